@@ -1,0 +1,1 @@
+"""Automatic differentiation: eager tensors, transforms and the rules of the core primitives."""

@@ -1,0 +1,1 @@
+"""N-ary einsum, differentiable, with planned contraction orders."""

@@ -1,0 +1,1 @@
+"""Differentiable Fourier transforms, n-dimensional and real forms included."""

@@ -1,0 +1,1 @@
+"""The CUDA and ROCm backend on CuPy; importable without CuPy."""

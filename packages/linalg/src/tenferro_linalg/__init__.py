@@ -1,0 +1,1 @@
+"""Differentiable linear algebra with leading batch axes."""

@@ -1,0 +1,1 @@
+"""The array namespace, tracing, programs and executors."""

@@ -1,0 +1,1 @@
+"""Concrete tensors, the catalog of primitives, and the contract between them and a backend."""

@@ -1,0 +1,1 @@
+"""Programs lowered to StableHLO and run by XLA."""
