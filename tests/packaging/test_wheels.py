@@ -1,0 +1,148 @@
+"""The built wheels, each in an empty environment: what a user gets who installs only what is needed."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+from workspace import DISTRIBUTIONS, PROJECTS, ROOT, import_name
+
+pytestmark = [pytest.mark.packaging, pytest.mark.slow]
+
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if module.name.rpartition(".")[2] != "__main__":
+        importlib.import_module(module.name)
+"""
+
+DIFFERENTIABLE_EINSUM = """
+import numpy as np
+import tenferro_runtime as tr
+from tenferro_ad import grad
+from tenferro_einsum import einsum
+
+a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+slope = grad(lambda x: einsum("ij,jk->", x, tr.asarray(b)))(tr.asarray(a))
+np.testing.assert_allclose(np.asarray(slope), np.broadcast_to(b.sum(axis=1), (2, 3)))
+"""
+
+GPU_WITHOUT_CUPY = """
+import tenferro_gpu
+from tenferro_tensor_core import BackendUnavailableError
+
+for make, extra in ((tenferro_gpu.make_cuda_backend, "cuda1"), (tenferro_gpu.make_rocm_backend, "rocm")):
+    try:
+        make()
+    except BackendUnavailableError as error:
+        assert f"tenferro-gpu[{extra}" in str(error), error
+    else:
+        raise AssertionError("no error without CuPy")
+"""
+
+
+def uv(*arguments: str | Path) -> str:
+    """Run uv away from this workspace and from the environment of the tests; its output, or an assertion with it."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    result = subprocess.run([find_uv_bin(), *arguments], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, f"uv {' '.join(map(str, arguments))}\n{result.stderr}"
+    return result.stdout
+
+
+class Environment:
+    """An empty environment that knows the built wheels and the package index."""
+
+    def __init__(self, path: Path, wheels: Path) -> None:
+        self.path, self.wheels = path, wheels
+        self.python = path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        uv("venv", "--quiet", "--no-project", path)
+
+    def install(self, *requirements: str) -> None:
+        uv("pip", "install", "--quiet", "--python", self.python, "--find-links", self.wheels, *requirements)
+        uv("pip", "check", "--python", self.python)
+
+    def installed(self) -> set[str]:
+        listing = uv("pip", "list", "--format", "freeze", "--python", self.python)
+        return {line.partition("==")[0] for line in listing.split()}
+
+    def run(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [self.python, "-I", "-W", "error", "-c", code, *arguments]
+        return subprocess.run(command, cwd=self.path, capture_output=True, text=True)
+
+    def check(self, code: str, *arguments: str) -> None:
+        result = self.run(code, *arguments)
+        assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    uv("build", "--quiet", "--all-packages", "--wheel", "--out-dir", folder, ROOT)
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path, wheels: Path) -> Callable[[], Environment]:
+    return lambda: Environment(tmp_path / "environment", wheels)
+
+
+def siblings(distribution: str) -> set[str]:
+    """The tenferro distributions that an installation of this one brings."""
+    names = re.findall(r"tenferro-[a-z-]+", " ".join(PROJECTS[distribution.removeprefix("tenferro-")]["dependencies"]))
+    return {distribution}.union(*map(siblings, names))
+
+
+def test_every_package_becomes_one_typed_wheel(wheels: Path) -> None:
+    built = sorted(path.name for path in wheels.glob("*.whl"))
+    assert built == sorted(f"{import_name(name)}-0.1.0-py3-none-any.whl" for name in DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_installs_and_imports_alone(distribution: str, environment: Callable[[], Environment]) -> None:
+    alone = environment()
+    alone.install(f"{distribution}==0.1.0")
+    alone.check(IMPORT_EVERYTHING, import_name(distribution))
+    assert {name for name in alone.installed() if name.startswith("tenferro-")} == siblings(distribution)
+
+
+def test_tensor_core_brings_numpy_only(environment: Callable[[], Environment]) -> None:
+    alone = environment()
+    alone.install("tenferro-tensor-core")
+    assert alone.installed() == {"tenferro-tensor-core", "numpy"}
+
+
+def test_differentiable_einsum_needs_two_names(environment: Callable[[], Environment]) -> None:
+    user = environment()
+    user.install("tenferro-ad", "tenferro-einsum")
+    user.check(DIFFERENTIABLE_EINSUM)
+    assert not user.installed() & {"tenferro-linalg", "tenferro-fft", "tenferro-xla", "tenferro-gpu", "jax"}
+
+
+def test_gpu_says_what_to_install(environment: Callable[[], Environment]) -> None:
+    user = environment()
+    user.install("tenferro-gpu")
+    assert "cupy" not in " ".join(user.installed())
+    user.check(GPU_WITHOUT_CUPY)
+
+
+def test_an_undeclared_import_would_be_seen(tmp_path: Path, environment: Callable[[], Environment]) -> None:
+    project, package = tmp_path / "project", tmp_path / "project" / "src" / "careless"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import numpy\n")
+    (package / "_late.py").write_text("import scipy.linalg\n")
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["uv_build>=0.13.9,<0.14"]\nbuild-backend = "uv_build"\n\n'
+        '[project]\nname = "careless"\nversion = "1.0"\nrequires-python = ">=3.11"\ndependencies = ["numpy"]\n'
+    )
+    uv("build", "--quiet", "--wheel", "--out-dir", tmp_path / "built", project)
+    careless = environment()
+    careless.install(str(tmp_path / "built" / "careless-1.0-py3-none-any.whl"))
+    result = careless.run(IMPORT_EVERYTHING, "careless")
+    assert result.returncode == 1
+    assert "No module named 'scipy'" in result.stderr

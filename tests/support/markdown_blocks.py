@@ -1,0 +1,28 @@
+"""Python blocks of a Markdown page, run as one program."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXPECTED = re.compile(r"#> ?(.*)$", re.MULTILINE)
+
+
+def program(page: Path) -> str:
+    """All `python` blocks in order, at the lines where they stand, so that a traceback points into the page."""
+    text = page.read_text()
+    lines = [""] * (text.count("\n") + 1)
+    for block in FENCE.finditer(text):
+        first = text.count("\n", 0, block.start(1))
+        code = block[1].splitlines()
+        lines[first : first + len(code)] = code
+    return "\n".join(lines).rstrip()
+
+
+def run(page: Path) -> None:
+    """Execute the page; where it says `#> text`, the lines printed are exactly these texts, in order."""
+    code = program(page)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+    assert printed.getvalue().splitlines() == EXPECTED.findall(code)

@@ -1,0 +1,59 @@
+"""Documents are programs: every Python block of the README and of docs/ runs, and prints what it says."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import markdown_blocks
+from workspace import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if markdown_blocks.program(page)], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_page_runs(page: Path) -> None:
+    markdown_blocks.run(page)
+
+
+def test_readme_shows_a_short_example() -> None:
+    code = markdown_blocks.program(ROOT / "README.md")
+    assert 5 <= sum(bool(line.strip()) for line in code.splitlines()) <= 15
+    modules = {node.module for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)}
+    assert {"tenferro_ad", "tenferro_einsum"} <= modules
+
+
+def test_readme_gives_exactly_two_commands() -> None:
+    blocks = re.findall(r"^```(?:sh|bash|console)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert [line for block in blocks for line in block.splitlines()] == ["python3 dev demo", "python3 dev test"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nprint(1)  #> 2\n```\n",
+        "```python\nprint(1)\n```\n",
+        "```python\n1 / 0\n```\n",
+        "```python\na = 1\n```\n\ntext\n\n```python\nassert a == 2\n```\n",
+    ],
+)
+def test_a_wrong_page_would_be_seen(text: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(text)
+    with pytest.raises((AssertionError, ZeroDivisionError)):
+        markdown_blocks.run(tmp_path / "page.md")
+
+
+def test_a_right_page_passes_and_keeps_its_line_numbers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\na = 1\n```\n\n```python\nprint(a + 1)  #> 2\n```\n")
+    markdown_blocks.run(page)
+    assert markdown_blocks.program(page).splitlines()[3] == "a = 1"

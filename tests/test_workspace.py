@@ -1,0 +1,324 @@
+"""The workspace keeps its promises: lists agree with the disk, contracts hold, and they catch what they forbid."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from workspace import FOLDERS, PROJECTS, ROOT, ROOT_CONFIG, import_name, source
+
+LINTER = ROOT_CONFIG["tool"]["importlinter"]
+MODULES = {import_name(f"tenferro-{name}") for name in PROJECTS}
+IMPORT_NAMES = {  # distribution -> what it lets a package import, where that is not its own name
+    "jax": {"jax", "jaxlib"},
+    "cupy-cuda12x": {"cupy", "cupyx", "cupy_backends"},
+}
+
+
+def contract(name: str) -> dict[str, object]:
+    (found,) = (contract for contract in LINTER["contracts"] if contract["id"] == name)
+    return found  # type: ignore[no-any-return]
+
+
+def requirements(project: dict[str, object]) -> list[Requirement]:
+    return [Requirement(text) for text in project["dependencies"]]  # type: ignore[attr-defined]
+
+
+# -- lists agree with the disk ------------------------------------------------------------------------------------
+
+
+def test_import_linter_knows_exactly_the_packages_on_disk() -> None:
+    layers = re.split(r"[ |]+", " | ".join(contract("layers")["layers"]))  # type: ignore[arg-type]
+    assert sorted(LINTER["root_packages"]) == sorted(layers) == sorted(MODULES)
+    assert sorted(contract("acyclic")["ancestors"]) == sorted(MODULES)  # type: ignore[call-overload]
+
+
+def test_every_package_has_its_source_its_type_marker_and_the_licence() -> None:
+    assert len(FOLDERS) == 10
+    for folder in FOLDERS:
+        assert PROJECTS[folder.name]["name"] == f"tenferro-{folder.name}"
+        assert [path.name for path in (folder / "src").iterdir()] == [source(folder).name]
+        assert (source(folder) / "__init__.py").is_file()
+        assert (source(folder) / "py.typed").is_file()
+        assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_every_package_is_a_workspace_source_and_a_mypy_path() -> None:
+    assert set(ROOT_CONFIG["tool"]["uv"]["sources"]) == {f"tenferro-{name}" for name in PROJECTS}
+    paths = {path.removeprefix("$MYPY_CONFIG_FILE_DIR/") for path in ROOT_CONFIG["tool"]["mypy"]["mypy_path"]}
+    assert paths == {f"packages/{name}/src" for name in PROJECTS}
+
+
+def test_members_hold_no_tool_configuration() -> None:
+    for folder in FOLDERS:
+        assert "tool" not in tomllib.loads((folder / "pyproject.toml").read_text()), folder.name
+
+
+def test_no_package_marker_under_tests() -> None:
+    """With one of them pytest may run one folder's tests twice and another's never."""
+    assert [path for path in ROOT.glob("tests/**/__init__.py") if "assets" not in path.parts] == []
+
+
+# -- versions and dependencies ------------------------------------------------------------------------------------
+
+
+def test_versions_move_together() -> None:
+    assert {project["version"] for project in PROJECTS.values()} == {"0.1.0"}
+    assert {project["requires-python"] for project in PROJECTS.values()} == {">=3.11"}
+
+
+def test_siblings_are_pinned_to_the_minor_version() -> None:
+    """uv ignores version specifiers between members, so only this test and a real install see them."""
+    pins = [
+        pin
+        for project in PROJECTS.values()
+        for pin in requirements(project)
+        if pin.name.startswith("tenferro-")
+    ]  # fmt: skip
+    assert len(pins) >= 9
+    assert {str(pin.specifier) for pin in pins} == {"<0.2,>=0.1"}
+
+
+def test_siblings_are_those_of_the_architecture() -> None:
+    siblings = {
+        name: {pin.name for pin in requirements(project) if pin.name.startswith("tenferro-")}
+        for name, project in PROJECTS.items()
+    }
+    family = {"tenferro-runtime", "tenferro-cpu"}
+    assert siblings == {
+        "tensor-core": set(),
+        "tensor": {"tenferro-tensor-core"},
+        "cpu": {"tenferro-tensor"},
+        "gpu": {"tenferro-tensor"},
+        "runtime": {"tenferro-tensor"},
+        "einsum": family,
+        "linalg": family,
+        "fft": family,
+        "ad": family,
+        "xla": {"tenferro-runtime"},
+    }
+    assert [pin.name for pin in requirements(PROJECTS["tensor-core"])] == ["numpy"]
+
+
+def top_level_imports(folder: Path) -> set[str]:
+    """Every top-level name that a package imports anywhere, lazily too."""
+    found: set[str] = set()
+    for path in source(folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names)
+
+
+def importable(name: str, extras: bool = True) -> set[str]:
+    """What an installed `tenferro-<name>` can import: itself and what it requires, through its siblings too."""
+    project = PROJECTS[name]
+    allowed = {import_name(project["name"])}
+    optional = [Requirement(text) for texts in project.get("optional-dependencies", {}).values() for text in texts]
+    for requirement in requirements(project) + (optional if extras else []):
+        if requirement.name.startswith("tenferro-"):
+            allowed |= importable(requirement.name.removeprefix("tenferro-"), extras=False)
+        else:
+            allowed |= IMPORT_NAMES.get(requirement.name, {import_name(requirement.name)})
+    return allowed
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_import_is_declared(folder: Path) -> None:
+    """A shared environment hides an undeclared dependency."""
+    assert top_level_imports(folder) <= importable(folder.name)
+
+
+def test_import_of_an_undeclared_package_would_be_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "tensor-core"
+    shutil.copytree(FOLDERS[[folder.name for folder in FOLDERS].index("tensor-core")], folder)
+    (source(folder) / "_late.py").write_text("def f():\n    import scipy.linalg\n")
+    assert top_level_imports(folder) - importable("tensor-core") == {"scipy"}
+
+
+# -- entry points -------------------------------------------------------------------------------------------------
+
+
+def test_entry_points_are_declared() -> None:
+    declared = {
+        (group, name): target
+        for project in PROJECTS.values()
+        for group, table in project.get("entry-points", {}).items()
+        for name, target in table.items()
+    }
+    assert declared == {
+        ("tenferro.backends", "cpu"): "tenferro_cpu:make_backend",
+        ("tenferro.backends", "cuda"): "tenferro_gpu:make_cuda_backend",
+        ("tenferro.backends", "rocm"): "tenferro_gpu:make_rocm_backend",
+        ("tenferro.extensions", "einsum"): "tenferro_einsum._extension:register",
+        ("tenferro.extensions", "linalg"): "tenferro_linalg._extension:register",
+        ("tenferro.extensions", "fft"): "tenferro_fft._extension:register",
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        (group, name)
+        for project in PROJECTS.values()
+        for group, t in project.get("entry-points", {}).items()
+        for name in t
+    ],
+)
+def test_entry_points_load(group: str, name: str) -> None:
+    (entry,) = entry_points(group=group, name=name)
+    assert callable(entry.load())
+
+
+# -- the lock file ------------------------------------------------------------------------------------------------
+
+
+def lock_complaints(text: str) -> list[str]:
+    """What must not stand in a lock file that is meant for every machine."""
+    lock = tomllib.loads(text)
+    registries = {package["source"].get("registry") for package in lock["package"]} - {None}
+    complaints = []
+    if "file:" in text:
+        complaints.append("a file: address")
+    if len(registries) != 1:
+        complaints.append(f"{len(registries)} registries")
+    complaints += [
+        f"private registry {url}" for url in registries if not re.fullmatch(r"https://[a-z.]+\.[a-z]+/simple", url)
+    ]
+    complaints += [package["name"] for package in lock["package"] if re.match(r"torch$|nvidia-", package["name"])]
+    return complaints
+
+
+def test_lock_file_fits_every_machine() -> None:
+    assert lock_complaints((ROOT / "uv.lock").read_text()) == []
+    assert "index" not in ROOT_CONFIG["tool"]["uv"]
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("file:///srv/simple", "a file: address"),
+        ("https://me:secret@index.example.org/simple", "private registry https://me:secret@index.example.org/simple"),
+    ],
+)
+def test_lock_file_of_one_machine_would_be_seen(address: str, complaint: str) -> None:
+    text = re.sub(r'registry = "[^"]+"', f'registry = "{address}"', (ROOT / "uv.lock").read_text())
+    assert complaint in lock_complaints(text)
+
+
+def test_lock_file_is_up_to_date() -> None:
+    """Compared by hand: `uv lock --check` would fail on every machine whose package index is a mirror."""
+    locked = {p["name"]: p for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    for project in PROJECTS.values():
+        package = locked[project["name"]]
+        optional = [Requirement(text) for texts in project.get("optional-dependencies", {}).values() for text in texts]
+        wanted = {(r.name, str(r.specifier)) for r in requirements(project) + optional}
+        siblings = {r.name for r in requirements(project) if r.name.startswith("tenferro-")}
+        found = {(r["name"], r.get("specifier", "")) for r in package["metadata"]["requires-dist"]}
+        assert package["version"] == project["version"]
+        assert {r for r in found if r[0] not in siblings} == {r for r in wanted if r[0] not in siblings}
+        assert siblings <= {name for name, _ in found}
+
+
+# -- import contracts ---------------------------------------------------------------------------------------------
+
+
+def lint_imports(source_root: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Check the contracts on the installed packages, or on the copy under `source_root`."""
+    code = f"import sys; sys.path.insert(0, {str(source_root)!r})\n" if source_root else "import sys\n"
+    code += "from importlinter.cli import lint_imports\n"
+    code += "sys.exit(lint_imports(config_filename=sys.argv[1], no_cache=True))"
+    return subprocess.run(
+        [sys.executable, "-c", code, str(ROOT / "pyproject.toml")],
+        cwd=source_root or ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_contracts_hold() -> None:
+    result = lint_imports()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"{len(LINTER['contracts'])} kept, 0 broken" in result.stdout
+
+
+@pytest.fixture(scope="module")
+def copied_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sources")
+    for folder in FOLDERS:
+        shutil.copytree(source(folder), root / source(folder).name, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+VIOLATIONS = {
+    "layers": {"tenferro_tensor/_bad.py": "import tenferro_runtime"},
+    "backends": {"tenferro_runtime/_bad.py": "def f():\n    import tenferro_cpu"},
+    "guests": {"tenferro_ad/_bad.py": "import tenferro_einsum"},
+    "core": {"tenferro_tensor_core/_bad.py": "import scipy.linalg"},
+    "acyclic": {"tenferro_fft/_bad.py": "from . import _worse", "tenferro_fft/_worse.py": "from . import _bad"},
+}
+
+
+def test_every_contract_has_a_violation_to_catch() -> None:
+    assert set(VIOLATIONS) == {contract["id"] for contract in LINTER["contracts"]}
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_contracts_catch_what_they_forbid(name: str, copied_sources: Path) -> None:
+    for path, text in VIOLATIONS[name].items():
+        (copied_sources / path).write_text(text + "\n")
+    try:
+        result = lint_imports(copied_sources)
+    finally:
+        for path in VIOLATIONS[name]:
+            (copied_sources / path).unlink()
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert f"{contract(name)['name']} BROKEN" in result.stdout
+
+
+# -- commands and documents ---------------------------------------------------------------------------------------
+
+
+def test_layout_page_and_readme_name_every_package() -> None:
+    layout, readme = (ROOT / "docs" / "layout.md").read_text(), (ROOT / "README.md").read_text()
+    for name in PROJECTS:
+        assert f"`packages/{name}`" in layout
+        assert f"`tenferro-{name}`" in readme
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        (["--help"], 0, "lint, then the whole test suite"),
+        ([], 2, "usage: python3 dev <command> [options]"),
+        (["tset"], 2, "no command 'tset'; choose from test, demo, lint"),
+    ],
+)
+def test_dev_explains_itself(arguments: list[str], status: int, text: str) -> None:
+    result = subprocess.run([sys.executable, str(ROOT / "dev"), *arguments], capture_output=True, text=True)
+    assert result.returncode == status
+    assert text in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(("outcomes", "status"), [((0, 0), 0), ((0, 3), 1), ((1, 0), 1)])
+def test_dev_fails_when_any_step_fails(outcomes: tuple[int, ...], status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.machinery import SourceFileLoader
+    from importlib.util import module_from_spec, spec_from_loader
+
+    loader = SourceFileLoader("dev_under_test", str(ROOT / "dev"))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    dev = module_from_spec(spec)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(dev)
+    monkeypatch.setattr(dev, "installed", lambda program: sys.executable)
+    assert dev.steps(*(("python", "-c", f"raise SystemExit({code})") for code in outcomes)) == status
