@@ -1,0 +1,587 @@
+"""Symbolic dimensions: interned canonical polynomials, so that identity is equality.
+
+A `Dim` is a polynomial with integer coefficients over atoms: variables, floor quotients, minima
+and maxima. A result without variables is a plain int. Questions about sizes are answered here by
+bounds alone (`decide`); `_guards` asks further.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from math import gcd
+from operator import index
+from typing import Any, Final, NoReturn, TypeAlias, Union
+from weakref import WeakValueDictionary
+
+from . import _poly
+from ._errors import ArgumentError, InconclusiveDimError, ShapeError
+from ._memo import MISSING, Memo
+from ._poly import Atom, Bounds, Monomial, Poly
+
+DimLike: TypeAlias = Union[int, "Dim"]
+
+DIM_MEMO: Final = Memo(16384)
+"""Results of the algebra by operand identity; `stats()` and `clear()` at any time."""
+
+_lock: Final = threading.Lock()
+_dims: Final[WeakValueDictionary[Any, "Dim"]] = WeakValueDictionary()
+
+
+class Dim:
+    """A symbolic size: an integer polynomial in named sizes, in canonical form.
+
+    Equal expressions are the same object, so `==` is identity and never guesses: `n == 3` is
+    False for a symbolic `n`. Use `ask` to compare sizes. `+ - * // %` build new sizes.
+
+    >>> n, m = dim("n"), dim("m")
+    >>> (n + m) * n - m * n is n * n
+    True
+    >>> 2 * n + 1, (n * m) // m, (4 * n + 3) // 4, n - n
+    (2*n + 1, n, n, 0)
+    """
+
+    __slots__ = ("__weakref__", "lower", "terms", "upper")
+    terms: tuple[tuple[Monomial, int], ...]
+    lower: int | None
+    upper: int | None
+
+    # NumPy integers must leave `np.int64(2) * n` to __rmul__ instead of making an object array.
+    __array_ufunc__ = None
+
+    def __new__(cls, *_: Any) -> "Dim":
+        raise TypeError("Dim has no public constructor; use dim(name) and arithmetic")
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Dim is immutable: cannot set {name!r}")
+
+    def __add__(self, other: Any) -> DimLike:
+        return _binary(_add, self, other)
+
+    def __radd__(self, other: Any) -> DimLike:
+        return _binary(_add, self, other)
+
+    def __sub__(self, other: Any) -> DimLike:
+        return _binary(_sub, self, other)
+
+    def __rsub__(self, other: Any) -> DimLike:
+        return _binary(_sub, other, self)
+
+    def __mul__(self, other: Any) -> DimLike:
+        return _binary(_mul, self, other)
+
+    def __rmul__(self, other: Any) -> DimLike:
+        return _binary(_mul, self, other)
+
+    def __neg__(self) -> DimLike:
+        return _binary(_mul, self, -1)
+
+    def __floordiv__(self, other: Any) -> DimLike:
+        return _binary(_floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> DimLike:
+        return _binary(_floordiv, other, self)
+
+    def __mod__(self, other: Any) -> DimLike:
+        return _binary(_mod, self, other)
+
+    def __rmod__(self, other: Any) -> DimLike:
+        return _binary(_mod, other, self)
+
+    def __bool__(self) -> NoReturn:
+        raise InconclusiveDimError(
+            f"cannot tell whether the symbolic size {self} is zero; use ask({self}, '!=', 0)",
+            dim=self,
+        )
+
+    def __copy__(self) -> "Dim":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Dim":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_terms, (self.terms,)
+
+    def __repr__(self) -> str:
+        return _text(self, {})
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Names of the variables that occur, also inside quotients, minima and maxima.
+
+        >>> sorted((dim("n") * dim("m") // 2).variables)
+        ['m', 'n']
+        """
+        return frozenset(atom.name for atom in self.atoms() if atom.kind == "var")
+
+    def atoms(self) -> Iterator[Atom]:
+        """Yield every atom once, arguments before the atoms that use them.
+
+        >>> [atom.kind for atom in floordiv(dim("n"), 2).atoms()]
+        ['var', 'floordiv']
+        """
+        seen: set[Atom] = set()
+
+        def walk(d: DimLike) -> Iterator[Atom]:
+            if isinstance(d, Dim):
+                for monomial, _ in d.terms:
+                    for atom in monomial:
+                        if atom not in seen:
+                            seen.add(atom)
+                            for arg in atom.args:
+                                yield from walk(arg)
+                            yield atom
+
+        return walk(self)
+
+    def evaluate(self, bindings: Mapping[str, int]) -> int:
+        """Return the value under `bindings`, names to integers.
+
+        Raises:
+            ArgumentError: a variable is not bound.
+            ShapeError: a value is outside the variable's bounds, or a divisor is zero.
+
+        >>> (dim("n") * 2 + 1).evaluate({"n": 5})
+        11
+        """
+        return int(_value(self, bindings, True))  # type: ignore[arg-type]
+
+    def substitute(self, bindings: Mapping[str, DimLike]) -> DimLike:
+        """Return the size with variables replaced by other sizes; the rest stays symbolic.
+
+        >>> n, m = dim("n"), dim("m")
+        >>> (n * n + m).substitute({"n": m + 1})
+        m*m + 3*m + 1
+        """
+        return _value(self, bindings, False)
+
+    def source(self, names: Mapping[str, str]) -> str:
+        """Return a Python expression for the value, variables written as `names` says.
+
+        >>> (dim("n") // 2 + 1).source({"n": "sizes[0]"})
+        '(sizes[0])//2 + 1'
+        """
+        return _text(self, names)
+
+    def describe(self) -> str:
+        """Return the expression and the bounds of its variables.
+
+        >>> (dim("n", min=1) + dim("m", max=64)).describe()
+        'm + n with 0 <= m <= 64, 1 <= n'
+        """
+        clauses = [
+            f"{atom.lower} <= {atom.name}" + (f" <= {atom.upper}" if atom.upper is not None else "")
+            for atom in sorted(self.atoms(), key=lambda atom: atom.key)
+            if atom.kind == "var"
+        ]
+        return f"{self} with {', '.join(clauses)}"
+
+
+def dim(name: str, min: int = 0, max: int | None = None) -> Dim:
+    """Return the symbolic size called `name`, at least `min` and at most `max`.
+
+    The same name with the same bounds is the same object; with other bounds it is another size
+    (`describe()` shows which).
+
+    Raises:
+        ArgumentError: the name is no identifier, or the bounds exclude every size.
+
+    >>> dim("batch", min=1), dim("n") is dim("n"), dim("n") is dim("n", min=1)
+    (batch, True, False)
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError(f"dim needs an identifier as name, got {name!r}; try 'n'", name=name)
+    if min < 0 or (max is not None and max < min):
+        raise ArgumentError(
+            f"dim {name!r} needs 0 <= min <= max, got {min=} and {max=}; correct the bounds",
+            name=name,
+            min=min,
+            max=max,
+        )
+    low, high = index(min), None if max is None else index(max)
+    key = name if (low, high) == (0, None) else f"{name}[{low}:{'' if high is None else high}]"
+    return _dim({(_poly.intern_atom(key, "var", name, (), (low, high)),): 1})
+
+
+def floordiv(a: DimLike, b: DimLike) -> DimLike:
+    """Return the quotient rounded down; it is defined where `b` is not zero.
+
+    Raises:
+        ArgumentError: `b` is the constant zero.
+
+    >>> n = dim("n")
+    >>> floordiv(7, 2), floordiv(6 * n + 1, 2), floordiv(n * n + n, n + 1)
+    (3, 3*n, n)
+    """
+    return _memoised(_floordiv, a, b)
+
+
+def dim_min(*dims: DimLike) -> DimLike:
+    """Return the smallest of `dims`; whatever the bounds decide is left out.
+
+    >>> n = dim("n", max=64)
+    >>> dim_min(n, 100), dim_min(n, dim("m"), n + 1), dim_min(3, 4)
+    (n, min(m, n), 3)
+    """
+    return _extremum("min", dims)
+
+
+def dim_max(*dims: DimLike) -> DimLike:
+    """Return the largest of `dims`; whatever the bounds decide is left out.
+
+    >>> dim_max(dim("n"), 0), dim_max(dim("n"), 1)
+    (n, max(1, n))
+    """
+    return _extremum("max", dims)
+
+
+def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
+    """Return the value of a size, symbolic or not, under `bindings`.
+
+    >>> evaluate(dim("n") + 1, {"n": 2}), evaluate(7, {})
+    (3, 7)
+    """
+    return d.evaluate(bindings) if isinstance(d, Dim) else d
+
+
+_Operation: TypeAlias = Callable[[DimLike, DimLike], DimLike]
+
+
+def _binary(operation: _Operation, a: Any, b: Any) -> Any:
+    """Apply an operator, leaving operands that are no integers to the other side."""
+    try:
+        a = a if isinstance(a, Dim) else int(index(a))
+        b = b if isinstance(b, Dim) else int(index(b))
+    except TypeError:
+        return NotImplemented
+    return _memoised(operation, a, b)
+
+
+def _memoised(operation: Callable[..., Any], *key: Any) -> Any:
+    found = DIM_MEMO.get((operation, *key))
+    if found is MISSING:
+        found = operation(*key)
+        DIM_MEMO.put((operation, *key), found)
+    return found
+
+
+def _as_poly(d: DimLike) -> Poly:
+    return dict(d.terms) if isinstance(d, Dim) else {(): d} if d else {}
+
+
+def _dim_like(p: Poly) -> DimLike:
+    """Return the canonical size of a polynomial: an int when it is constant."""
+    if all(not monomial for monomial in p):
+        return p.get((), 0)
+    return _dim(p)
+
+
+def _dim(p: Poly) -> Dim:
+    terms = tuple(sorted(p.items(), key=lambda term: _poly.rank(term[0])))
+    with _lock:
+        d = _dims.get(terms)
+        if d is None:
+            d = object.__new__(Dim)
+            low, high = _poly.bounds(p)
+            object.__setattr__(d, "terms", terms)
+            object.__setattr__(d, "lower", low)
+            object.__setattr__(d, "upper", high)
+            _dims[terms] = d
+        return d
+
+
+def _from_terms(terms: tuple[tuple[Monomial, int], ...]) -> DimLike:
+    return _dim_like(dict(terms))
+
+
+def _add(a: DimLike, b: DimLike) -> DimLike:
+    return _dim_like(_poly.add(_as_poly(a), _as_poly(b)))
+
+
+def _sub(a: DimLike, b: DimLike) -> DimLike:
+    return _dim_like(_poly.add(_as_poly(a), _as_poly(b), -1))
+
+
+def _mul(a: DimLike, b: DimLike) -> DimLike:
+    return _dim_like(_poly.multiply(_as_poly(a), _as_poly(b)))
+
+
+def _mod(a: DimLike, b: DimLike) -> DimLike:
+    return a - b * floordiv(a, b)
+
+
+def _floordiv(a: DimLike, b: DimLike) -> DimLike:
+    if isinstance(b, int) and b == 0:
+        raise ArgumentError(f"cannot divide the size {a} by zero; use a positive divisor", dim=a)
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    p, q = _as_poly(a), _as_poly(b)
+    if not p:
+        return 0
+    shared = gcd(*p.values(), *q.values())
+    if q[min(q, key=_poly.rank)] < 0:
+        shared = -shared
+    factor = _poly.common_factor(p, q)
+    p, q = (_poly.divide(x, {factor: shared})[0] for x in (p, q))
+    whole, rest = _poly.divide(p, q)
+    return _dim_like(whole) + _remainder_quotient(_dim_like(rest), _dim_like(q))
+
+
+def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
+    """Return a//b for what polynomial division has left over: a constant, or an atom."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    low, high = _quotient_bounds(_bounds(a), _bounds(b))
+    if low is not None and low == high:
+        return low
+    if _provable(a) and _provable(b - a - 1):
+        return 0
+    key = f"({_key(a)})//({_key(b)})"
+    return _dim({(_poly.intern_atom(key, "floordiv", "", (a, b), (low, high)),): 1})
+
+
+def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
+    (low, high), (small, large) = a, b
+    if small is None or small < 0:
+        return None, None
+    small = max(small, 1)  # undefined at zero, so zero does not count
+    least: int | None = 0
+    if low is None or low < 0:
+        least = None if low is None else low // small
+    elif large is not None:
+        least = low // max(large, 1)
+    most: int | None = -1
+    if high is None or high >= 0:
+        most = None if high is None else high // small
+    elif large is not None:
+        most = high // max(large, 1)
+    return least, most
+
+
+def _bounds(d: DimLike) -> Bounds:
+    return (d.lower, d.upper) if isinstance(d, Dim) else (d, d)
+
+
+def _extremum(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
+    if not dims:
+        raise ArgumentError(f"dim_{kind} needs at least one size, got none; pass one or more")
+    if all(isinstance(d, int) for d in dims):
+        return min(dims) if kind == "min" else max(dims)  # type: ignore[type-var]
+    return _memoised(_extremum_of, kind, dims)  # type: ignore[no-any-return]
+
+
+def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
+    sign = 1 if kind == "min" else -1
+    kept: list[DimLike] = []
+    for d in _flattened(kind, dims):
+        if any(_provable((d - k) * sign) for k in kept):
+            continue
+        kept = [k for k in kept if not _provable((k - d) * sign)] + [d]
+    if len(kept) == 1:
+        return kept[0]
+    kept.sort(key=_key)
+    ends = [_bounds(d) for d in kept]
+    lower, upper = [e[0] for e in ends], [e[1] for e in ends]
+    if kind == "min":
+        bounds = _least(lower), min((u for u in upper if u is not None), default=None)
+    else:
+        bounds = max((x for x in lower if x is not None), default=None), _most(upper)
+    key = f"{kind}({', '.join(map(_key, kept))})"
+    return _dim({(_poly.intern_atom(key, kind, "", tuple(kept), bounds),): 1})
+
+
+def _least(bounds: list[int | None]) -> int | None:
+    known = [b for b in bounds if b is not None]
+    return min(known) if len(known) == len(bounds) else None
+
+
+def _most(bounds: list[int | None]) -> int | None:
+    known = [b for b in bounds if b is not None]
+    return max(known) if len(known) == len(bounds) else None
+
+
+def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
+    for d in dims:
+        if isinstance(d, Dim) and len(d.terms) == 1:
+            (monomial, coefficient), *_ = d.terms
+            if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == kind:
+                yield from monomial[0].args
+                continue
+        yield d
+
+
+def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
+    """Answer `a op b` for all values within the bounds, or None when it depends on them.
+
+    Raises:
+        ArgumentError: `op` is none of == != < <= > >=.
+
+    >>> n, m = dim("n", max=64), dim("m")
+    >>> decide(n, "<=", 100), decide(dim_min(n, m), "<=", m), decide(n, "==", m)
+    (True, True, None)
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return COMPARISONS[op](a, b) if op in COMPARISONS else _unknown_op(op)
+    match op:
+        case "==" | "!=":
+            equal = _equal(a - b)
+            return equal if equal is None or op == "==" else not equal
+        case ">=":
+            return _sign_known(a - b)
+        case "<=":
+            return _sign_known(b - a)
+        case ">" | "<":
+            reverse = _sign_known(b - a if op == ">" else a - b)
+            return None if reverse is None else not reverse
+    return _unknown_op(op)
+
+
+COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _unknown_op(op: str) -> NoReturn:
+    raise ArgumentError(f"{op!r} compares no sizes; use one of {', '.join(COMPARISONS)}", op=op)
+
+
+def _sign_known(d: DimLike) -> bool | None:
+    """Tell whether d >= 0 always (True), never (False), or it depends (None)."""
+    return True if _provable(d) else False if _provable(-d - 1) else None
+
+
+def _equal(d: DimLike) -> bool | None:
+    if isinstance(d, int):
+        return d == 0
+    if _provable(d - 1) or _provable(-d - 1):
+        return False
+    constant = dict(d.terms).get((), 0)
+    if constant % gcd(*(c for m, c in d.terms if m)):
+        return False
+    return True if _provable(d) and _provable(-d) else None
+
+
+def _provable(d: DimLike, depth: int = 3) -> bool:
+    """Tell whether d >= 0 follows from bounds and from what min, max and floordiv mean."""
+    if isinstance(d, int):
+        return d >= 0
+    if d.lower is not None and d.lower >= 0:
+        return True
+    if depth == 0 or (d.upper is not None and d.upper < 0):
+        return False
+    return _memoised(_provable_relaxed, d, depth)  # type: ignore[no-any-return]
+
+
+def _provable_relaxed(d: Dim, depth: int) -> bool:
+    return any(_provable(smaller, depth - 1) for smaller in _relaxations(d))
+
+
+def _relaxations(d: Dim) -> Iterator[DimLike]:
+    """Yield sizes that are at most d, with one atom replaced by an argument of it."""
+    for monomial, coefficient in d.terms:
+        for atom in monomial:
+            if atom.kind == "var" or monomial.count(atom) > 1:
+                continue
+            rest: Poly = {tuple(x for x in monomial if x is not atom): 1}
+            low, _ = _poly.bounds(rest)
+            if low is None or low < 0:
+                continue
+            others = _poly.add(dict(d.terms), {monomial: coefficient}, -1)
+            for scaled in _at_most(coefficient, atom):
+                yield _dim_like(_poly.add(others, _poly.multiply(rest, _as_poly(scaled))))
+
+
+def _at_most(coefficient: int, atom: Atom) -> Iterator[DimLike]:
+    """Yield sizes that are at most coefficient*atom."""
+    if atom.kind == ("min" if coefficient < 0 else "max"):
+        for arg in atom.args:
+            yield coefficient * arg
+    if atom.kind == "floordiv":
+        a, b = atom.args
+        if isinstance(b, int) and b > 0 and coefficient % b == 0:
+            # a - b + 1 <= b*(a//b) <= a
+            yield coefficient // b * (a if coefficient < 0 else a - b + 1)
+        elif coefficient < 0 and (_bounds(a)[0] or 0) >= 0 and (_bounds(b)[0] or 0) >= 0:
+            if None not in (_bounds(a)[0], _bounds(b)[0]):
+                yield coefficient * a
+
+
+def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
+    """Evaluate a size; with `checked`, every variable must be bound to a value in its bounds."""
+    if isinstance(d, int):
+        return d
+    total: DimLike = 0
+    for monomial, coefficient in d.terms:
+        term: DimLike = coefficient
+        for atom in monomial:
+            term = term * _atom_value(atom, bindings, checked)
+        total = total + term
+    return total
+
+
+def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
+    if atom.kind == "var":
+        value = bindings.get(atom.name)
+        if value is None:
+            if not checked:
+                return _dim({(atom,): 1})
+            raise ArgumentError(
+                f"size {atom.name!r} has no value; bound are {sorted(bindings)}; bind it too",
+                name=atom.name,
+            )
+        if isinstance(value, int) and not ((atom.lower or 0) <= value and (atom.upper is None or value <= atom.upper)):
+            raise ShapeError(
+                f"size {atom.name!r} is {value}, outside of its bounds "
+                f"[{atom.lower}, {'...' if atom.upper is None else atom.upper}]; "
+                "declare it with wider bounds, or pass another size",
+                name=atom.name,
+                value=value,
+            )
+        return value
+    args = [_value(arg, bindings, checked) for arg in atom.args]
+    if atom.kind != "floordiv":
+        return _extremum(atom.kind, tuple(args))
+    if args[1] == 0:
+        raise ShapeError(
+            f"size {args[0]} is divided by {atom.args[1]}, which is zero here; pass other sizes",
+            bindings=dict(bindings),
+        )
+    return floordiv(args[0], args[1])
+
+
+def _key(d: DimLike) -> str:
+    return _text(d, None)
+
+
+def _text(d: DimLike, names: Mapping[str, str] | None) -> str:
+    """Write a size; without `names`, variables appear with their bounds (the canonical key)."""
+    if isinstance(d, int):
+        return str(d)
+    out = ""
+    for monomial, coefficient in d.terms:
+        factors = [_atom_text(atom, names) for atom in monomial]
+        alone = len(factors) == 1 and coefficient == 1
+        if not alone:
+            factors = [f"({text})" if atom.kind == "floordiv" else text for text, atom in zip(factors, monomial)]
+        if abs(coefficient) != 1 or not factors:
+            factors.insert(0, str(abs(coefficient)))
+        sign = "-" if coefficient < 0 else "+"
+        out += f" {sign} {'*'.join(factors)}" if out else f"{sign * (coefficient < 0)}{'*'.join(factors)}"
+    return out
+
+
+def _atom_text(atom: Atom, names: Mapping[str, str] | None) -> str:
+    if atom.kind == "var":
+        return atom.key if names is None else names.get(atom.name, atom.name)
+    if atom.kind == "floordiv":
+        a, b = (_text(arg, names) for arg in atom.args)
+        return f"{_operand(a)}//{_operand(b)}"
+    return f"{atom.kind}({', '.join(_text(arg, names) for arg in atom.args)})"
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"

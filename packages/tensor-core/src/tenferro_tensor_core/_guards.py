@@ -1,0 +1,190 @@
+"""Questions about sizes: answered by bounds, else by example sizes under a recorded guard."""
+
+import sys
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
+
+from ._dims import COMPARISONS, Dim, DimLike, decide, evaluate
+from ._errors import InconclusiveDimError, ShapeError
+
+_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A fact about sizes that a decision relied on, and the place that asked.
+
+    >>> from tenferro_tensor_core import dim
+    >>> guard = Guard(dim("n"), ">", 3, "model.py:12")
+    >>> print(guard, guard.holds({"n": 4}), guard.holds({"n": 3}), sep="; ")
+    n > 3 (model.py:12); True; False
+    """
+
+    lhs: DimLike
+    op: str
+    rhs: DimLike
+    where: str = ""
+
+    def holds(self, bindings: Mapping[str, int]) -> bool:
+        """Tell whether the fact is true for these sizes."""
+        return COMPARISONS[self.op](evaluate(self.lhs, bindings), evaluate(self.rhs, bindings))
+
+    def __str__(self) -> str:
+        return f"{self.lhs} {self.op} {self.rhs}" + (f" ({self.where})" if self.where else "")
+
+
+class Decisions:
+    """Decides by example sizes what bounds leave open, and records a `Guard` for each answer.
+
+    Inside `with decisions:`, `ask` turns to it. An equality that held is learned: later questions
+    see both sides as one size, so that they need no guard of their own.
+
+    >>> from tenferro_tensor_core import dim
+    >>> n, m = dim("n"), dim("m")
+    >>> with Decisions({"n": 5, "m": 5}) as decisions:
+    ...     ask(n, ">", 3), ask(n, "==", m), ask(n + 1, "==", m + 1)
+    (True, True, True)
+    >>> [f"{g.lhs} {g.op} {g.rhs}" for g in decisions.guards]
+    ['n > 3', 'n == m']
+    """
+
+    __slots__ = ("_lock", "equalities", "examples", "guards")
+
+    def __init__(self, examples: Mapping[str, int]) -> None:
+        self.examples = dict(examples)
+        """Example size of each variable, in order of definition; may grow while tracing."""
+        self.guards: list[Guard] = []
+        """What the answers rely on, in the order asked, over the sizes as asked."""
+        self.equalities: dict[str, DimLike] = {}
+        """Learned equalities: variable name to the size that stands for it."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "Decisions":
+        # The stack travels in the context variable: tokens would break when one object is
+        # entered twice or from several threads.
+        _active.set((*_active.get(), self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _active.set(_active.get()[:-1])
+
+    def canonical(self, d: DimLike) -> DimLike:
+        """Return the size after the learned equalities."""
+        if not self.equalities or isinstance(d, int):
+            return d
+        return d.substitute(self.equalities)
+
+    def decide(self, a: DimLike, op: str, b: DimLike) -> bool:
+        """Answer `a op b`: by learned equalities and bounds, else by the examples with a guard.
+
+        Raises:
+            InconclusiveDimError: a variable has no example size.
+        """
+        known = decide(self.canonical(a), op, self.canonical(b))
+        if known is not None:
+            return known
+        missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*self.examples})
+        if missing:
+            raise _inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs")
+        answer = COMPARISONS[op](evaluate(a, self.examples), evaluate(b, self.examples))
+        guard = Guard(a, op if answer else _NEGATED[op], b, _caller())
+        with self._lock:
+            self.guards.append(guard)
+            if guard.op == "==":
+                self._learn(a, b)
+        return answer
+
+    def _learn(self, a: DimLike, b: DimLike) -> None:
+        order = list(self.examples)
+        sides = [(self.canonical(a), self.canonical(b)), (self.canonical(b), self.canonical(a))]
+        # The later variable gives way: sizes of earlier arguments name the program's sizes.
+        sides = [(v, other) for v, other in sides if _is_variable(v) and not _occurs(v, other)]
+        if sides:
+            v, other = max(sides, key=lambda side: order.index(str(side[0])))
+            known = {n: d.substitute({str(v): other}) if isinstance(d, Dim) else d for n, d in self.equalities.items()}
+            self.equalities = {**known, str(v): other}
+
+
+_active: ContextVar[tuple[Decisions, ...]] = ContextVar("tenferro_decisions", default=())
+
+
+def ask(a: DimLike, op: str, b: DimLike) -> bool:
+    """Answer `a op b` for sizes, op one of == != < <= > >=.
+
+    Integers are compared; identity and bounds decide for all values; else the innermost active
+    `Decisions` answers for its examples and records a guard.
+
+    Raises:
+        InconclusiveDimError: nothing decides.
+        ArgumentError: `op` is no comparison.
+
+    >>> from tenferro_tensor_core import dim
+    >>> ask(2, "<", 3), ask(dim("n"), "==", dim("n")), ask(dim("n") + 1, ">", 0)
+    (True, True, True)
+    """
+    if a is b and op == "==":
+        return True
+    known = decide(a, op, b)
+    if known is not None:
+        return known
+    active = _active.get()
+    if not active:
+        raise _inconclusive(a, op, b, "their bounds do not decide it and no examples are active")
+    return active[-1].decide(a, op, b)
+
+
+def require_equal(a: DimLike, b: DimLike, what: str) -> None:
+    """Raise unless the sizes are equal; `what` says who needs it.
+
+    Raises:
+        ShapeError: the sizes differ.
+        InconclusiveDimError: nothing decides.
+
+    >>> require_equal(3, 3, "dot_general: axis 1 of x and axis 0 of y")
+    """
+    if a is b or ask(a, "==", b):
+        return
+    raise ShapeError(
+        f"{what}: sizes must be equal, got {a} and {b}; reshape, slice or broadcast one of them",
+        what=what,
+        sizes=(a, b),
+    )
+
+
+def _inconclusive(a: DimLike, op: str, b: DimLike, why: str) -> InconclusiveDimError:
+    where = _caller()
+    return InconclusiveDimError(
+        f"cannot decide {a} {op} {b}{f' at {where}' if where else ''}: {why}; give the sizes bounds "
+        "(dim(name, min=, max=)), supply example sizes, or write the code without this branch",
+        lhs=a,
+        op=op,
+        rhs=b,
+        where=where,
+    )
+
+
+def _is_variable(d: DimLike) -> bool:
+    return isinstance(d, Dim) and len(d.terms) == 1 and str(d) in d.variables
+
+
+def _occurs(v: DimLike, d: DimLike) -> bool:
+    return isinstance(d, Dim) and str(v) in d.variables
+
+
+def _caller() -> str:
+    """Return file:line of the innermost frame outside tenferro."""
+    frame = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("tenferro_"):
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

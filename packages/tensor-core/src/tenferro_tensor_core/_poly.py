@@ -1,0 +1,172 @@
+"""Integer polynomials over atoms, as dictionaries from monomials to coefficients.
+
+A monomial is a tuple of atoms sorted by key; the empty one stands for 1. Terms are ordered by
+degree, then lexicographically: division needs an order that multiplication keeps.
+"""
+
+import threading
+from typing import Any, Final, NoReturn, TypeAlias
+from weakref import WeakValueDictionary
+
+Monomial: TypeAlias = tuple["Atom", ...]
+Poly: TypeAlias = dict[Monomial, int]
+Bounds: TypeAlias = tuple[int | None, int | None]
+
+_lock: Final = threading.Lock()
+_atoms: Final[WeakValueDictionary[str, "Atom"]] = WeakValueDictionary()
+
+
+class Atom:
+    """What a symbolic size is a polynomial over; interned and immutable.
+
+    `kind` is "var", "floordiv", "min" or "max"; `name` belongs to a variable, `args` to the
+    others. `lower` and `upper` bound the value, None meaning without bound.
+    """
+
+    __slots__ = ("__weakref__", "args", "key", "kind", "lower", "name", "upper")
+    kind: str
+    name: str
+    args: tuple[Any, ...]
+    key: str
+    lower: int | None
+    upper: int | None
+
+    def __new__(cls, *_: Any) -> "Atom":
+        raise TypeError("Atom has no public constructor; use dim, floordiv, dim_min or dim_max")
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Atom is immutable: cannot set {name!r}")
+
+    def __copy__(self) -> "Atom":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Atom":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return intern_atom, (self.key, self.kind, self.name, self.args, (self.lower, self.upper))
+
+    def __repr__(self) -> str:
+        return f"Atom({self.key})"
+
+
+def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: Bounds) -> Atom:
+    """Return the one atom with this key, made when it does not exist."""
+    with _lock:
+        atom = _atoms.get(key)
+        if atom is None:
+            atom = object.__new__(Atom)
+            lower, upper = bounds
+            fields = {"key": key, "kind": kind, "name": name, "args": args}
+            for field, value in {**fields, "lower": lower, "upper": upper}.items():
+                object.__setattr__(atom, field, value)
+            _atoms[key] = atom
+        return atom
+
+
+def rank(monomial: Monomial) -> tuple[int, list[str]]:
+    """Sort key of a monomial: high degree first, then by the atoms' keys."""
+    return -len(monomial), [atom.key for atom in monomial]
+
+
+def product(a: Monomial, b: Monomial) -> Monomial:
+    """Return the monomial a*b."""
+    return tuple(sorted(a + b, key=lambda atom: atom.key)) if a and b else a or b
+
+
+def quotient(a: Monomial, b: Monomial) -> Monomial | None:
+    """Return the monomial a/b, or None when b does not divide a."""
+    rest = list(a)
+    for atom in b:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def add(p: Poly, q: Poly, scale: int = 1) -> Poly:
+    """Return p + scale*q."""
+    out = dict(p)
+    for monomial, coefficient in q.items():
+        out[monomial] = out.get(monomial, 0) + scale * coefficient
+    return {m: c for m, c in out.items() if c}
+
+
+def multiply(p: Poly, q: Poly) -> Poly:
+    """Return p*q."""
+    out: Poly = {}
+    for a, ca in p.items():
+        for b, cb in q.items():
+            ab = product(a, b)
+            out[ab] = out.get(ab, 0) + ca * cb
+    return {m: c for m, c in out.items() if c}
+
+
+def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    """Return integer polynomials (s, r) with p = s*q + r, r as small as q's leading term allows.
+
+    Coefficients are divided towards zero, except that a constant by a constant rounds down:
+    then (n - 1)//2 and (n + 1)//2 - 1 agree.
+    """
+    lead = min(q, key=rank)
+    scale = q[lead]
+    todo, s, r = dict(p), {}, {}
+    while todo:
+        monomial = min(todo, key=rank)
+        factor = quotient(monomial, lead)
+        coefficient = todo[monomial]
+        times = 0
+        if factor is not None:
+            times = coefficient // scale if not monomial else _towards_zero(coefficient, scale)
+        if factor is not None and times:
+            s[factor] = s.get(factor, 0) + times
+            todo = add(todo, multiply({factor: times}, q), -1)
+        # What the quotient leaves of this term is final: smaller terms cannot change it.
+        rest = todo.pop(monomial, 0)
+        if rest:
+            r[monomial] = rest
+    return s, r
+
+
+def _towards_zero(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def common_factor(p: Poly, q: Poly) -> Monomial:
+    """Return the largest monomial that divides every term of p and q."""
+    terms = [*p, *q]
+    out: list[Atom] = []
+    for atom in terms[0]:
+        if all(m.count(atom) > out.count(atom) for m in terms):
+            out.append(atom)
+    return tuple(out)
+
+
+def bounds(p: Poly) -> Bounds:
+    """Return lower and upper bound of a polynomial by interval arithmetic."""
+    low: int | None = 0
+    high: int | None = 0
+    for monomial, coefficient in p.items():
+        term: Bounds = (coefficient, coefficient)
+        for atom in monomial:
+            term = _interval_product(term, (atom.lower, atom.upper))
+        low = None if low is None or term[0] is None else low + term[0]
+        high = None if high is None or term[1] is None else high + term[1]
+    return low, high
+
+
+def _interval_product(a: Bounds, b: Bounds) -> Bounds:
+    # Each corner is (value, sign of infinity); zero times infinity is zero here, since sizes are
+    # finite numbers whose bound is merely unknown.
+    corners = [_corner(x, i, y, j) for i, x in enumerate(a) for j, y in enumerate(b)]
+    low = None if -1 in (s for _, s in corners) else min(v for v, s in corners if not s)
+    high = None if 1 in (s for _, s in corners) else max(v for v, s in corners if not s)
+    return low, high
+
+
+def _corner(x: int | None, x_end: int, y: int | None, y_end: int) -> tuple[int, int]:
+    if x is not None and y is not None:
+        return x * y, 0
+    sign_x = (2 * x_end - 1) if x is None else (x > 0) - (x < 0)
+    sign_y = (2 * y_end - 1) if y is None else (y > 0) - (y < 0)
+    return 0, sign_x * sign_y
