@@ -1,1 +1,39 @@
-"""Concrete tensors, the catalog of primitives, and the contract between them and a backend."""
+"""The concrete tensor, the primitive catalog, places and devices, and the contract that backends fulfil."""
+
+from tenferro_tensor import catalog
+from tenferro_tensor._array import Array
+from tenferro_tensor._backend import Backend, available_backends, get_backend
+from tenferro_tensor._levels import next_level
+from tenferro_tensor._normalise import broadcast_shapes
+from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
+from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
+from tenferro_tensor._registry import REGISTRY, Registry
+from tenferro_tensor._select import ComputeContext, compute_context, compute_device
+from tenferro_tensor._spec import Spec
+from tenferro_tensor._tensor import Tensor, tensor
+
+__all__ = [
+    "HOST",
+    "REGISTRY",
+    "SCALARS",
+    "Array",
+    "Backend",
+    "ComputeContext",
+    "ComputeDevice",
+    "MemorySpace",
+    "Op",
+    "Place",
+    "Primitive",
+    "Registry",
+    "Spec",
+    "Tensor",
+    "available_backends",
+    "broadcast_shapes",
+    "catalog",
+    "compute_context",
+    "compute_device",
+    "get_backend",
+    "next_level",
+    "primitive",
+    "tensor",
+]

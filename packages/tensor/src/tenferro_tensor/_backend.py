@@ -1,0 +1,106 @@
+"""The backend contract, and the lazy discovery of backends through the entry points ``tenferro.backends``."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import _entry_points
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._registry import REGISTRY
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+
+BACKENDS: Final = "tenferro.backends"
+
+_INSTALL: Final = {
+    "cpu": "pip install tenferro-cpu",
+    "cuda": "pip install 'tenferro-gpu[cuda12]' (or [cuda13], to match the driver)",
+    "rocm": "pip install 'tenferro-gpu[rocm]'",
+}
+
+
+class Backend(ABC):
+    """What a kind of device must offer so that tensors can live and be computed on it.
+
+    A backend turns an op with concrete specs into a callable on raw arrays, and moves data between main memory
+    and its own. It never transfers or falls back to another device by itself.
+    """
+
+    name: str
+    """Backend name, equal to the ``kind`` of its compute devices."""
+
+    @abstractmethod
+    def devices(self) -> tuple[ComputeDevice, ...]:
+        """The devices that can run work now."""
+
+    @abstractmethod
+    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
+        """A raw array in the memory of `device` with the contents of a host array."""
+
+    @abstractmethod
+    def download(self, raw: Any) -> np.ndarray[Any, Any]:
+        """A host array with the contents of a raw array; waits for pending work."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until all work submitted so far is done."""
+
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """A callable on raw arrays for an op with concrete operand and output specs.
+
+        Raises:
+            UnsupportedError: the backend has no kernel for the primitive.
+        """
+        make = REGISTRY.find("kernel", op.primitive, self.name)
+        if make is None:
+            have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
+            raise UnsupportedError(
+                f"{op.primitive.name} has no kernel for {device}; {have} has one. Move the operands there with "
+                "to_device, or install a distribution that brings the kernel",
+                primitive=op.primitive.name,
+                device=str(device),
+            )
+        return make(ins, outs, **op.params)  # type: ignore[no-any-return]
+
+
+_made: dict[str, Backend] = {}
+_lock = threading.RLock()
+
+
+def get_backend(name: str) -> Backend:
+    """The backend of a kind of device, made on first use.
+
+    Args:
+        name: kind of device, as in ``"cpu"``.
+
+    Raises:
+        BackendUnavailableError: nothing installed offers it, or its device is missing; the text says what to install.
+    """
+    backend = _made.get(name)
+    if backend is not None:
+        return backend
+    with _lock:
+        if name not in _made:
+            offered = _entry_points.installed(BACKENDS)
+            if name not in offered:
+                raise BackendUnavailableError(
+                    f"no backend for {name!r} devices is installed "
+                    f"(installed: {', '.join(sorted(offered)) or 'none'}); "
+                    f"{_INSTALL.get(name, 'install the distribution that offers it')}",
+                    backend=name,
+                )
+            _made[name] = _entry_points.load(BACKENDS, name)()
+        return _made[name]
+
+
+def available_backends() -> tuple[str, ...]:
+    """Names of the installed backends, whether or not their devices are present."""
+    return tuple(sorted(_entry_points.installed(BACKENDS)))

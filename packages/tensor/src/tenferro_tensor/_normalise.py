@@ -1,0 +1,121 @@
+"""Promotion and broadcasting made explicit.
+
+In programs and in derivative rules an element-wise primitive has operands of one shape and one dtype. This module
+says what they become, and inserts the ``convert`` and ``broadcast_in_dim`` steps on values that need them.
+Python scalars stay scalars: they are weak and take the dtype of the arrays beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._primitive import SCALARS, Op
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import DimLike, ShapeError, ask, complex128, float64, inexact_of, int64, promote, weak
+from tenferro_tensor_core import bool_ as bool_dtype
+
+_DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
+_RANK = (bool, int, float, complex)
+
+Operand = Spec | type
+"""What is known of an operand before it runs: its spec, or the class of a Python scalar."""
+
+
+def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    """The shape that operands of the given shapes broadcast to: aligned at the right, extents equal or 1.
+
+    >>> broadcast_shapes((4, 1), (3,))
+    (4, 3)
+    """
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    ndim = max(map(len, shapes))
+    out: list[DimLike] = [1] * ndim
+    for shape in shapes:
+        for i, d in enumerate(shape, ndim - len(shape)):
+            have = out[i]
+            if d is have or d == have or d == 1:
+                continue
+            if have == 1:
+                out[i] = d
+            elif ask(have, "==", d) or ask(d, "==", 1):
+                continue
+            elif ask(have, "==", 1):
+                out[i] = d
+            else:
+                raise ShapeError(
+                    f"shapes {' and '.join(map(_show, shapes))} do not broadcast: "
+                    f"axis {i - ndim} has extents {have} and {d}; "
+                    "extents must be equal or 1",
+                    shapes=shapes,
+                )
+    return tuple(out)
+
+
+def _show(shape: tuple[DimLike, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def common_dtype(operands: list[Operand]) -> np.dtype[Any]:
+    """NumPy's promotion over array operands, then over the classes of weak Python scalars."""
+    arrays = [o.dtype for o in operands if isinstance(o, Spec)]
+    scalars = [o for o in operands if not isinstance(o, Spec)]
+    if not arrays:
+        return _DEFAULT[max(scalars, key=_RANK.index)]
+    dtype = promote(*arrays)
+    for cls in scalars:
+        dtype = weak(cls, dtype)
+    return dtype
+
+
+def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
+    """Specs that the operands of an element-wise op are brought to; a scalar's is the one that it stands in for."""
+    p = op.primitive
+    dtype = common_dtype([o for i, o in enumerate(operands) if i != p.chooser])
+    if p.domain in ("inexact", "floating") and dtype.kind not in "fc":
+        dtype = inexact_of(dtype)
+    specs = [o for o in operands if isinstance(o, Spec)]
+    shape = broadcast_shapes(*[s.shape for s in specs])
+    ruled = Spec(shape, dtype, specs[0].place)
+    chooser = ruled.with_(dtype=bool_dtype)
+    return tuple(
+        (chooser if not isinstance(o, Spec) or o.dtype == bool_dtype else ruled.with_(dtype=o.dtype))
+        if i == p.chooser
+        else ruled
+        for i, o in enumerate(operands)
+    )
+
+
+def describe(args: tuple[Any, ...]) -> tuple[Operand, ...]:
+    """Specs of the operands, classes of the Python scalars among them."""
+    return tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in args])
+
+
+def normalised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of an element-wise op brought to one shape and dtype by explicit steps; scalars are left alone."""
+    goal = targets(op, describe(args))
+    return tuple([a if a.__class__ in SCALARS else brought(a, t) for a, t in zip(args, goal, strict=True)])
+
+
+def brought(x: Any, goal: Spec) -> Any:
+    """A value converted to the dtype and broadcast to the shape of `goal`, in the form that programs use.
+
+    Axes of extent 1 that grow are dropped by a reshape first, so that ``broadcast_in_dim`` never stretches an axis
+    and its transpose is a plain reduction.
+    """
+    if x.spec.dtype != goal.dtype:
+        x = catalog.convert(x, dtype=goal.dtype)
+    shape = x.spec.shape
+    if shape == goal.shape:
+        return x
+    lead = len(goal.shape) - len(shape)
+    kept = [
+        i for i, d in enumerate(shape) if d is goal.shape[lead + i] or d == goal.shape[lead + i] or not ask(d, "==", 1)
+    ]
+    if len(kept) < len(shape):
+        x = catalog.reshape(x, shape=tuple(shape[i] for i in kept))
+    return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))

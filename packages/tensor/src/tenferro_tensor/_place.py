@@ -1,0 +1,148 @@
+"""Where data lives and where work runs: interned memory spaces, compute devices and places."""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar, Final
+
+from tenferro_tensor_core import ArgumentError
+
+_lock = threading.Lock()
+
+
+def _parse(text: str, what: str) -> tuple[str, int]:
+    kind, colon, index = text.partition(":")
+    if not kind.isidentifier() or (colon and not index.isdigit()):
+        raise ArgumentError(
+            f"{what} {text!r} is not of the form 'kind' or 'kind:index', for example 'cpu' or 'cuda:0'",
+            value=text,
+        )
+    return kind, int(index) if colon else 0
+
+
+class _Named:
+    """A pair (kind, index), one object each: identity is equality."""
+
+    __slots__ = ("index", "kind")
+    kind: str
+    index: int
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.index}"
+
+
+class MemorySpace(_Named):
+    """A memory that tensors are allocated in: ``host``, or the memory of accelerator ``kind:index``.
+
+    >>> MemorySpace("host") is MemorySpace("host")
+    True
+    >>> MemorySpace("cuda:1").default_device
+    ComputeDevice('cuda:1')
+    """
+
+    __slots__ = ()
+    _interned: ClassVar[dict[tuple[str, int], MemorySpace]] = {}
+
+    def __new__(cls, name: str) -> MemorySpace:
+        key = _parse(name, "memory space")
+        with _lock:
+            self = cls._interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.kind, self.index = key
+                cls._interned[key] = self
+        return self
+
+    def __reduce__(self) -> tuple[type[MemorySpace], tuple[str]]:
+        return MemorySpace, (str(self),)
+
+    def __str__(self) -> str:
+        return "host" if self.kind == "host" else super().__str__()
+
+    @property
+    def default_device(self) -> ComputeDevice:
+        """The device that computes on this memory when nothing else is said."""
+        return ComputeDevice("cpu:0" if self.kind == "host" else str(self))
+
+
+class ComputeDevice(_Named):
+    """A device that runs work: ``cpu:<pool>``, ``cuda:<i>``, ``rocm:<i>``; its kind names the backend.
+
+    >>> ComputeDevice("cpu")
+    ComputeDevice('cpu:0')
+    >>> ComputeDevice("cpu:0").memory_space
+    MemorySpace('host')
+    """
+
+    __slots__ = ()
+    _interned: ClassVar[dict[tuple[str, int], ComputeDevice]] = {}
+
+    def __new__(cls, name: str | ComputeDevice) -> ComputeDevice:
+        if isinstance(name, ComputeDevice):
+            return name
+        key = _parse(name, "compute device")
+        with _lock:
+            self = cls._interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.kind, self.index = key
+                cls._interned[key] = self
+        return self
+
+    def __reduce__(self) -> tuple[type[ComputeDevice], tuple[str]]:
+        return ComputeDevice, (str(self),)
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """The memory that the device computes on: main memory for CPU pools, its own otherwise."""
+        return MemorySpace("host" if self.kind == "cpu" else str(self))
+
+
+class Place:
+    """A memory space, and optionally the device that routes execution; interned.
+
+    The place is part of a tensor's `Spec`, so that one identity test on the specs of two operands
+    also proves that both are at one place.
+    """
+
+    __slots__ = ("compute_device", "memory_space")
+    memory_space: MemorySpace
+    compute_device: ComputeDevice | None
+    _interned: ClassVar[dict[tuple[MemorySpace, ComputeDevice | None], Place]] = {}
+
+    def __new__(cls, memory_space: MemorySpace, compute_device: ComputeDevice | None = None) -> Place:
+        if compute_device is not None and compute_device.memory_space is not memory_space:
+            raise ArgumentError(
+                f"{compute_device} cannot compute on {memory_space} memory; "
+                f"move the data with to_device({str(compute_device)!r}) first",
+                memory_space=str(memory_space),
+                compute_device=str(compute_device),
+            )
+        key = (memory_space, compute_device)
+        with _lock:
+            self = cls._interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.memory_space, self.compute_device = key
+                cls._interned[key] = self
+        return self
+
+    def __reduce__(self) -> tuple[type[Place], tuple[MemorySpace, ComputeDevice | None]]:
+        return Place, (self.memory_space, self.compute_device)
+
+    def __repr__(self) -> str:
+        if self.compute_device is None:
+            return f"Place({self.memory_space})"
+        return f"Place({self.memory_space}, {self.compute_device})"
+
+    @property
+    def device(self) -> ComputeDevice:
+        """The device that work on this place runs on when no scope says otherwise."""
+        return self.compute_device or self.memory_space.default_device
+
+
+HOST: Final = Place(MemorySpace("host"))
+"""Main memory, execution inferred."""

@@ -1,0 +1,321 @@
+"""`Primitive` and `Op`: the vocabulary, and the one rule of dispatch.
+
+A primitive is written as its inference rule::
+
+    @primitive
+    def reverse(x: Spec, *, axes: tuple[int, ...]) -> Spec:
+        '''Reverse the order of the elements along `axes`.'''
+        return x
+
+Positional parameters are array operands, keyword-only parameters are hashable metadata, the docstring is the
+documentation. A primitive with its metadata fixed is an `Op`, interned: equations, plans and caches hold ops.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, overload
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
+
+SCALARS: Final = frozenset({bool, int, float, complex})
+"""Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
+
+LIVE_OPS: Final = 2048
+"""Number of recently made ops that one primitive keeps alive, with their plans."""
+
+_lock = threading.RLock()
+
+
+def _freeze(value: Any) -> Any:
+    """Hashable canonical form of a metadata value: lists become tuples, NumPy integers become ints."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return tuple([_freeze(v) for v in value])
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _key(value: Any) -> Any:
+    """A key under which ``1``, ``1.0``, ``True`` and ``-0.0`` are four different values."""
+    cls = value.__class__
+    if cls is int or cls is str:
+        return value
+    if cls is tuple:
+        return tuple([_key(v) for v in value])
+    if cls is bool:
+        return (bool, value)
+    if cls is float:
+        return (float, value.hex())
+    if cls is complex:
+        return (complex, value.real.hex(), value.imag.hex())
+    return value
+
+
+class Op:
+    """A primitive with its metadata fixed; calling it applies it to array operands.
+
+    Attributes:
+        primitive: the primitive.
+        params: the metadata by name, in declared order.
+        same: forward plans for operands that all share one spec, by that spec.
+        plans: forward plans by the tuple of the operands' specs (or classes, for Python scalars).
+    """
+
+    __slots__ = ("__weakref__", "params", "plans", "primitive", "same")
+
+    def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
+        self.primitive = primitive
+        self.params: Mapping[str, Any] = MappingProxyType(params)
+        self.same: dict[Spec, Any] = {}
+        self.plans: dict[Any, Any] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) == 1:
+            unary = getattr(args[0], "_unary", None)
+            if unary is not None:
+                return unary(self)
+        top: Any = None
+        level = -1
+        for a in args:
+            if a.__class__ in SCALARS:
+                continue
+            try:
+                if a.level > level:
+                    top, level = a, a.level
+            except AttributeError:
+                return self(*_adopted(self, args))
+        if top is None:
+            return Primitive.bind_concrete(self, args)
+        return top._bind(self, args)
+
+    def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
+        """Output spec, or tuple of specs for a primitive of several outputs."""
+        return self.primitive.infer(*specs, **self.params)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.primitive, dict(self.params))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.primitive.name}[{inner}]" if inner else self.primitive.name
+
+
+def _rebuild(primitive: Primitive, params: dict[str, Any]) -> Op:
+    return primitive.op(**params)
+
+
+class Primitive:
+    """An immutable operation of the vocabulary; make one with the decorator `primitive`.
+
+    Attributes:
+        name: the name, as in ``dot_general``.
+        operands: names of the array operands; a variadic one is last and starts with ``*``.
+        metadata: names of the keyword-only metadata, in declared order.
+        elementwise: whether the operands have one shape, and the output has it too.
+        domain: for element-wise primitives, what the operands are converted to: ``"any"`` (their common
+            dtype), ``"inexact"`` (integers become float64), or ``"real"``, ``"integer"``, ``"bool"``.
+        chooser: index of a boolean operand that takes no part in promotion, or ``None``.
+        family: ``"<distribution>.<op>.v<major>"`` for a primitive of an operation family, else ``None``.
+        extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
+    """
+
+    bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
+    """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
+    adopt: ClassVar[Callable[[Any], Any]]
+    """Makes a concrete tensor of a host array; set by the concrete tensor."""
+
+    def __init__(
+        self,
+        infer: Callable[..., Spec | tuple[Spec, ...]],
+        *,
+        elementwise: bool = False,
+        domain: str = "any",
+        chooser: int | None = None,
+        family: str | None = None,
+        extension: str | None = None,
+    ) -> None:
+        parameters = inspect.signature(infer).parameters.values()
+        self.name = self.__name__ = infer.__name__.rstrip("_")
+        self.__doc__ = infer.__doc__
+        self.operands = tuple(
+            f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters if p.kind is not p.KEYWORD_ONLY
+        )
+        keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        self.metadata = tuple(p.name for p in keywords)
+        self._defaults = {p.name: p.default for p in keywords if p.default is not p.empty}
+        self._rule = infer
+        self.elementwise, self.domain, self.chooser = elementwise, domain, chooser
+        self.family, self.extension = family, extension
+        self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()
+        self._alive: dict[Any, Op] = {}
+        self.bare: Op | None = None if self.metadata else Op(self, {})
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Apply to array operands; the operand of the highest level interprets the call."""
+        if self.bare is not None and not params:
+            return self.bare(*args)
+        return self.op(**params)(*args)
+
+    def op(self, **params: Any) -> Op:
+        """The op with the given metadata: one object for equal metadata."""
+        if self.bare is not None and not params:
+            return self.bare
+        given = {**self._defaults, **params} if len(params) != len(self.metadata) else params
+        try:
+            values = tuple([_freeze(given[name]) for name in self.metadata])
+        except KeyError as missing:
+            raise ArgumentError(
+                f"{self.name} needs the keyword argument {missing}; it takes {self.signature}", primitive=self.name
+            ) from None
+        if len(given) != len(values):
+            extra = sorted(set(given) - set(self.metadata))
+            raise ArgumentError(f"{self.name} has no argument {extra}; it takes {self.signature}", primitive=self.name)
+        key = _key(values)
+        try:
+            op = self._alive.get(key)
+        except TypeError:
+            raise ArgumentError(
+                f"{self.name} metadata must be hashable, got {dict(zip(self.metadata, values, strict=True))}",
+                primitive=self.name,
+            ) from None
+        return op if op is not None else self._intern(key, values)
+
+    def _intern(self, key: Any, values: tuple[Any, ...]) -> Op:
+        with _lock:
+            op = self._interned.get(key)
+            if op is None:
+                op = self._interned[key] = Op(self, dict(zip(self.metadata, values, strict=True)))
+            if len(self._alive) >= LIVE_OPS:
+                self._alive.clear()
+            self._alive[key] = op
+        return op
+
+    def infer(self, *specs: Spec, **params: Any) -> Spec | tuple[Spec, ...]:
+        """Output specs of the primitive for operand specs; raises the typed error that names what is wrong."""
+        variadic = bool(self.operands) and self.operands[-1].startswith("*")
+        if len(specs) < len(self.operands) - variadic or (len(specs) > len(self.operands) and not variadic):
+            raise ArgumentError(
+                f"{self.name} takes {len(self.operands)} array operand(s) "
+                f"({', '.join(self.operands)}), got {len(specs)}",
+                primitive=self.name,
+            )
+        if self.elementwise:
+            _require_uniform(self, specs)
+        return self._rule(*specs, **params)
+
+    @property
+    def signature(self) -> str:
+        """The call as a reader would write it, ``name(x, y, *, axes)``."""
+        return f"{self.name}({', '.join(self.operands + (('*', *self.metadata) if self.metadata else ()))})"
+
+    def live_ops(self) -> Iterator[Op]:
+        """The ops that are alive now, for inspection and clearing of their plans."""
+        if self.bare is not None:
+            yield self.bare
+        yield from list(self._interned.values())
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.signature}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return _lookup, (self._rule.__module__, self._rule.__name__)
+
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Primitive:
+        return self
+
+
+def _lookup(module: str, name: str) -> Any:
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
+    """The law of element-wise primitives: one shape, and one dtype for all but the chooser."""
+    ruled = [s for i, s in enumerate(specs) if i != p.chooser]
+    for s in specs[1:]:
+        if s.shape != specs[0].shape:
+            raise ShapeError(
+                f"{p.name} is element-wise and needs operands of one shape, got {', '.join(map(repr, specs))}; "
+                "broadcast them first",
+                shapes=tuple(s.shape for s in specs),
+            )
+    if any(s.dtype != ruled[0].dtype for s in ruled):
+        raise DTypeError(
+            f"{p.name} needs operands of one dtype, got {', '.join(map(repr, specs))}; convert them first",
+            dtypes=tuple(str(s.dtype) for s in specs),
+        )
+    dtype = ruled[0].dtype
+    allowed = {"any": "biufc", "inexact": "fc", "real": "biuf", "integer": "iu", "bits": "biu", "bool": "b",
+               "number": "iufc", "real_number": "iuf", "floating": "f"}[p.domain]  # fmt: skip
+    if dtype.kind not in allowed:
+        raise DTypeError(
+            f"{p.name} is not defined for {dtype.name}; it takes {_DOMAINS[p.domain]}",
+            dtype=str(dtype),
+            primitive=p.name,
+        )
+
+
+_DOMAINS: Final = {
+    "inexact": "real or complex floating point",
+    "real": "booleans, integers or real floating point, but not complex numbers",
+    "integer": "integers",
+    "bits": "booleans or integers",
+    "bool": "booleans",
+    "number": "integers, real or complex floating point, but not booleans",
+    "real_number": "integers or real floating point",
+    "floating": "real floating point",
+}
+
+
+def _adopted(op: Op, args: tuple[Any, ...]) -> list[Any]:
+    """Host arrays among the operands become concrete tensors; anything else is a typed error."""
+    adopted = []
+    for i, a in enumerate(args):
+        if a.__class__ in SCALARS or hasattr(a, "level"):
+            adopted.append(a)
+        elif isinstance(a, (np.ndarray, np.generic)):
+            adopted.append(Primitive.adopt(a))
+        else:
+            raise ArgumentError(
+                f"{op.primitive.name}: operand {i} is a {type(a).__name__}, "
+                "neither a tensor, a NumPy array nor a number; "
+                "make it one with asarray()",
+                primitive=op.primitive.name,
+                operand=i,
+            )
+    return adopted
+
+
+@overload
+def primitive(infer: Callable[..., Any], /) -> Primitive: ...
+@overload
+def primitive(
+    *,
+    elementwise: bool = ...,
+    domain: str = ...,
+    chooser: int | None = ...,
+    family: str | None = ...,
+    extension: str | None = ...,
+) -> Callable[[Callable[..., Any]], Primitive]: ...
+def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
+    """Make a `Primitive` of an inference function; see the module's text.
+
+    Args:
+        infer: maps operand specs and metadata to an output spec, or to a tuple of them.
+        kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension`` of `Primitive`.
+    """
+    if infer is not None:
+        return Primitive(infer)
+    return lambda f: Primitive(f, **kind)

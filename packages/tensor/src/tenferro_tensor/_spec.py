@@ -1,0 +1,111 @@
+"""`Spec`: shape, dtype and place of a value, interned so that identity is equality."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from tenferro_tensor._place import HOST, Place
+from tenferro_tensor_core import ArgumentError, Dim, DimLike
+
+_interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def _extent(d: Any) -> DimLike:
+    if d.__class__ is int or isinstance(d, Dim):
+        n: DimLike = d
+    else:
+        try:
+            n = operator.index(d)
+        except TypeError:
+            raise ArgumentError(f"a shape holds integers or symbolic dimensions, not {d!r}", value=repr(d)) from None
+    if n.__class__ is int and n < 0:
+        raise ArgumentError(f"a shape holds no negative extents, but {n} was given", value=n)
+    return n
+
+
+class Spec:
+    """Shape, dtype and place of a value.
+
+    Equal specs are one object: ``x.spec is y.spec`` is the whole test for "same kind of operand",
+    and a spec in a dictionary key costs no Python-level comparison.
+
+    Attributes:
+        shape: extents, integers or symbolic `Dim`s.
+        dtype: a NumPy dtype of the supported set.
+        place: where the data lives and what computes on it.
+        ndim: number of axes.
+        inexact: whether the dtype is real or complex floating point, hence differentiable.
+        cplx: whether the dtype is complex.
+        symbolic: whether some extent is not an integer.
+
+    >>> Spec((2, 3), np.dtype("float64")) is Spec((2, 3), np.dtype("float64"))
+    True
+    """
+
+    __slots__ = ("__weakref__", "cplx", "dtype", "inexact", "ndim", "place", "shape", "symbolic")
+    shape: tuple[DimLike, ...]
+    dtype: np.dtype[Any]
+    place: Place
+    ndim: int
+    inexact: bool
+    cplx: bool
+    symbolic: bool
+
+    def __new__(cls, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place = HOST) -> Spec:
+        for d in shape:
+            if d.__class__ is not int or d < 0:
+                shape = tuple(_extent(d) for d in shape)
+                break
+        key = (shape, dtype, place)
+        self = _interned.get(key)
+        if self is not None:
+            return self
+        with _lock:
+            self = _interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.shape, self.dtype, self.place = key
+                self.ndim = len(shape)
+                self.cplx = dtype.kind == "c"
+                self.inexact = dtype.kind in "fc"
+                self.symbolic = any(d.__class__ is not int for d in shape)
+                _interned[key] = self
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Spec, (self.shape, self.dtype, self.place)
+
+    def __copy__(self) -> Spec:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Spec:
+        return self
+
+    def __repr__(self) -> str:
+        where = "" if self.place is HOST else f" at {self.place.device}"
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]{where}"
+
+    @property
+    def size(self) -> DimLike:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def with_(
+        self,
+        shape: tuple[DimLike, ...] | None = None,
+        dtype: np.dtype[Any] | None = None,
+        place: Place | None = None,
+    ) -> Spec:
+        """The spec with some of its parts replaced."""
+        return Spec(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.place if place is None else place,
+        )

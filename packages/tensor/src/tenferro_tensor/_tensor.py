@@ -1,0 +1,211 @@
+"""`Tensor`: the concrete value, and the short way from an operator to a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import _select
+from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
+from tenferro_tensor._backend import get_backend
+from tenferro_tensor._normalise import common_dtype, describe
+from tenferro_tensor._place import HOST, ComputeDevice, Place
+from tenferro_tensor._plan import Plan, make_plan, remember
+from tenferro_tensor._primitive import SCALARS, Op, Primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import ArgumentError, dtype, from_numpy, weak
+
+_new = object.__new__
+
+
+class Tensor(Array):
+    """A concrete array: raw data in some memory, and its `Spec`.
+
+    Attributes:
+        data: the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a CuPy array.
+        spec: shape, dtype and place.
+
+    >>> tensor([1.0, 2.0]) * 2 + 1
+    Tensor([3., 5.])
+    """
+
+    __slots__ = ("__weakref__", "data", "spec")
+    data: Any
+    spec: Spec
+    level = 0
+
+    def __init__(self) -> None:
+        raise ArgumentError("a Tensor is made by asarray(...), tensor(...) or Tensor.wrap(raw, spec)")
+
+    @staticmethod
+    def wrap(raw: Any, spec: Spec) -> Tensor:
+        """A tensor of raw data that is known to agree with `spec`; nothing is copied or checked."""
+        z = _new(Tensor)
+        z.data, z.spec = raw, spec
+        return z
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return bind(op, args)
+
+    def _unary(self, op: Op) -> Any:
+        if not _select.open_scopes:
+            plan = op.same.get(self.spec)
+            if plan is not None and not plan.many:
+                z = _new(Tensor)
+                z.data, z.spec = plan.run(self.data), plan.out
+                return z
+        return bind(op, (self,))
+
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        if self.spec.place is HOST:
+            return np.asarray(self.data)
+        return get_backend(self.spec.place.device.kind).download(self.data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._concrete(), self.spec)
+
+
+def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
+    return tensor(array, device=spec.place.compute_device or spec.place.memory_space.default_device)
+
+
+def bind(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run an op on concrete operands; the general way, which makes and remembers plans."""
+    if not op.primitive.elementwise:
+        args = materialised(op, args)
+    elif all(a.__class__ in SCALARS for a in args):
+        args = (tensor(args[0]), *args[1:])
+    key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in args])
+    if _select.open_scopes:
+        plan = make_plan(op, describe(args))
+    else:
+        plan = op.plans.get(key) or _planned(op, key, args)
+    try:
+        out = plan.run(*[a.data if a.__class__ is Tensor else a for a in args])
+    except OverflowError as cause:
+        raise ArgumentError(
+            f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
+            primitive=op.primitive.name,
+        ) from cause
+    if isinstance(plan.out, tuple):
+        return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
+    return Tensor.wrap(out, plan.out)
+
+
+def _planned(op: Op, key: tuple[Any, ...], args: tuple[Any, ...]) -> Plan:
+    plan = make_plan(op, describe(args))
+    remember(op.plans, key, plan)
+    first = args[0] if args else None
+    if first.__class__ is Tensor and not plan.many and all(k is key[0] for k in key):
+        remember(op.same, key[0], plan)
+    return plan
+
+
+def materialised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of a structural op with Python scalars made 0-d tensors of the dtype that they adapt to."""
+    if not any(a.__class__ in SCALARS for a in args):
+        return args
+    known = [o for o in describe(args) if isinstance(o, Spec)]
+    place = known[0].place if known else HOST
+    return tuple(
+        tensor(
+            a, dtype=weak(a.__class__, known[0].dtype) if known else common_dtype([a.__class__]), device=place.device
+        )
+        if a.__class__ in SCALARS
+        else a
+        for a in args
+    )
+
+
+def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None) -> Tensor:
+    """A concrete tensor of host data: numbers, nested sequences, NumPy arrays, buffers.
+
+    Args:
+        x: the data; a `Tensor` is returned as it is where nothing has to change.
+        dtype: dtype of the result; by default that of the data, float64 for Python floats.
+        device: where it goes; by default main memory, or the device of the enclosing scope.
+        copy: ``True`` always copies, ``False`` raises where a copy would be needed, ``None`` copies when needed.
+
+    Raises:
+        DTypeError: the data are not numbers or booleans.
+
+    >>> tensor([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if isinstance(x, Tensor):
+        x = x._concrete()
+    return _from_host(x, dtype, _select.place_of(device), copy)
+
+
+def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
+    if not isinstance(x, np.ndarray):
+        if isinstance(x, (list, tuple)):
+            x = _stackable(x)
+        try:
+            x = np.asarray(x)
+        except ValueError as cause:
+            raise ArgumentError(f"nested sequences must have one length per level: {cause}") from cause
+    array = from_numpy(x, copy=copy)
+    if wanted is not None:
+        array = array.astype(dtype(wanted), copy=False)
+    raw = (
+        array if place.memory_space is HOST.memory_space else get_backend(place.device.kind).upload(array, place.device)
+    )
+    return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))
+
+
+def _stackable(x: Any) -> Any:
+    """Nested sequences with tensors inside become nested sequences of host arrays."""
+    if isinstance(x, (list, tuple)):
+        return [_stackable(v) for v in x]
+    if isinstance(x, Array):
+        return x._concrete()
+    return x
+
+
+def _fast_binary(op: Op) -> Callable[[Tensor, Any], Any]:
+    """An operator method: one spec test and one table lookup between the operator and the kernel."""
+    same = op.same
+    plans = op.plans
+
+    def method(self: Tensor, other: Any) -> Any:
+        spec = self.spec
+        if other.__class__ is Tensor:
+            if not _select.open_scopes:
+                plan = same.get(spec) if other.spec is spec else plans.get((spec, other.spec))
+                if plan is not None:
+                    z = _new(Tensor)
+                    z.data, z.spec = plan.run(self.data, other.data), plan.out
+                    return z
+            return bind(op, (self, other))
+        if other.__class__ in SCALARS:
+            plan = plans.get((spec, other.__class__))
+            if plan is None or _select.open_scopes:
+                return bind(op, (self, other))
+            z = _new(Tensor)
+            try:
+                z.data, z.spec = plan.run(self.data, other), plan.out
+            except OverflowError:
+                return bind(op, (self, other))
+            return z
+        if isinstance(other, (Array, np.ndarray, np.generic)):
+            return op(self, other)
+        return NotImplemented
+
+    return method
+
+
+def _install_operators() -> None:
+    for name, op in BINARY_OPERATORS.items():
+        method = _fast_binary(op)
+        method.__name__ = name
+        setattr(Tensor, name, method)
+    for name, op in UNARY_OPERATORS.items():
+        setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
+    Primitive.bind_concrete = staticmethod(bind)
+    Primitive.adopt = staticmethod(tensor)
+
+
+_install_operators()

@@ -1,0 +1,148 @@
+"""Arithmetic and extrema, element by element."""
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import real_of
+
+__all__ = [
+    "abs",
+    "add",
+    "ceil",
+    "clamp",
+    "copysign",
+    "div",
+    "floor",
+    "floor_divide",
+    "fmod",
+    "maximum",
+    "minimum",
+    "mul",
+    "neg",
+    "nextafter",
+    "pow",
+    "remainder",
+    "round",
+    "sign",
+    "sub",
+    "trunc",
+]
+
+
+@primitive(elementwise=True)
+def add(x: Spec, y: Spec) -> Spec:
+    """Sum; of booleans, logical or."""
+    return x
+
+
+@primitive(elementwise=True, domain="number")
+def sub(x: Spec, y: Spec) -> Spec:
+    """Difference; unsigned integers wrap."""
+    return x
+
+
+@primitive(elementwise=True)
+def mul(x: Spec, y: Spec) -> Spec:
+    """Product; of booleans, logical and."""
+    return x
+
+
+@primitive(elementwise=True, domain="inexact")
+def div(x: Spec, y: Spec) -> Spec:
+    """Quotient; of integers, computed in float64."""
+    return x
+
+
+@primitive(elementwise=True, domain="real_number")
+def floor_divide(x: Spec, y: Spec) -> Spec:
+    """Quotient rounded towards minus infinity; an integer zero divisor gives 0, as in NumPy."""
+    return x
+
+
+@primitive(elementwise=True, domain="real_number")
+def remainder(x: Spec, y: Spec) -> Spec:
+    """Remainder with the sign of the divisor, so that ``x == floor_divide(x, y) * y + remainder(x, y)``."""
+    return x
+
+
+@primitive(elementwise=True, domain="real_number")
+def fmod(x: Spec, y: Spec) -> Spec:
+    """Remainder with the sign of the dividend, as C's ``fmod``."""
+    return x
+
+
+@primitive(elementwise=True, domain="number")
+def pow(x: Spec, y: Spec) -> Spec:
+    """Power; of integers, an integer (a negative integer exponent is an error)."""
+    return x
+
+
+@primitive(elementwise=True, domain="number")
+def neg(x: Spec) -> Spec:
+    """Negative; of unsigned integers, modulo the range."""
+    return x
+
+
+@primitive(elementwise=True)
+def abs(x: Spec) -> Spec:
+    """Magnitude; of complex numbers, real."""
+    return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
+
+
+@primitive(elementwise=True, domain="number")
+def sign(x: Spec) -> Spec:
+    """Sign: -1, 0 or 1, and ``x / abs(x)`` for complex numbers (0 at 0)."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def maximum(x: Spec, y: Spec) -> Spec:
+    """Larger operand; NaN if either is NaN."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def minimum(x: Spec, y: Spec) -> Spec:
+    """Smaller operand; NaN if either is NaN."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating")
+def copysign(x: Spec, y: Spec) -> Spec:
+    """Magnitude of `x` with the sign of `y`."""
+    return x
+
+
+@primitive(elementwise=True, domain="floating")
+def nextafter(x: Spec, y: Spec) -> Spec:
+    """Next representable number after `x` in the direction of `y`."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def floor(x: Spec) -> Spec:
+    """Largest integer not above `x`; integers are unchanged."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def ceil(x: Spec) -> Spec:
+    """Smallest integer not below `x`; integers are unchanged."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def trunc(x: Spec) -> Spec:
+    """Integer part, rounded towards zero; integers are unchanged."""
+    return x
+
+
+@primitive(elementwise=True)
+def round(x: Spec) -> Spec:
+    """Nearest integer, halves to even; of complex numbers, part by part."""
+    return x
+
+
+@primitive(elementwise=True, domain="real")
+def clamp(x: Spec, lo: Spec, hi: Spec) -> Spec:
+    """`x` limited to the interval from `lo` to `hi`; ``minimum(maximum(x, lo), hi)``."""
+    return x

@@ -1,0 +1,54 @@
+"""Parts and kinds of numbers: complex parts, conversion between dtypes, and the gradient stop."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import DTypeError, complex_of, real_of
+from tenferro_tensor_core import dtype as known_dtype
+
+__all__ = ["complex", "conj", "convert", "imag", "real", "stop_gradient"]
+
+
+@primitive(elementwise=True)
+def conj(x: Spec) -> Spec:
+    """Complex conjugate; real numbers are unchanged."""
+    return x
+
+
+@primitive(elementwise=True)
+def real(x: Spec) -> Spec:
+    """Real part; real numbers are unchanged."""
+    return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
+
+
+@primitive(elementwise=True)
+def imag(x: Spec) -> Spec:
+    """Imaginary part; 0 for real numbers."""
+    return x.with_(dtype=real_of(x.dtype)) if x.cplx else x
+
+
+@primitive(elementwise=True, domain="floating")
+def complex(re: Spec, im: Spec) -> Spec:
+    """Complex number with the given real and imaginary parts."""
+    return re.with_(dtype=complex_of(re.dtype))
+
+
+@primitive(elementwise=True)
+def convert(x: Spec, *, dtype: np.dtype[Any]) -> Spec:
+    """`x` in another dtype, whatever is lost on the way.
+
+    Complex to real keeps the real part, to integers truncates, to boolean tests for nonzero. The public functions
+    `convert` and `cast` decide what a user may ask for; this step carries it out.
+    """
+    if known_dtype(dtype) != dtype:
+        raise DTypeError(f"convert needs a dtype object, got {dtype!r}", dtype=repr(dtype))
+    return x.with_(dtype=dtype)
+
+
+@primitive(elementwise=True)
+def stop_gradient(x: Spec) -> Spec:
+    """`x` itself, but no derivative passes."""
+    return x
