@@ -1,6 +1,7 @@
 """Dtypes, symbolic dimensions, layouts, host adapters and errors: the ground that every tenferro package stands on."""
 
-from ._dims import DIM_MEMO, Dim, DimLike, decide, dim, dim_max, dim_min, evaluate, floordiv
+from ._decide import decide
+from ._dims import DIM_MEMO, Dim, DimLike, dim, dim_max, dim_min, evaluate, floordiv
 from ._dtypes import (
     DTYPES,
     DType,

@@ -2,20 +2,21 @@
 
 A `Dim` is a polynomial with integer coefficients over atoms: variables, floor quotients, minima
 and maxima. A result without variables is a plain int. Questions about sizes are answered here by
-bounds alone (`decide`); `_guards` asks further.
+bounds alone (`nonnegative`); `_decide` and `_guards` ask further.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from math import gcd
 from operator import index
-from typing import Any, Final, NoReturn, TypeAlias, Union
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union
 from weakref import WeakValueDictionary
 
-from . import _poly
+from . import _poly, _proof
+from ._dim_text import text
 from ._errors import ArgumentError, InconclusiveDimError, ShapeError
 from ._memo import MISSING, Memo
-from ._poly import Atom, Bounds, Monomial, Poly
+from ._poly import Atom, Bounds, Monomial, Poly, as_poly, ends
 
 DimLike: TypeAlias = Union[int, "Dim"]
 
@@ -102,7 +103,7 @@ class Dim:
         return _from_terms, (self.terms,)
 
     def __repr__(self) -> str:
-        return _text(self, {})
+        return text(self, {})
 
     @property
     def variables(self) -> frozenset[str]:
@@ -160,7 +161,7 @@ class Dim:
         >>> (dim("n") // 2 + 1).source({"n": "sizes[0]"})
         '(sizes[0])//2 + 1'
         """
-        return _text(self, names)
+        return text(self, names)
 
     def describe(self) -> str:
         """Return the expression and the bounds of its variables.
@@ -243,10 +244,10 @@ def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
     return d.evaluate(bindings) if isinstance(d, Dim) else d
 
 
-_Operation: TypeAlias = Callable[[DimLike, DimLike], DimLike]
+T = TypeVar("T")
 
 
-def _binary(operation: _Operation, a: Any, b: Any) -> Any:
+def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) -> DimLike:
     """Apply an operator, leaving operands that are no integers to the other side."""
     try:
         a = a if isinstance(a, Dim) else int(index(a))
@@ -256,16 +257,12 @@ def _binary(operation: _Operation, a: Any, b: Any) -> Any:
     return _memoised(operation, a, b)
 
 
-def _memoised(operation: Callable[..., Any], *key: Any) -> Any:
-    found = DIM_MEMO.get((operation, *key))
+def _memoised(operation: Callable[..., T], *key: Any) -> T:
+    found: T = DIM_MEMO.get((operation, *key))
     if found is MISSING:
         found = operation(*key)
         DIM_MEMO.put((operation, *key), found)
     return found
-
-
-def _as_poly(d: DimLike) -> Poly:
-    return dict(d.terms) if isinstance(d, Dim) else {(): d} if d else {}
 
 
 def _dim_like(p: Poly) -> DimLike:
@@ -293,16 +290,29 @@ def _from_terms(terms: tuple[tuple[Monomial, int], ...]) -> DimLike:
     return _dim_like(dict(terms))
 
 
+def nonnegative(d: DimLike) -> bool:
+    """Tell whether d >= 0 follows for all values within the bounds."""
+    if isinstance(d, int):
+        return d >= 0
+    if d.lower is not None and d.lower >= 0:
+        return True
+    return _memoised(_proved, d)
+
+
+def _proved(d: Dim) -> bool:
+    return _proof.nonnegative(dict(d.terms))
+
+
 def _add(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.add(_as_poly(a), _as_poly(b)))
+    return _dim_like(_poly.add(as_poly(a), as_poly(b)))
 
 
 def _sub(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.add(_as_poly(a), _as_poly(b), -1))
+    return _dim_like(_poly.add(as_poly(a), as_poly(b), -1))
 
 
 def _mul(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.multiply(_as_poly(a), _as_poly(b)))
+    return _dim_like(_poly.multiply(as_poly(a), as_poly(b)))
 
 
 def _mod(a: DimLike, b: DimLike) -> DimLike:
@@ -314,7 +324,7 @@ def _floordiv(a: DimLike, b: DimLike) -> DimLike:
         raise ArgumentError(f"cannot divide the size {a} by zero; use a positive divisor", dim=a)
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    p, q = _as_poly(a), _as_poly(b)
+    p, q = as_poly(a), as_poly(b)
     if not p:
         return 0
     shared = gcd(*p.values(), *q.values())
@@ -330,12 +340,12 @@ def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
     """Return a//b for what polynomial division has left over: a constant, or an atom."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    low, high = _quotient_bounds(_bounds(a), _bounds(b))
+    low, high = _quotient_bounds(ends(a), ends(b))
     if low is not None and low == high:
         return low
-    if _provable(a) and _provable(b - a - 1):
+    if nonnegative(a) and nonnegative(b - a - 1):
         return 0
-    key = f"({_key(a)})//({_key(b)})"
+    key = f"({text(a)})//({text(b)})"
     return _dim({(_poly.intern_atom(key, "floordiv", "", (a, b), (low, high)),): 1})
 
 
@@ -357,44 +367,39 @@ def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
     return least, most
 
 
-def _bounds(d: DimLike) -> Bounds:
-    return (d.lower, d.upper) if isinstance(d, Dim) else (d, d)
-
-
 def _extremum(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     if not dims:
         raise ArgumentError(f"dim_{kind} needs at least one size, got none; pass one or more")
     if all(isinstance(d, int) for d in dims):
-        return min(dims) if kind == "min" else max(dims)  # type: ignore[type-var]
-    return _memoised(_extremum_of, kind, dims)  # type: ignore[no-any-return]
+        return (min if kind == "min" else max)(dims)  # type: ignore[type-var]
+    return _memoised(_extremum_of, kind, dims)
 
 
 def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     sign = 1 if kind == "min" else -1
     kept: list[DimLike] = []
     for d in _flattened(kind, dims):
-        if any(_provable((d - k) * sign) for k in kept):
+        if any(nonnegative((d - k) * sign) for k in kept):
             continue
-        kept = [k for k in kept if not _provable((k - d) * sign)] + [d]
+        kept = [k for k in kept if not nonnegative((k - d) * sign)] + [d]
     if len(kept) == 1:
         return kept[0]
-    kept.sort(key=_key)
-    ends = [_bounds(d) for d in kept]
-    lower, upper = [e[0] for e in ends], [e[1] for e in ends]
+    kept.sort(key=text)
+    lower, upper = zip(*(ends(d) for d in kept))
     if kind == "min":
         bounds = _least(lower), min((u for u in upper if u is not None), default=None)
     else:
         bounds = max((x for x in lower if x is not None), default=None), _most(upper)
-    key = f"{kind}({', '.join(map(_key, kept))})"
+    key = f"{kind}({', '.join(map(text, kept))})"
     return _dim({(_poly.intern_atom(key, kind, "", tuple(kept), bounds),): 1})
 
 
-def _least(bounds: list[int | None]) -> int | None:
+def _least(bounds: tuple[int | None, ...]) -> int | None:
     known = [b for b in bounds if b is not None]
     return min(known) if len(known) == len(bounds) else None
 
 
-def _most(bounds: list[int | None]) -> int | None:
+def _most(bounds: tuple[int | None, ...]) -> int | None:
     known = [b for b in bounds if b is not None]
     return max(known) if len(known) == len(bounds) else None
 
@@ -407,107 +412,6 @@ def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
                 yield from monomial[0].args
                 continue
         yield d
-
-
-def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
-    """Answer `a op b` for all values within the bounds, or None when it depends on them.
-
-    Raises:
-        ArgumentError: `op` is none of == != < <= > >=.
-
-    >>> n, m = dim("n", max=64), dim("m")
-    >>> decide(n, "<=", 100), decide(dim_min(n, m), "<=", m), decide(n, "==", m)
-    (True, True, None)
-    """
-    if isinstance(a, int) and isinstance(b, int):
-        return COMPARISONS[op](a, b) if op in COMPARISONS else _unknown_op(op)
-    match op:
-        case "==" | "!=":
-            equal = _equal(a - b)
-            return equal if equal is None or op == "==" else not equal
-        case ">=":
-            return _sign_known(a - b)
-        case "<=":
-            return _sign_known(b - a)
-        case ">" | "<":
-            reverse = _sign_known(b - a if op == ">" else a - b)
-            return None if reverse is None else not reverse
-    return _unknown_op(op)
-
-
-COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-def _unknown_op(op: str) -> NoReturn:
-    raise ArgumentError(f"{op!r} compares no sizes; use one of {', '.join(COMPARISONS)}", op=op)
-
-
-def _sign_known(d: DimLike) -> bool | None:
-    """Tell whether d >= 0 always (True), never (False), or it depends (None)."""
-    return True if _provable(d) else False if _provable(-d - 1) else None
-
-
-def _equal(d: DimLike) -> bool | None:
-    if isinstance(d, int):
-        return d == 0
-    if _provable(d - 1) or _provable(-d - 1):
-        return False
-    constant = dict(d.terms).get((), 0)
-    if constant % gcd(*(c for m, c in d.terms if m)):
-        return False
-    return True if _provable(d) and _provable(-d) else None
-
-
-def _provable(d: DimLike, depth: int = 3) -> bool:
-    """Tell whether d >= 0 follows from bounds and from what min, max and floordiv mean."""
-    if isinstance(d, int):
-        return d >= 0
-    if d.lower is not None and d.lower >= 0:
-        return True
-    if depth == 0 or (d.upper is not None and d.upper < 0):
-        return False
-    return _memoised(_provable_relaxed, d, depth)  # type: ignore[no-any-return]
-
-
-def _provable_relaxed(d: Dim, depth: int) -> bool:
-    return any(_provable(smaller, depth - 1) for smaller in _relaxations(d))
-
-
-def _relaxations(d: Dim) -> Iterator[DimLike]:
-    """Yield sizes that are at most d, with one atom replaced by an argument of it."""
-    for monomial, coefficient in d.terms:
-        for atom in monomial:
-            if atom.kind == "var" or monomial.count(atom) > 1:
-                continue
-            rest: Poly = {tuple(x for x in monomial if x is not atom): 1}
-            low, _ = _poly.bounds(rest)
-            if low is None or low < 0:
-                continue
-            others = _poly.add(dict(d.terms), {monomial: coefficient}, -1)
-            for scaled in _at_most(coefficient, atom):
-                yield _dim_like(_poly.add(others, _poly.multiply(rest, _as_poly(scaled))))
-
-
-def _at_most(coefficient: int, atom: Atom) -> Iterator[DimLike]:
-    """Yield sizes that are at most coefficient*atom."""
-    if atom.kind == ("min" if coefficient < 0 else "max"):
-        for arg in atom.args:
-            yield coefficient * arg
-    if atom.kind == "floordiv":
-        a, b = atom.args
-        if isinstance(b, int) and b > 0 and coefficient % b == 0:
-            # a - b + 1 <= b*(a//b) <= a
-            yield coefficient // b * (a if coefficient < 0 else a - b + 1)
-        elif coefficient < 0 and (_bounds(a)[0] or 0) >= 0 and (_bounds(b)[0] or 0) >= 0:
-            if None not in (_bounds(a)[0], _bounds(b)[0]):
-                yield coefficient * a
 
 
 def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
@@ -551,37 +455,3 @@ def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> D
             bindings=dict(bindings),
         )
     return floordiv(args[0], args[1])
-
-
-def _key(d: DimLike) -> str:
-    return _text(d, None)
-
-
-def _text(d: DimLike, names: Mapping[str, str] | None) -> str:
-    """Write a size; without `names`, variables appear with their bounds (the canonical key)."""
-    if isinstance(d, int):
-        return str(d)
-    out = ""
-    for monomial, coefficient in d.terms:
-        factors = [_atom_text(atom, names) for atom in monomial]
-        alone = len(factors) == 1 and coefficient == 1
-        if not alone:
-            factors = [f"({text})" if atom.kind == "floordiv" else text for text, atom in zip(factors, monomial)]
-        if abs(coefficient) != 1 or not factors:
-            factors.insert(0, str(abs(coefficient)))
-        sign = "-" if coefficient < 0 else "+"
-        out += f" {sign} {'*'.join(factors)}" if out else f"{sign * (coefficient < 0)}{'*'.join(factors)}"
-    return out
-
-
-def _atom_text(atom: Atom, names: Mapping[str, str] | None) -> str:
-    if atom.kind == "var":
-        return atom.key if names is None else names.get(atom.name, atom.name)
-    if atom.kind == "floordiv":
-        a, b = (_text(arg, names) for arg in atom.args)
-        return f"{_operand(a)}//{_operand(b)}"
-    return f"{atom.kind}({', '.join(_text(arg, names) for arg in atom.args)})"
-
-
-def _operand(text: str) -> str:
-    return text if text.isidentifier() or text.isdecimal() else f"({text})"

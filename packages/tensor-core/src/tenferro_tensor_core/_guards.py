@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
-from ._dims import COMPARISONS, Dim, DimLike, decide, evaluate
+from ._decide import COMPARISONS, decide
+from ._dims import Dim, DimLike, evaluate
 from ._errors import InconclusiveDimError, ShapeError
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

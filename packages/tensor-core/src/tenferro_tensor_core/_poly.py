@@ -64,6 +64,16 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
         return atom
 
 
+def as_poly(d: Any) -> Poly:
+    """Return a size, symbolic or not, as a polynomial."""
+    return ({(): d} if d else {}) if isinstance(d, int) else dict(d.terms)
+
+
+def ends(d: Any) -> Bounds:
+    """Return the interval of a size, symbolic or not."""
+    return (d, d) if isinstance(d, int) else (d.lower, d.upper)
+
+
 def rank(monomial: Monomial) -> tuple[int, list[str]]:
     """Sort key of a monomial: high degree first, then by the atoms' keys."""
     return -len(monomial), [atom.key for atom in monomial]
@@ -110,7 +120,7 @@ def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
     """
     lead = min(q, key=rank)
     scale = q[lead]
-    todo, s, r = dict(p), {}, {}
+    todo, s, r = dict(p), Poly(), Poly()
     while todo:
         monomial = min(todo, key=rank)
         factor = quotient(monomial, lead)

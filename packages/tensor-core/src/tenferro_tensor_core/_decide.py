@@ -1,0 +1,64 @@
+"""Comparisons of sizes that bounds decide for every value."""
+
+from collections.abc import Callable
+from math import gcd
+from typing import Final, NoReturn
+
+from ._dims import DimLike, nonnegative
+from ._errors import ArgumentError
+
+COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
+    """Answer `a op b` for all values within the bounds, or None when it depends on them.
+
+    Raises:
+        ArgumentError: `op` is none of == != < <= > >=.
+
+    >>> from tenferro_tensor_core import dim, dim_min
+    >>> n, m = dim("n", max=64), dim("m")
+    >>> decide(n, "<=", 100), decide(dim_min(n, m), "<=", m), decide(n, "==", m)
+    (True, True, None)
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return COMPARISONS[op](a, b) if op in COMPARISONS else _unknown_op(op)
+    match op:
+        case "==" | "!=":
+            equal = _equal(a - b)
+            return equal if equal is None or op == "==" else not equal
+        case ">=":
+            return _sign_known(a - b)
+        case "<=":
+            return _sign_known(b - a)
+        case ">" | "<":
+            reverse = _sign_known(b - a if op == ">" else a - b)
+            return None if reverse is None else not reverse
+    return _unknown_op(op)
+
+
+def _unknown_op(op: str) -> NoReturn:
+    raise ArgumentError(f"{op!r} compares no sizes; use one of {', '.join(COMPARISONS)}", op=op)
+
+
+def _sign_known(d: DimLike) -> bool | None:
+    """Tell whether d >= 0 always (True), never (False), or it depends (None)."""
+    return True if nonnegative(d) else False if nonnegative(-d - 1) else None
+
+
+def _equal(d: DimLike) -> bool | None:
+    if isinstance(d, int):
+        return d == 0
+    if nonnegative(d - 1) or nonnegative(-d - 1):
+        return False
+    constant = dict(d.terms).get((), 0)
+    if constant % gcd(*(c for m, c in d.terms if m)):
+        return False
+    return True if nonnegative(d) and nonnegative(-d) else None
