@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,7 +50,7 @@ for make, extra in ((tenferro_gpu.make_cuda_backend, "cuda1"), (tenferro_gpu.mak
 def uv(*arguments: str | Path) -> str:
     """Run uv away from this workspace and from the environment of the tests; its output, or an assertion with it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    environment |= {"UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
     result = subprocess.run([find_uv_bin(), *arguments], env=environment, capture_output=True, text=True)
     assert result.returncode == 0, f"uv {' '.join(map(str, arguments))}\n{result.stderr}"
     return result.stdout
