@@ -1,0 +1,83 @@
+"""Checks of axis metadata that the structural primitives share.
+
+Primitives take axes in canonical form, counted from 0: negative axes are resolved by the public functions, so that
+equal operations are equal ops.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, ShapeError, ask
+
+
+def same(a: DimLike, b: DimLike) -> bool:
+    """Whether two extents are equal; a question about symbolic ones is put to the active decisions."""
+    return a is b or ask(a, "==", b)
+
+
+def show(shape: Sequence[DimLike]) -> str:
+    """A shape as people write it, symbolic extents by name."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def require_axis(name: str, axis: Any, x: Spec, what: str = "axis") -> None:
+    """One axis of an operand, in canonical form."""
+    if not _is_int(axis):
+        raise ArgumentError(f"{name} takes one integer as {what}, got {axis!r}", primitive=name)
+    if not 0 <= axis < x.ndim:
+        raise AxisError(
+            f"{name}: {what} {axis} is out of range for {x!r}; {_range(axis, x.ndim)}", axis=axis, ndim=x.ndim
+        )
+
+
+def require_axes(name: str, axes: Any, ndim: int, of: str, what: str = "axes") -> None:
+    """Distinct axes in canonical form, of something with `ndim` axes that is called `of`."""
+    if axes.__class__ is not tuple or not all(map(_is_int, axes)):
+        raise ArgumentError(f"{name} takes a tuple of integers as {what}, got {axes!r}", primitive=name)
+    for axis in axes:
+        if not 0 <= axis < ndim:
+            raise AxisError(
+                f"{name}: {what} {axes} holds {axis}, out of range for {of}; {_range(axis, ndim)}", axis=axis, ndim=ndim
+            )
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{name}: {what} {axes} names an axis twice; give each axis once", axes=axes)
+
+
+def require_length(name: str, values: Any, n: int, what: str, why: str) -> None:
+    """A tuple with one entry for each of `n` things."""
+    if values.__class__ is not tuple:
+        raise ArgumentError(f"{name} takes a tuple as {what}, got {values!r}", primitive=name)
+    if len(values) != n:
+        raise ShapeError(
+            f"{name} needs {n} entries in {what}, {why}, got {len(values)}: {show(values)}", primitive=name
+        )
+
+
+def require_same_dtype(name: str, *specs: Spec) -> None:
+    """One dtype for all operands."""
+    if any(s.dtype != specs[0].dtype for s in specs):
+        raise DTypeError(
+            f"{name} needs operands of one dtype, got {', '.join(map(repr, specs))}; convert them first",
+            dtypes=tuple(str(s.dtype) for s in specs),
+        )
+
+
+def require_kind(name: str, x: Spec, kinds: str, takes: str) -> None:
+    """A dtype among the given NumPy kind letters."""
+    if x.dtype.kind not in kinds:
+        raise DTypeError(
+            f"{name} is not defined for {x.dtype.name}; it takes {takes}", dtype=str(x.dtype), primitive=name
+        )
+
+
+def _is_int(value: Any) -> bool:
+    return value.__class__ is int
+
+
+def _range(axis: int, ndim: int) -> str:
+    if not ndim:
+        return "it has no axes"
+    if -ndim <= axis < 0:
+        return f"primitives count axes from 0: pass {axis + ndim}"
+    return f"axes go from 0 to {ndim - 1}"

@@ -1,0 +1,30 @@
+"""Arrays made from nothing."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._place import HOST, Place
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog._axes import require_axis
+from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError
+from tenferro_tensor_core import dtype as known_dtype
+
+__all__ = ["iota"]
+
+
+@primitive
+def iota(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], axis: int, place: Place = HOST) -> Spec:
+    """An array whose every element is its own index along `axis`, made at `place`."""
+    if not isinstance(dtype, np.dtype) or known_dtype(dtype).kind == "b":
+        raise DTypeError(
+            f"iota counts in integers or floating point, got {dtype!r}; pass such a dtype object", dtype=repr(dtype)
+        )
+    if not isinstance(place, Place):
+        raise ArgumentError(f"iota takes a Place, got {place!r}; HOST is main memory", place=repr(place))
+    out = Spec(shape, dtype, place)
+    if not shape:
+        raise AxisError("iota needs at least one axis to count along, got shape (); use a constant 0", shape=shape)
+    require_axis("iota", axis, out)
+    return out

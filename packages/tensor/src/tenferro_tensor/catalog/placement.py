@@ -1,0 +1,18 @@
+"""The one primitive that moves data between memories."""
+
+from tenferro_tensor._place import Place
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import ArgumentError
+
+__all__ = ["transfer"]
+
+
+@primitive
+def transfer(x: Spec, *, place: Place) -> Spec:
+    """The same elements at another place; a copy only where the memory differs. Nothing else ever moves data."""
+    if not isinstance(place, Place):
+        raise ArgumentError(
+            f"transfer takes a Place, got {place!r}; to_device() makes one of a name", place=repr(place)
+        )
+    return x.with_(place=place)

@@ -1,0 +1,140 @@
+"""Shape and order: broadcasting, reshaping, transposing, padding, joining and slicing; no arithmetic."""
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog._axes import (
+    require_axes,
+    require_axis,
+    require_length,
+    require_same_dtype,
+    same,
+    show,
+)
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, floordiv
+
+__all__ = ["broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slice_", "transpose"]
+
+
+@primitive
+def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ...]) -> Spec:
+    """Repeat `x` along new axes: axis ``i`` of `x` becomes axis ``dims[i]`` of the result.
+
+    The extents of mapped axes must agree: an axis of extent 1 is never stretched (reshape it away first), so that
+    the transpose is a plain sum over the new axes.
+    """
+    name = "broadcast_in_dim"
+    require_length(name, dims, x.ndim, "dims", f"one for each axis of {x!r}")
+    require_axes(name, dims, len(shape), f"the result shape {show(shape)}", "dims")
+    for i, d in enumerate(dims):
+        if not same(x.shape[i], shape[d]):
+            raise ShapeError(
+                f"{name} maps axis {i} of {x!r} to axis {d} of {show(shape)}, but {x.shape[i]} != {shape[d]}; "
+                "an axis is not stretched: reshape axes of extent 1 away first",
+                shapes=(x.shape, shape),
+            )
+    return x.with_(shape=shape)
+
+
+@primitive
+def reshape(x: Spec, *, shape: tuple[DimLike, ...]) -> Spec:
+    """The same elements, in row-major order, in another shape of the same size."""
+    out = x.with_(shape=shape)
+    if not same(x.size, out.size):
+        raise ShapeError(
+            f"reshape cannot arrange the {x.size} elements of {x!r} as {show(shape)}, which has {out.size}; "
+            "give a shape with the same number of elements",
+            shapes=(x.shape, shape),
+        )
+    return out
+
+
+@primitive
+def transpose(x: Spec, *, permutation: tuple[int, ...]) -> Spec:
+    """Reorder the axes: axis ``i`` of the result is axis ``permutation[i]`` of `x`."""
+    require_length("transpose", permutation, x.ndim, "permutation", f"one for each axis of {x!r}")
+    require_axes("transpose", permutation, x.ndim, repr(x), "permutation")
+    return x.with_(shape=tuple([x.shape[p] for p in permutation]))
+
+
+@primitive
+def pad(
+    x: Spec, value: Spec, *, low: tuple[DimLike, ...], high: tuple[DimLike, ...], interior: tuple[int, ...]
+) -> Spec:
+    """Put `value` around and between the elements of `x`.
+
+    Along each axis come `low` elements before, `high` after, and `interior` between any two neighbours. Interior
+    padding is done first; a negative `low` or `high` then takes elements away. `value` has no axes.
+    """
+    require_same_dtype("pad", x, value)
+    if value.ndim:
+        raise ShapeError(f"pad takes a value without axes, got {value!r}; reshape it to ()", shape=value.shape)
+    for what, given in (("low", low), ("high", high), ("interior", interior)):
+        require_length("pad", given, x.ndim, what, f"one for each axis of {x!r}")
+    shape = []
+    for i, (n, lo, hi, gap) in enumerate(zip(x.shape, low, high, interior, strict=True)):
+        if ask(gap, "<", 0):
+            raise ArgumentError(f"pad: interior {show(interior)} has a negative entry; only low and high crop", axis=i)
+        extent = lo + n + hi + (gap * dim_max(n - 1, 0) if gap != 0 else 0)
+        if ask(extent, "<", 0):
+            raise ShapeError(
+                f"pad takes {-(lo + hi)} elements away from axis {i} of {x!r}, which has only {extent - lo - hi}; "
+                "crop less",
+                shape=x.shape,
+                axis=i,
+            )
+        shape.append(extent)
+    return x.with_(shape=tuple(shape))
+
+
+@primitive
+def concatenate(*xs: Spec, axis: int) -> Spec:
+    """Join operands, one after the other, along an existing axis; the other extents must agree."""
+    if not xs:
+        raise ArgumentError("concatenate needs at least one operand, got none; pass the arrays to join")
+    first = xs[0]
+    require_same_dtype("concatenate", *xs)
+    require_axis("concatenate", axis, first)
+    total: DimLike = 0
+    for i, x in enumerate(xs):
+        if x.ndim != first.ndim:
+            raise ShapeError(
+                f"concatenate needs operands with one number of axes, got {', '.join(map(repr, xs))}; "
+                "reshape them first",
+                shapes=tuple(s.shape for s in xs),
+            )
+        for k in range(x.ndim):
+            if k != axis and not same(x.shape[k], first.shape[k]):
+                raise ShapeError(
+                    f"concatenate along axis {axis} needs equal extents elsewhere, but on axis {k} operand 0 has "
+                    f"{first.shape[k]} and operand {i} has {x.shape[k]} ({', '.join(map(repr, xs))})",
+                    shapes=tuple(s.shape for s in xs),
+                )
+        total = total + x.shape[axis]
+    return first.with_(shape=(*first.shape[:axis], total, *first.shape[axis + 1 :]))
+
+
+@primitive
+def reverse(x: Spec, *, axes: tuple[int, ...]) -> Spec:
+    """Reverse the order of the elements along `axes`."""
+    require_axes("reverse", axes, x.ndim, repr(x))
+    return x
+
+
+@primitive
+def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], stride: tuple[int, ...]) -> Spec:
+    """Elements ``start, start + stride, ...`` before `limit` of each axis, ``0 <= start <= limit <= extent``."""
+    for what, given in (("start", start), ("limit", limit), ("stride", stride)):
+        require_length("slice", given, x.ndim, what, f"one for each axis of {x!r}")
+    shape = []
+    for i, (n, a, b, s) in enumerate(zip(x.shape, start, limit, stride, strict=True)):
+        if ask(s, "<", 1):
+            raise ArgumentError(f"slice: stride {show(stride)} has an entry below 1; reverse the axis instead", axis=i)
+        if ask(a, "<", 0) or ask(a, ">", b) or ask(b, ">", n):
+            raise ShapeError(
+                f"slice needs 0 <= start <= limit <= extent on each axis, but axis {i} of {x!r} has extent {n}, "
+                f"start {a} and limit {b}; clip them to the extent",
+                shape=x.shape,
+                axis=i,
+            )
+        shape.append(b - a if s == 1 else floordiv(b - a + (s - 1), s))
+    return x.with_(shape=tuple(shape))
