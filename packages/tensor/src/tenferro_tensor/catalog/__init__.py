@@ -10,7 +10,10 @@ from tenferro_tensor.catalog.bits import *
 from tenferro_tensor.catalog.comparison import *
 from tenferro_tensor.catalog.contraction import *
 from tenferro_tensor.catalog.creation import *
+from tenferro_tensor.catalog.indexing import *
 from tenferro_tensor.catalog.numbers import *
 from tenferro_tensor.catalog.placement import *
 from tenferro_tensor.catalog.reduction import *
+from tenferro_tensor.catalog.scan import *
+from tenferro_tensor.catalog.sorting import *
 from tenferro_tensor.catalog.structure import *

@@ -1,0 +1,181 @@
+"""Reading and writing at computed positions.
+
+An index vector is a row along the last axis of an integer array. A window is a block of an operand that starts at the
+position an index vector names. Both follow StableHLO, with the index vector dimension always last and without batching
+dimensions.
+"""
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog._axes import (
+    require_axes,
+    require_kind,
+    require_length,
+    require_same_dtype,
+    same,
+    show,
+)
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+
+__all__ = ["SCATTER_MODES", "dynamic_slice", "dynamic_update_slice", "gather", "scatter"]
+
+SCATTER_MODES = ("set", "add", "mul", "min", "max")
+"""How `scatter` combines an update with what is there."""
+
+
+@primitive
+def gather(
+    x: Spec,
+    indices: Spec,
+    *,
+    offset_dims: tuple[int, ...],
+    collapsed_dims: tuple[int, ...],
+    start_index_map: tuple[int, ...],
+    slice_sizes: tuple[DimLike, ...],
+) -> Spec:
+    """Collect the windows of `x` that the index vectors name.
+
+    Entry ``k`` of an index vector is the start along axis ``start_index_map[k]`` of `x`; other axes start at 0. Starts
+    are clamped so that each window of extents `slice_sizes` lies inside. Its axes `collapsed_dims`, of extent 1, are
+    dropped; the others become the axes `offset_dims` of the result, whose remaining axes are those of `indices`.
+    """
+    _require_indices("gather", indices, len(start_index_map), "start_index_map")
+    require_axes("gather", start_index_map, x.ndim, repr(x), "start_index_map")
+    require_length("gather", slice_sizes, x.ndim, "slice_sizes", f"one for each axis of {x!r}")
+    _require_ascending("gather", collapsed_dims, x.ndim, repr(x), "collapsed_dims")
+    _require_window("gather", x, slice_sizes)
+    for d in collapsed_dims:
+        if not same(slice_sizes[d], 1):
+            raise ShapeError(
+                f"gather collapses axis {d}, whose slice size must be 1, but slice_sizes is {show(slice_sizes)}; "
+                "keep the axis in offset_dims",
+                axis=d,
+                slice_sizes=slice_sizes,
+            )
+    window = [n for d, n in enumerate(slice_sizes) if d not in collapsed_dims]
+    _require_window_dims("gather", offset_dims, len(window), indices.ndim - 1, "offset_dims")
+    batch, kept = iter(indices.shape[:-1]), iter(window)
+    shape = [next(kept if i in offset_dims else batch) for i in range(len(window) + indices.ndim - 1)]
+    return x.with_(shape=tuple(shape))
+
+
+@primitive
+def scatter(
+    x: Spec,
+    indices: Spec,
+    updates: Spec,
+    *,
+    update_window_dims: tuple[int, ...],
+    inserted_dims: tuple[int, ...],
+    scatter_dims: tuple[int, ...],
+    mode: str,
+) -> Spec:
+    """`x` with each window of `updates` combined into it at the position that an index vector names.
+
+    The axes `update_window_dims` of `updates` are the window, one for each axis of `x` that is not in `inserted_dims`
+    (whose extent in the window is 1); its other axes are those of `indices`. Entry ``k`` of an index vector is the
+    start along axis ``scatter_dims[k]`` of `x`. A window that does not lie wholly inside `x` is dropped.
+
+    `mode` is ``"set"``, ``"add"``, ``"mul"``, ``"min"`` or ``"max"``. Where windows overlap, the last four combine all
+    of them in an unspecified order, and of ``"set"`` one wins, unspecified which.
+    """
+    if mode not in SCATTER_MODES:
+        raise ArgumentError(f"scatter has no mode {mode!r}; use one of {', '.join(SCATTER_MODES)}", mode=mode)
+    require_same_dtype("scatter", x, updates)
+    if mode in ("min", "max"):
+        require_kind(f"scatter with mode {mode!r}", x, "biuf", "real numbers, which are ordered")
+    _require_indices("scatter", indices, len(scatter_dims), "scatter_dims")
+    require_axes("scatter", scatter_dims, x.ndim, repr(x), "scatter_dims")
+    _require_ascending("scatter", inserted_dims, x.ndim, repr(x), "inserted_dims")
+    kept = [d for d in range(x.ndim) if d not in inserted_dims]
+    if updates.ndim != len(kept) + indices.ndim - 1:
+        raise ShapeError(
+            f"scatter needs updates with {indices.ndim - 1} axes of indices {indices!r} and {len(kept)} window axes, "
+            f"got {updates!r}; reshape it, or change inserted_dims={inserted_dims}",
+            shapes=(x.shape, indices.shape, updates.shape),
+        )
+    _require_window_dims("scatter", update_window_dims, len(kept), indices.ndim - 1, "update_window_dims")
+    batch = [i for i in range(updates.ndim) if i not in update_window_dims]
+    for i, (axis, n) in enumerate(zip(batch, indices.shape[:-1], strict=True)):
+        if not same(updates.shape[axis], n):
+            raise ShapeError(
+                f"scatter needs axis {axis} of updates {updates!r} to match axis {i} of indices {indices!r}: "
+                f"{updates.shape[axis]} != {n}; transpose or reshape the updates",
+                shapes=(indices.shape, updates.shape),
+            )
+    _require_window("scatter", x, _window_of(x, updates, update_window_dims, inserted_dims))
+    return x
+
+
+def _window_of(x: Spec, updates: Spec, window: tuple[int, ...], inserted: tuple[int, ...]) -> tuple[DimLike, ...]:
+    """Extents of the window along each axis of `x`."""
+    sizes = iter([updates.shape[a] for a in window])
+    return tuple([1 if d in inserted else next(sizes) for d in range(x.ndim)])
+
+
+@primitive
+def dynamic_slice(x: Spec, starts: Spec, *, sizes: tuple[DimLike, ...]) -> Spec:
+    """The block of extents `sizes` that begins at the integer vector `starts`, clamped so that it lies inside `x`."""
+    require_length("dynamic_slice", sizes, x.ndim, "sizes", f"one for each axis of {x!r}")
+    _require_starts("dynamic_slice", x, starts)
+    _require_window("dynamic_slice", x, sizes)
+    return x.with_(shape=sizes)
+
+
+@primitive
+def dynamic_update_slice(x: Spec, update: Spec, starts: Spec) -> Spec:
+    """`x` with the block that begins at the integer vector `starts`, clamped to lie inside, replaced by `update`."""
+    require_same_dtype("dynamic_update_slice", x, update)
+    if update.ndim != x.ndim:
+        raise ShapeError(
+            f"dynamic_update_slice needs an update with the {x.ndim} axes of {x!r}, got {update!r}; reshape it",
+            shapes=(x.shape, update.shape),
+        )
+    _require_starts("dynamic_update_slice", x, starts)
+    _require_window("dynamic_update_slice", x, update.shape)
+    return x
+
+
+def _require_indices(name: str, indices: Spec, entries: int, what: str) -> None:
+    require_kind(f"{name} at positions", indices, "iu", "integers")
+    if not indices.ndim:
+        raise ShapeError(f"{name} needs index vectors along the last axis of indices, got {indices!r}; reshape to (1,)")
+    if not same(indices.shape[-1], entries):
+        raise ShapeError(
+            f"{name} needs index vectors of the {entries} entries of {what}, but the last axis of indices {indices!r} "
+            f"has extent {indices.shape[-1]}; add an axis of extent 1 for single indices",
+            shape=indices.shape,
+        )
+
+
+def _require_starts(name: str, x: Spec, starts: Spec) -> None:
+    require_kind(f"{name} at positions", starts, "iu", "integers")
+    if starts.ndim != 1 or not same(starts.shape[0], x.ndim):
+        raise ShapeError(
+            f"{name} needs starts of shape ({x.ndim},), one for each axis of {x!r}, got {starts!r}; "
+            "stack the starts into a vector",
+            shapes=(x.shape, starts.shape),
+        )
+
+
+def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...]) -> None:
+    for d, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
+        if ask(size, "<", 0) or ask(size, ">", extent):
+            raise ShapeError(
+                f"{name}: a window of extents {show(sizes)} does not fit {x!r}: {size} on axis {d}, "
+                f"which has extent {extent}; make the window smaller",
+                shape=x.shape,
+                axis=d,
+            )
+
+
+def _require_ascending(name: str, axes: tuple[int, ...], ndim: int, of: str, what: str) -> None:
+    require_axes(name, axes, ndim, of, what)
+    if list(axes) != sorted(axes):
+        raise ArgumentError(f"{name} takes {what} in ascending order, got {axes}; sort them", primitive=name)
+
+
+def _require_window_dims(name: str, dims: tuple[int, ...], window: int, batch: int, what: str) -> None:
+    _require_ascending(name, dims, window + batch, f"{batch} axes of indices and {window} window axes", what)
+    if len(dims) != window:
+        raise ShapeError(f"{name} needs {window} entries in {what}, one for each window axis, got {dims}", dims=dims)

@@ -1,0 +1,47 @@
+"""Cumulative operations along an axis; element ``i`` of the result combines elements ``0..i`` of the operand."""
+
+from tenferro_tensor._primitive import primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog._axes import require_axis, require_kind
+
+__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
+
+_ORDERED = "booleans, integers or real floating point, but not complex numbers"
+
+
+@primitive
+def cumsum(x: Spec, *, axis: int, reverse: bool) -> Spec:
+    """Sums of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
+    require_axis("cumsum", axis, x)
+    return x
+
+
+@primitive
+def cumprod(x: Spec, *, axis: int, reverse: bool) -> Spec:
+    """Products of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
+    require_axis("cumprod", axis, x)
+    return x
+
+
+@primitive
+def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
+    """Largest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
+    require_kind("cummax", x, "biuf", _ORDERED)
+    require_axis("cummax", axis, x)
+    return x
+
+
+@primitive
+def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
+    """Smallest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
+    require_kind("cummin", x, "biuf", _ORDERED)
+    require_axis("cummin", axis, x)
+    return x
+
+
+@primitive
+def cumlogsumexp(x: Spec, *, axis: int, reverse: bool) -> Spec:
+    """``log(cumsum(exp(x)))`` along `axis`, without overflow on the way; from each element on if `reverse`."""
+    require_kind("cumlogsumexp", x, "f", "real floating point")
+    require_axis("cumlogsumexp", axis, x)
+    return x
