@@ -23,7 +23,8 @@ DimLike: TypeAlias = Union[int, "Dim"]
 DIM_MEMO: Final = Memo(16384)
 """Results of the algebra by operand identity; `stats()` and `clear()` at any time."""
 
-_lock: Final = threading.Lock()
+# Reentrant: a finalizer may run inside and build sizes of its own.
+_lock: Final = threading.RLock()
 _dims: Final[WeakValueDictionary[Any, "Dim"]] = WeakValueDictionary()
 
 
@@ -191,14 +192,14 @@ def dim(name: str, min: int = 0, max: int | None = None) -> Dim:
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"dim needs an identifier as name, got {name!r}; try 'n'", name=name)
-    if min < 0 or (max is not None and max < min):
+    low, high = _size(min), None if max is None else _size(max)
+    if not isinstance(low, int) or low < 0 or (high is not None and not (isinstance(high, int) and high >= low)):
         raise ArgumentError(
             f"dim {name!r} needs 0 <= min <= max, got {min=} and {max=}; correct the bounds",
             name=name,
             min=min,
             max=max,
         )
-    low, high = index(min), None if max is None else index(max)
     key = name if (low, high) == (0, None) else f"{name}[{low}:{'' if high is None else high}]"
     return _dim({(_poly.intern_atom(key, "var", name, (), (low, high)),): 1})
 
@@ -213,6 +214,9 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
     >>> floordiv(7, 2), floordiv(6 * n + 1, 2), floordiv(n * n + n, n + 1)
     (3, 3*n, n)
     """
+    a, b = _size(a), _size(b)
+    if isinstance(a, int) and isinstance(b, int) and b:
+        return a // b
     return _memoised(_floordiv, a, b)
 
 
@@ -241,7 +245,17 @@ def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
     >>> evaluate(dim("n") + 1, {"n": 2}), evaluate(7, {})
     (3, 7)
     """
-    return d.evaluate(bindings) if isinstance(d, Dim) else d
+    return d.evaluate(bindings) if isinstance(d, Dim) else index(d)
+
+
+def _size(x: Any) -> DimLike:
+    """Return a size as int or Dim, whatever integer type it came in."""
+    if isinstance(x, Dim):
+        return x
+    try:
+        return int(index(x))
+    except TypeError:
+        raise ArgumentError(f"a size is an int or a Dim, got {x!r}; convert it to one of them", given=x) from None
 
 
 T = TypeVar("T")
@@ -250,10 +264,9 @@ T = TypeVar("T")
 def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) -> DimLike:
     """Apply an operator, leaving operands that are no integers to the other side."""
     try:
-        a = a if isinstance(a, Dim) else int(index(a))
-        b = b if isinstance(b, Dim) else int(index(b))
-    except TypeError:
-        return NotImplemented
+        a, b = _size(a), _size(b)
+    except ArgumentError:
+        return NotImplemented  # type: ignore[no-any-return]
     return _memoised(operation, a, b)
 
 
@@ -322,8 +335,6 @@ def _mod(a: DimLike, b: DimLike) -> DimLike:
 def _floordiv(a: DimLike, b: DimLike) -> DimLike:
     if isinstance(b, int) and b == 0:
         raise ArgumentError(f"cannot divide the size {a} by zero; use a positive divisor", dim=a)
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
     p, q = as_poly(a), as_poly(b)
     if not p:
         return 0
@@ -338,8 +349,10 @@ def _floordiv(a: DimLike, b: DimLike) -> DimLike:
 
 def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
     """Return a//b for what polynomial division has left over: a constant, or an atom."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
+    if isinstance(b, int):
+        if isinstance(a, int):
+            return a // b
+        a, b = _reduced(dict(a.terms), b)
     low, high = _quotient_bounds(ends(a), ends(b))
     if low is not None and low == high:
         return low
@@ -347,6 +360,20 @@ def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
         return 0
     key = f"({text(a)})//({text(b)})"
     return _dim({(_poly.intern_atom(key, "floordiv", "", (a, b), (low, high)),): 1})
+
+
+def _reduced(p: Poly, b: int) -> tuple[DimLike, int]:
+    """Return an equal quotient with smaller numbers: (2*n + 1)//4 is n//2, (n//2)//2 is n//4."""
+    constant = p.pop((), 0)
+    shared = gcd(b, *p.values())
+    p = {m: c // shared for m, c in p.items()}
+    constant, b = constant // shared, b // shared
+    (monomial, coefficient), *others = p.items()
+    if not others and coefficient == 1 and len(monomial) == 1 and monomial[0].kind == "floordiv":
+        inner, by = monomial[0].args
+        if isinstance(by, int) and by > 0:
+            return _reduced(dict((inner + constant * by).terms), by * b)
+    return _dim_like(_poly.add(p, {(): constant})), b
 
 
 def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
@@ -370,21 +397,22 @@ def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
 def _extremum(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     if not dims:
         raise ArgumentError(f"dim_{kind} needs at least one size, got none; pass one or more")
-    if all(isinstance(d, int) for d in dims):
-        return (min if kind == "min" else max)(dims)  # type: ignore[type-var]
-    return _memoised(_extremum_of, kind, dims)
+    sizes = tuple(map(_size, dims))
+    numbers = [d for d in sizes if isinstance(d, int)]
+    if len(numbers) == len(sizes):
+        return min(numbers) if kind == "min" else max(numbers)
+    return _memoised(_extremum_of, kind, sizes)
 
 
 def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     sign = 1 if kind == "min" else -1
     kept: list[DimLike] = []
-    for d in _flattened(kind, dims):
+    for d in sorted(_flattened(kind, dims), key=text):
         if any(nonnegative((d - k) * sign) for k in kept):
             continue
         kept = [k for k in kept if not nonnegative((k - d) * sign)] + [d]
     if len(kept) == 1:
         return kept[0]
-    kept.sort(key=text)
     lower, upper = zip(*(ends(d) for d in kept))
     if kind == "min":
         bounds = _least(lower), min((u for u in upper if u is not None), default=None)
@@ -429,7 +457,7 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLik
 
 def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
     if atom.kind == "var":
-        value = bindings.get(atom.name)
+        value = _size(bindings[atom.name]) if atom.name in bindings else None
         if value is None:
             if not checked:
                 return _dim({(atom,): 1})

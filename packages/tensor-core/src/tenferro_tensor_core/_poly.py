@@ -12,7 +12,8 @@ Monomial: TypeAlias = tuple["Atom", ...]
 Poly: TypeAlias = dict[Monomial, int]
 Bounds: TypeAlias = tuple[int | None, int | None]
 
-_lock: Final = threading.Lock()
+# Reentrant: a finalizer may run inside and make atoms of its own.
+_lock: Final = threading.RLock()
 _atoms: Final[WeakValueDictionary[str, "Atom"]] = WeakValueDictionary()
 
 
