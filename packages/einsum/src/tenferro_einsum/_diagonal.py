@@ -1,0 +1,82 @@
+"""Diagonals as primitives: taking one is a view, embedding one is its transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tenferro_runtime.extension import Linear, Registry, Spec, primitive
+from tenferro_tensor_core import AxisError, require_equal
+
+
+@primitive(family="tenferro-einsum.take_diagonal.v1", extension="einsum")
+def take_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
+    """The elements of `x` whose indices along all of `axes` are equal; the joint axis stands at the first of them.
+
+    `axes` ascend and have one extent.
+    """
+    first, *rest = _ascending("take_diagonal", axes, x.ndim)
+    for a in rest:
+        require_equal(x.shape[a], x.shape[first], f"take_diagonal extents of axes {first} and {a}")
+    return x.with_(shape=tuple(d for a, d in enumerate(x.shape) if a not in rest))
+
+
+@primitive(family="tenferro-einsum.embed_diagonal.v1", extension="einsum")
+def embed_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
+    """Zeros everywhere but on the joint diagonal of `axes` of the result, which holds `x`; transpose of `take_diagonal`."""
+    first, *rest = _ascending("embed_diagonal", axes, x.ndim + len(axes) - 1)
+    shape = list(x.shape)
+    for a in rest:
+        shape.insert(a, x.shape[first])
+    return x.with_(shape=tuple(shape))
+
+
+def _ascending(what: str, axes: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    if not axes or list(axes) != sorted(set(axes)) or axes[0] < 0 or axes[-1] >= ndim:
+        raise AxisError(f"{what} needs ascending, distinct axes below {ndim}, got {axes}", axes=axes, ndim=ndim)
+    return axes
+
+
+def _diagonal_view(x: Any, axes: tuple[int, ...], xp: Any) -> Any:
+    first, *rest = axes
+    shape = tuple(d for a, d in enumerate(x.shape) if a not in rest)
+    strides = list(x.strides)
+    strides[first] = sum(x.strides[a] for a in axes)
+    strides = [s for a, s in enumerate(strides) if a not in rest]
+    return xp.lib.stride_tricks.as_strided(x, shape, strides)
+
+
+def _kernels(array_module: Callable[[], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def take(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[[Any], Any]:
+        xp = array_module()
+        return lambda x: _diagonal_view(x, axes, xp)
+
+    def embed(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[[Any], Any]:
+        xp = array_module()
+        shape, dtype = outs[0].shape, outs[0].dtype
+
+        def run(x: Any) -> Any:
+            z = xp.zeros(shape, dtype)
+            _diagonal_view(z, axes, xp)[...] = x
+            return z
+
+        return run
+
+    return take, embed
+
+
+def _cupy() -> Any:
+    import cupy  # type: ignore[import-not-found, unused-ignore]
+
+    return cupy
+
+
+def register(registry: Registry) -> None:
+    """Kernels for NumPy and CuPy, and the rules: each is the transpose of the other."""
+    for backend, array_module in {"cpu": lambda: np, "cuda": _cupy, "rocm": _cupy}.items():
+        take, embed = _kernels(array_module)
+        registry.kernel(take_diagonal, backend, take)
+        registry.kernel(embed_diagonal, backend, embed)
+    registry.rule(take_diagonal, Linear(x=lambda g, axes: embed_diagonal(g, axes=axes)))
+    registry.rule(embed_diagonal, Linear(x=lambda g, axes: take_diagonal(g, axes=axes)))

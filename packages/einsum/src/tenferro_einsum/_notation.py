@@ -1,0 +1,169 @@
+"""What is contracted with what: einsum notation read into labels.
+
+Three spellings mean the same: a string with or without ``->``, and operands interleaved with label lists. A label is
+any hashable object; in a string it is one character. The dots of an ellipsis become labels of their own, numbered
+from the right, so that everything after this module sees plain labels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError
+
+Labels = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """The label of one axis that an ellipsis stands for; the last such axis is number 0."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"...[{-1 - self.number}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Labels of the operands' axes and of the result's axes.
+
+    A label that is missing in the output is summed over. A label may occur several times in one operand (a diagonal),
+    in any number of operands (a hyper-edge), and several times in the output (an embedded diagonal).
+    """
+
+    inputs: tuple[Labels, ...]
+    output: Labels
+
+    def __str__(self) -> str:
+        def term(labels: Labels) -> str:
+            return " ".join(map(str, labels))
+
+        return f"{', '.join(map(term, self.inputs))} -> {term(self.output)}"
+
+
+def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
+    """Read a subscripts string for operands of the given numbers of axes.
+
+    Raises:
+        ArgumentError: the string is malformed, or does not fit the operands.
+
+    >>> print(parse("ij,jk", (2, 2)))
+    i j, j k -> i k
+    """
+    if not isinstance(subscripts, str):
+        raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    if "->" in right or any(c in "->()" for c in left + right):
+        raise ArgumentError(
+            f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',' and '...'; "
+            "write the contraction order as optimize=[(i, j), ...]",
+            subscripts=subscripts,
+        )
+    terms = [_characters(t, subscripts) for t in left.split(",")]
+    output = _characters(right, subscripts) if arrow else None
+    return build(terms, output, ndims)
+
+
+def _characters(term: str, subscripts: str) -> list[Any]:
+    head, dots, tail = term.partition("...")
+    if "." in head or "." in tail:
+        raise ArgumentError(
+            f"einsum subscripts {subscripts!r}: term {term!r} may hold one ellipsis of exactly three dots",
+            subscripts=subscripts,
+        )
+    if "," in term:
+        raise ArgumentError(f"einsum subscripts {subscripts!r}: the output is one term without ','", subscripts=subscripts)
+    return [*head, ..., *tail] if dots else list(head)
+
+
+def build(terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: Sequence[int]) -> Contraction:
+    """Fit label lists, `Ellipsis` among them, to operands of the given numbers of axes."""
+    if len(terms) != len(ndims):
+        raise ArgumentError(
+            f"einsum has {len(terms)} term(s) for {len(ndims)} operand(s); give one term per operand",
+            terms=len(terms),
+            operands=len(ndims),
+        )
+    inputs = tuple(_fitted(i, term, ndim) for i, (term, ndim) in enumerate(zip(terms, ndims, strict=True)))
+    dots = tuple(sorted({x for labels in inputs for x in labels if isinstance(x, Dots)}, key=lambda d: -d.number))
+    count = Counter(x for labels in inputs for x in labels)
+    if output is None:
+        return Contraction(inputs, dots + _ordered([x for x, n in count.items() if n == 1 and not isinstance(x, Dots)]))
+    if sum(x is ... for x in output) > 1:
+        raise ArgumentError("einsum: the output has more than one ellipsis; one stands for all broadcast axes")
+    if dots and ... not in output and any(x is ... for term in terms for x in term):
+        raise ArgumentError(
+            "einsum: the operands' ellipsis covers axes but the output has none; "
+            "add '...' to the output, or sum the axes under labels of their own"
+        )
+    result = tuple(y for x in output for y in (dots if x is ... else (x,)))
+    for x in result:
+        if x not in count:
+            raise ArgumentError(
+                f"einsum: output label {x!r} is on no operand; operands have {sorted(map(str, count))}", label=str(x)
+            )
+    return Contraction(inputs, result)
+
+
+def _fitted(i: int, term: Sequence[Any], ndim: int) -> Labels:
+    if sum(x is ... for x in term) > 1:
+        raise ArgumentError(f"einsum: term {i} has more than one ellipsis", operand=i)
+    spelled = len(term) - (... in term)
+    if spelled > ndim or (spelled < ndim and ... not in term):
+        shown = "".join("..." if x is ... else str(x) for x in term)
+        raise ShapeError(
+            f"einsum: operand {i} has {ndim} axes but its term {shown!r} has {spelled} label(s)"
+            + ("" if ... in term else "; add '...' for the others"),
+            operand=i,
+        )
+    covered = tuple(Dots(k) for k in reversed(range(ndim - spelled)))
+    return tuple(y for x in term for y in (covered if x is ... else (x,)))
+
+
+def _ordered(labels: list[Any]) -> Labels:
+    try:
+        return tuple(sorted(labels))
+    except TypeError:
+        return tuple(labels)  # labels without an order keep that of their first appearance
+
+
+def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any] | None]:
+    """Split ``x, [labels], y, [labels], ..., [output]`` into operands, terms and output."""
+    output = list(args[-1]) if len(args) % 2 else None
+    pairs = args[: len(args) - len(args) % 2]
+    terms = pairs[1::2]
+    for i, term in enumerate(terms):
+        if not isinstance(term, (list, tuple)):
+            raise ArgumentError(
+                f"einsum: operand {i} must be followed by a list of its labels, not by a {type(term).__name__}", operand=i
+            )
+    return list(pairs[0::2]), [list(t) for t in terms], output
+
+
+def extents(c: Contraction, shapes: Sequence[tuple[DimLike, ...]]) -> dict[Hashable, DimLike]:
+    """The extent of each label; 1 stretches to what the other operands say.
+
+    Raises:
+        ShapeError: two operands disagree; names the label and where each extent was seen.
+    """
+    known: dict[Hashable, DimLike] = {}
+    seen: dict[Hashable, tuple[int, int]] = {}
+    for i, (labels, shape) in enumerate(zip(c.inputs, shapes, strict=True)):
+        for axis, (x, d) in enumerate(zip(labels, shape, strict=True)):
+            have = known.get(x, 1)
+            if have == 1:
+                known[x], seen[x] = d, (i, axis)
+            elif d != 1 and d != have:
+                j, other = seen[x]
+                raise ShapeError(
+                    f"einsum: label {str(x)!r} has extent {have} on axis {other} of operand {j} "
+                    f"but {d} on axis {axis} of operand {i}; extents of a label must agree or be 1",
+                    label=str(x),
+                    operands=(j, i),
+                )
+    return known

@@ -1,0 +1,72 @@
+"""Sample frequencies, and moving the zero frequency to the middle and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tenferro_tensor import Array, ComputeDevice, catalog, tensor
+from tenferro_tensor_core import ArgumentError, AxisError
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
+    """Frequencies of `fft`: ``[0, 1, ..., -2, -1] / (d n)``, in cycles per unit of the sample spacing.
+
+    Args:
+        n: number of points.
+        d: sample spacing; the frequencies are in its inverse unit.
+        dtype: floating dtype, float64 by default.
+        device: where the result goes.
+
+    >>> fftfreq(4, d=0.5)
+    Tensor([ 0. ,  0.5, -1. , -0.5])
+    """
+    return tensor(np.fft.fftfreq(_points(n), d), dtype=dtype, device=device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
+    """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``; arguments as for `fftfreq`."""
+    return tensor(np.fft.rfftfreq(_points(n), d), dtype=dtype, device=device)
+
+
+def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+    """Move the zero frequency to the middle of `axes`, by default of all."""
+    return _rolled(x, axes, lambda n: n - n // 2)
+
+
+def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+    """Inverse of `fftshift`."""
+    return _rolled(x, axes, lambda n: n // 2)
+
+
+def _points(n: int) -> int:
+    if not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"frequencies need a positive number of points, got {n!r}", n=n)
+    return n
+
+
+def _rolled(x: Any, axes: int | Sequence[int] | None, first: Any) -> Any:
+    """Rotate each axis so that the element at ``first(extent)`` comes first."""
+    x = x if isinstance(x, Array) else tensor(x)
+    chosen = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+    for a in chosen:
+        if not -x.ndim <= a < x.ndim:
+            raise AxisError(f"fftshift: axis {a} does not exist in shape {x.shape}", axis=a)
+        x = _rotated(x, a % x.ndim, first(x.shape[a]))
+    return x
+
+
+def _rotated(x: Any, axis: int, start: Any) -> Any:
+    if start == 0 or x.shape[axis] == 0:
+        return x
+
+    def part(lo: Any, hi: Any) -> Any:
+        return catalog.slice_(
+            x,
+            start=tuple(lo if a == axis else 0 for a in range(x.ndim)),
+            limit=tuple(hi if a == axis else d for a, d in enumerate(x.shape)),
+            stride=(1,) * x.ndim,
+        )
+
+    return catalog.concatenate(part(start, x.shape[axis]), part(0, start), axis=axis)

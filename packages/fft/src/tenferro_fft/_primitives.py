@@ -1,0 +1,150 @@
+"""Three linear primitives carry the whole family: complex to complex, real to half spectrum, half spectrum to real.
+
+None of them scales. With the pairing Re(conj(a) b), the transpose of a transform is its conjugate transform:
+``c2c`` with the other sign, and for the half spectra the other half transform with weights, because each coefficient
+between the first and the last stands for its mirror image too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime.extension import Linear, Registry, Spec, primitive
+from tenferro_tensor import catalog
+from tenferro_tensor_core import (
+    ArgumentError,
+    AxisError,
+    DimLike,
+    DTypeError,
+    ask,
+    complex_of,
+    floordiv,
+    real_of,
+    require_equal,
+)
+
+FORWARD, BACKWARD = -1, +1
+"""Sign of the exponent."""
+
+
+def _checked(what: str, x: Spec, axes: tuple[int, ...]) -> None:
+    if len(set(axes)) < len(axes) or not all(0 <= a < x.ndim for a in axes):
+        raise AxisError(f"{what} needs distinct axes below {x.ndim}, got {axes}", axes=axes, ndim=x.ndim)
+    for a in axes:
+        if ask(x.shape[a], "==", 0):
+            raise ArgumentError(
+                f"{what} needs at least one point along axis {a}, but the shape is {x.shape}; pass n to pad it", axis=a
+            )
+
+
+@primitive(family="tenferro-fft.c2c.v1", extension="fft")
+def c2c(x: Spec, *, axes: tuple[int, ...], sign: int) -> Spec:
+    """Discrete Fourier transform over `axes`, ``sum_j x[j] exp(sign * 2 pi i j k / n)``, unscaled."""
+    if not x.cplx:
+        raise DTypeError(f"c2c needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
+    _checked("a Fourier transform", x, axes)
+    return x
+
+
+@primitive(family="tenferro-fft.r2c.v1", extension="fft")
+def r2c(x: Spec, *, axis: int) -> Spec:
+    """First half (``n // 2 + 1`` coefficients) of the forward transform of real input along `axis`, unscaled."""
+    if x.dtype.kind != "f":
+        raise DTypeError(f"r2c needs real floating-point input, got {x!r}; use fft for complex input", dtype=str(x.dtype))
+    _checked("a real Fourier transform", x, (axis,))
+    return x.with_(shape=_resized(x, axis, half(x.shape[axis])), dtype=complex_of(x.dtype))
+
+
+@primitive(family="tenferro-fft.c2r.v1", extension="fft")
+def c2r(x: Spec, *, axis: int, n: DimLike) -> Spec:
+    """Real signal of `n` points whose half spectrum along `axis` is `x`, unscaled; inverse of `r2c` up to ``1 / n``.
+
+    The imaginary parts of the first coefficient and, for even `n`, of the last have no meaning and are ignored.
+    """
+    if not x.cplx:
+        raise DTypeError(f"c2r needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
+    _checked("a real inverse Fourier transform", x, (axis,))
+    require_equal(x.shape[axis], half(n), f"half spectrum of {n} points along axis {axis}")
+    return x.with_(shape=_resized(x, axis, n), dtype=real_of(x.dtype))
+
+
+def half(n: DimLike) -> DimLike:
+    """Number of coefficients that determine the spectrum of `n` real points."""
+    return floordiv(n, 2) + 1
+
+
+def _resized(x: Spec, axis: int, n: DimLike) -> tuple[DimLike, ...]:
+    return (*x.shape[:axis], n, *x.shape[axis + 1 :])
+
+
+def _mirror_weights(spec: Spec, axis: int, n: DimLike) -> Any:
+    """How many coefficients of the full spectrum of `n` points each one of the half spectrum stands for: 1 or 2."""
+    dtype = real_of(spec.dtype)
+    k = catalog.iota(shape=spec.shape, dtype=dtype, axis=axis, place=spec.place)
+    # k = 0 and, for even n, k = n / 2 are their own mirror images.
+    alone = (k == 0.0) | (k * 2.0 == float(n)) if isinstance(n, int) else (k == 0.0) | (k * 2.0 == n)
+    return catalog.select(alone, 1.0, 2.0).astype(dtype)
+
+
+def _r2c_transpose(g: Any, x_spec: Spec, axis: int) -> Any:
+    n = x_spec.shape[axis]
+    return c2r(g / _mirror_weights(g.spec, axis, n), axis=axis, n=n)
+
+
+def _c2r_transpose(g: Any, x_spec: Spec, axis: int, n: DimLike) -> Any:
+    y = r2c(g, axis=axis)
+    return y * _mirror_weights(y.spec, axis, n)
+
+
+def _scipy() -> Any:
+    import scipy.fft
+
+    return scipy.fft
+
+
+def _cupy() -> Any:
+    import cupyx.scipy.fft  # type: ignore[import-not-found, unused-ignore]
+
+    return cupyx.scipy.fft
+
+
+def _register_kernels(registry: Registry, backend: str, library: Callable[[], Any], copies: bool) -> None:
+    """Kernels over SciPy's interface; the norm names are chosen so that nothing is scaled."""
+
+    def make_c2c(ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[[Any], Any]:
+        lib = library()
+        if sign == FORWARD:
+            return _nonempty(lambda x: lib.fftn(x, axes=axes), outs[0], lib)
+        return _nonempty(lambda x: lib.ifftn(x, axes=axes, norm="forward"), outs[0], lib)
+
+    def make_r2c(ins: Any, outs: Any, *, axis: int) -> Callable[[Any], Any]:
+        lib = library()
+        return _nonempty(lambda x: lib.rfft(x, axis=axis), outs[0], lib)
+
+    def make_c2r(ins: Any, outs: Any, *, axis: int, n: int) -> Callable[[Any], Any]:
+        lib = library()
+        if copies:  # hipFFT clears imaginary parts of its operand in place
+            return _nonempty(lambda x: lib.irfft(x.copy(), n=n, axis=axis, norm="forward"), outs[0], lib)
+        return _nonempty(lambda x: lib.irfft(x, n=n, axis=axis, norm="forward"), outs[0], lib)
+
+    registry.kernel(c2c, backend, make_c2c)
+    registry.kernel(r2c, backend, make_r2c)
+    registry.kernel(c2r, backend, make_c2r)
+
+
+def _nonempty(run: Callable[[Any], Any], out: Spec, lib: Any) -> Callable[[Any], Any]:
+    """The libraries refuse batches of extent 0."""
+    if out.size != 0:
+        return run
+    return lambda x: x.real.astype(out.dtype).reshape(-1)[:0].reshape(out.shape)
+
+
+def register(registry: Registry) -> None:
+    """Kernels by SciPy and CuPy, and the rules."""
+    _register_kernels(registry, "cpu", _scipy, copies=False)
+    _register_kernels(registry, "cuda", _cupy, copies=False)
+    _register_kernels(registry, "rocm", _cupy, copies=True)
+    registry.rule(c2c, Linear(x=lambda g, axes, sign: c2c(g, axes=axes, sign=-sign)))
+    registry.rule(r2c, Linear(x=_r2c_transpose))
+    registry.rule(c2r, Linear(x=_c2r_transpose))

@@ -1,0 +1,199 @@
+"""The transforms of the Array API standard, one- and n-dimensional, in terms of three primitives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from tenferro_tensor import SCALARS, Array, catalog, tensor
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, complex_of, inexact_of
+
+from tenferro_fft._primitives import BACKWARD, FORWARD, c2c, c2r, half, r2c
+
+Norm = Literal["backward", "ortho", "forward"]
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
+
+    Args:
+        x: real or complex array; real input is taken as complex.
+        n: number of points; `x` is cut or padded with zeros at the end. By default its extent.
+        axis: the axis.
+        norm: where the factor ``1 / n`` goes: to the ``"backward"`` transform, to the ``"forward"`` one, or its square
+            root to both (``"ortho"``).
+
+    Returns:
+        Complex array with extent `n` along `axis`.
+
+    Raises:
+        ArgumentError: `n` is not positive or `norm` is unknown.
+        AxisError: the axis does not exist.
+
+    >>> fft([1.0, 0.0, 0.0, 0.0])
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return _complex("fft", x, None if n is None else (n,), (axis,), norm, FORWARD)
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``; arguments as there."""
+    return _complex("ifft", x, None if n is None else (n,), (axis,), norm, BACKWARD)
+
+
+def fftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Any:
+    """Discrete Fourier transform over several axes.
+
+    Args:
+        x: real or complex array.
+        s: numbers of points along `axes`; by default their extents.
+        axes: the axes; by default the last ``len(s)``, or all.
+        norm: as for `fft`.
+    """
+    return _complex("fftn", x, s, axes, norm, FORWARD)
+
+
+def ifftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Any:
+    """Inverse of `fftn`; arguments as there."""
+    return _complex("ifftn", x, s, axes, norm, BACKWARD)
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """First half, ``n // 2 + 1`` coefficients, of the transform of a real signal; the rest mirrors it.
+
+    Args:
+        x: real array.
+        n: number of points; by default the extent.
+        axis: the axis.
+        norm: as for `fft`.
+
+    Raises:
+        DTypeError: `x` is complex.
+    """
+    return rfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """Inverse of `rfft`: the real signal of a half spectrum.
+
+    Args:
+        x: half spectrum; the imaginary parts of the first and, for even `n`, of the last coefficient are ignored.
+        n: number of points of the result; by default ``2 * (extent - 1)``.
+        axis: the axis.
+        norm: as for `fft`.
+    """
+    return irfftn(x, s=None if n is None else (n,), axes=(axis,), norm=norm)
+
+
+def rfftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Any:
+    """Transform of a real array over several axes; along the last of them only the first half is kept."""
+    x = _floating(x)
+    if x.spec.cplx:
+        raise DTypeError("rfftn and rfft take real input, got complex numbers; use fftn or fft", dtype=str(x.dtype))
+    axes, points = _geometry("rfftn", x, s, axes)
+    x = _resized(x, axes, points)
+    y = r2c(x, axis=axes[-1])
+    if len(axes) > 1:
+        y = c2c(y, axes=axes[:-1], sign=FORWARD)
+    return _scaled(y, points, norm, FORWARD)
+
+
+def irfftn(
+    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Any:
+    """Inverse of `rfftn`; the last entry of `s` defaults to ``2 * (extent - 1)``."""
+    x = _as_complex(x)
+    axes, points = _geometry("irfftn", x, s, axes, halved=True)
+    x = _resized(x, axes, (*points[:-1], half(points[-1])))
+    if len(axes) > 1:
+        x = c2c(x, axes=axes[:-1], sign=BACKWARD)
+    return _scaled(c2r(x, axis=axes[-1], n=points[-1]), points, norm, BACKWARD)
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """Real spectrum of a signal with Hermitian symmetry, of which `x` is the first half."""
+    return irfft(catalog.conj(_as_complex(x)), n=n, axis=axis, norm=_swapped(norm))
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
+    """Inverse of `hfft`: first half of the signal whose spectrum is the real array `x`."""
+    return catalog.conj(rfft(x, n=n, axis=axis, norm=_swapped(norm)))
+
+
+def _complex(
+    what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int
+) -> Any:
+    x = _as_complex(x)
+    axes, points = _geometry(what, x, s, axes)
+    if not axes:
+        return x
+    return _scaled(c2c(_resized(x, axes, points), axes=axes, sign=sign), points, norm, sign)
+
+
+def _floating(x: Any) -> Any:
+    if not isinstance(x, Array):
+        if not isinstance(x, (np.ndarray, np.generic, list, tuple)) and x.__class__ not in SCALARS:
+            raise ArgumentError(f"a Fourier transform takes an array, got a {type(x).__name__}")
+        x = tensor(x)
+    return x if x.spec.inexact else catalog.convert(x, dtype=inexact_of(x.dtype))
+
+
+def _as_complex(x: Any) -> Any:
+    x = _floating(x)
+    return x if x.spec.cplx else catalog.convert(x, dtype=complex_of(x.dtype))
+
+
+def _geometry(
+    what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool = False
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Non-negative axes, and the number of points along each."""
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(-len(s), 0)
+    if s is not None and len(s) != len(axes):
+        raise ArgumentError(f"{what}: s has {len(s)} entries for {len(axes)} axes; give one per axis", s=tuple(s))
+    if any(not -x.ndim <= a < x.ndim for a in axes) or len({a % x.ndim for a in axes}) < len(axes):
+        raise AxisError(f"{what}: axes must be distinct and exist in shape {x.shape}, got {tuple(axes)}", axes=tuple(axes))
+    if not axes and what.endswith("rfftn"):
+        raise AxisError(f"{what} needs at least one axis, got an array of shape {x.shape} and axes {tuple(axes)}")
+    found = tuple(a % x.ndim for a in axes)
+    extents = [x.shape[a] for a in found]
+    if halved:
+        extents[-1] = 2 * (extents[-1] - 1)
+    points = tuple(extents) if s is None else tuple(e if n is None or n == -1 else n for n, e in zip(s, extents, strict=True))
+    for a, n in zip(found, points, strict=True):
+        if isinstance(n, int) and n < 1:
+            raise ArgumentError(f"{what} needs at least 1 point along axis {a}, got {n} (shape {x.shape})", axis=a, n=n)
+    return found, points
+
+
+def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
+    """Cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
+    if all(x.shape[a] is n or x.shape[a] == n for a, n in zip(axes, points, strict=True)):
+        return x
+    grow = [0] * x.ndim
+    for a, n in zip(axes, points, strict=True):
+        grow[a] = n - x.shape[a]
+    none = (0,) * x.ndim
+    return catalog.pad(x, 0.0, low=none, high=tuple(grow), interior=none)
+
+
+def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
+    if norm not in ("backward", "ortho", "forward"):
+        raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
+    if norm == "ortho":
+        return y * (1.0 / math.sqrt(math.prod(points)))
+    return y if (norm == "backward") == (sign == FORWARD) else y * (1.0 / math.prod(points))
+
+
+def _swapped(norm: Norm) -> Norm:
+    if norm == "ortho":
+        return norm
+    return "forward" if norm == "backward" else "backward"
