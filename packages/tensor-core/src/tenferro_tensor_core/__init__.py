@@ -55,6 +55,9 @@ from ._errors import (
     UnsupportedError,
 )
 from ._guards import Decisions, Guard, ask, require_equal
+from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
+from ._layout import Layout
+from ._limits import FloatLimits, IntLimits, finfo, iinfo
 from ._poly import Atom
 
 __all__ = [
@@ -69,10 +72,14 @@ __all__ = [
     "Decisions",
     "Dim",
     "DimLike",
+    "FloatLimits",
     "GradientError",
     "Guard",
     "HostAdapterError",
+    "HostArray",
     "InconclusiveDimError",
+    "IntLimits",
+    "Layout",
     "LayoutError",
     "MissingRuleError",
     "NumericalError",
@@ -87,6 +94,7 @@ __all__ = [
     "bool_",
     "can_cast",
     "can_convert",
+    "column_major",
     "complex64",
     "complex128",
     "complex_of",
@@ -96,9 +104,14 @@ __all__ = [
     "dim_min",
     "dtype",
     "evaluate",
+    "finfo",
     "float32",
     "float64",
     "floordiv",
+    "from_buffer",
+    "from_dlpack",
+    "from_numpy",
+    "iinfo",
     "inexact_of",
     "int8",
     "int16",
@@ -115,6 +128,8 @@ __all__ = [
     "real_of",
     "require_equal",
     "result_type",
+    "row_major",
+    "to_numpy",
     "uint8",
     "uint16",
     "uint32",

@@ -1,0 +1,217 @@
+"""Host data in and out: NumPy arrays, the buffer protocol, DLPack, and explicit memory order.
+
+Nothing is copied unless `copy` allows it (None: when there is no other way; True: always; False:
+never). Views keep their strides, read-only data stays read-only.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ._dtypes import dtype
+from ._errors import DTypeError, HostAdapterError, LayoutError, ShapeError
+from ._layout import Layout
+
+HostArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_DLPACK_HOSTS: Final = {1, 3, 11}  # plain memory, and memory pinned for CUDA or ROCm
+_DLPACK_DEVICES: Final = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda managed"}
+
+
+def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
+    """Return `a` as a plain array of a supported type, sharing its memory where possible.
+
+    Data in foreign byte order, and fields of structured arrays whose strides are no multiples of
+    the element size, need a copy.
+
+    Raises:
+        DTypeError: the element type is not supported.
+        HostAdapterError: `a` is no plain array, or needs a copy that `copy=False` forbids.
+
+    >>> a = np.arange(6.0)[::-2]
+    >>> np.shares_memory(from_numpy(a), a), from_numpy(np.array([1], ">i4")).dtype
+    (True, dtype('int32'))
+    """
+    if isinstance(a, np.generic):
+        a = np.asarray(a)
+    if not isinstance(a, np.ndarray):
+        raise HostAdapterError(
+            f"from_numpy takes a NumPy array, got {_kind(a)}; use to_numpy, from_buffer or from_dlpack",
+            given=type(a),
+        )
+    if isinstance(a, np.ma.MaskedArray):
+        raise HostAdapterError(
+            "from_numpy cannot carry the mask of a masked array; fill it with a.filled(value) first",
+            given=type(a),
+        )
+    native = dtype(a.dtype.newbyteorder("="))
+    reason = _why_copy(a)
+    if reason and copy is False:
+        raise HostAdapterError(
+            f"from_numpy cannot share an array {reason}, and copy=False forbids a copy; pass copy=None",
+            dtype=a.dtype,
+            strides=a.strides,
+        )
+    if copy or reason:
+        return np.array(a, dtype=native, order="K", copy=True, subok=False)
+    # On some platforms two C types share one format: the dtype becomes the canonical instance.
+    return np.asarray(a) if a.dtype is native else np.asarray(a).view(native)
+
+
+def _why_copy(a: HostArray) -> str:
+    if not a.dtype.isnative:
+        return f"in foreign byte order ({a.dtype.str!r})"
+    if not a.flags.aligned:
+        return "at an address that is not aligned to its element type"
+    try:
+        Layout.of(a)
+    except LayoutError:
+        return f"whose byte strides {a.strides} are no multiples of its element size {a.itemsize}"
+    return ""
+
+
+def from_buffer(obj: Any, *, copy: bool | None = None) -> HostArray:
+    """Return the data of an object with the buffer protocol, typed by its own format.
+
+    Raises:
+        DTypeError: the format is no supported element type.
+        HostAdapterError: the object exports no buffer, or needs a copy that `copy=False` forbids.
+
+    >>> import array
+    >>> from_buffer(array.array("d", [1.0, 2.0])), from_buffer(b"ab")
+    (array([1., 2.]), array([97, 98], dtype=uint8))
+    """
+    try:
+        exported = memoryview(obj)
+        found = np.asarray(exported)
+    except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError) as error:
+        raise HostAdapterError(
+            f"from_buffer cannot read {_kind(obj)}: {error}; pass an object with the buffer protocol "
+            "and a numeric format",
+            given=type(obj),
+        ) from error
+    return from_numpy(found, copy=copy)
+
+
+def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
+    """Return the data of a DLPack producer in host memory.
+
+    Raises:
+        DTypeError: the element type is not supported.
+        HostAdapterError: the producer is on another device, refuses to export, or needs a copy
+            that `copy=False` forbids.
+
+    >>> a = np.arange(4.0)[::-1]
+    >>> np.shares_memory(from_dlpack(a), a)
+    True
+    """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise HostAdapterError(
+            f"from_dlpack takes an object with __dlpack__ and __dlpack_device__, got {_kind(x)}; "
+            "use from_numpy or from_buffer",
+            given=type(x),
+        )
+    # A producer is foreign code: whatever it raises becomes one typed error with its own words.
+    try:
+        kind, number = map(int, x.__dlpack_device__())
+    except Exception as error:
+        raise _refused(x, error) from error
+    if kind not in _DLPACK_HOSTS:
+        device = f"{_DLPACK_DEVICES.get(kind, f'DLPack device type {kind}')}:{number}"
+        raise HostAdapterError(
+            f"from_dlpack reads host memory, got {_kind(x)} on {device}; "
+            "copy it to the host first, or hand it to the backend of its device",
+            device=(kind, number),
+        )
+    try:
+        # NumPy 2.0 knows no copy argument; it is passed only where it decides something.
+        found = np.from_dlpack(x) if copy is not False else np.from_dlpack(x, copy=False)
+    except Exception as error:
+        raise _refused(x, error) from error
+    return from_numpy(found, copy=copy)
+
+
+def _refused(x: Any, error: Exception) -> HostAdapterError:
+    return HostAdapterError(
+        f"from_dlpack cannot read {_kind(x)}: {error}; detach or copy it in its own library first",
+        given=type(x),
+    )
+
+
+def to_numpy(x: Any, *, copy: bool | None = None) -> HostArray:
+    """Return any host data as a NumPy array of a supported type.
+
+    Takes NumPy arrays and scalars, DLPack producers, buffers, objects with `__array__`, Python
+    numbers and nested sequences of numbers.
+
+    Raises:
+        DTypeError: the elements are no supported numbers.
+        ShapeError: nested sequences are ragged.
+        HostAdapterError: the data lives elsewhere, or needs a copy that `copy=False` forbids.
+
+    >>> to_numpy([[1, 2], [3, 4]]).dtype, to_numpy(2.5).shape
+    (dtype('int64'), ())
+    """
+    if isinstance(x, np.ndarray | np.generic):
+        return from_numpy(x, copy=copy)  # type: ignore[arg-type]
+    if hasattr(x, "__dlpack__"):
+        return from_dlpack(x, copy=copy)
+    if _exports_buffer(x):
+        return from_buffer(x, copy=copy)
+    if not (hasattr(x, "__array__") or isinstance(x, bool | int | float | complex | Sequence)):
+        raise DTypeError(f"{_kind(x)} holds no numbers; pass numbers, nested lists of them, or an array", given=type(x))
+    if hasattr(x, "__array__"):
+        # Foreign code again, as in from_dlpack.
+        try:
+            found = np.asarray(x, copy=False if copy is False else None)
+        except Exception as error:
+            raise HostAdapterError(
+                f"to_numpy cannot read {_kind(x)}: {error}; convert it in its own library first", given=type(x)
+            ) from error
+        return from_numpy(found, copy=copy)
+    if copy is False:
+        raise HostAdapterError(
+            f"to_numpy cannot share the memory of {_kind(x)}, and copy=False forbids a copy; pass copy=None",
+            given=type(x),
+        )
+    try:
+        found = np.asarray(x)
+    except (ValueError, OverflowError) as error:
+        raise ShapeError(
+            f"{_kind(x)} does not form an array: {error}; make all rows equally long", given=type(x)
+        ) from error
+    return from_numpy(found)
+
+
+def _exports_buffer(x: Any) -> bool:
+    try:
+        memoryview(x).release()
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
+
+
+def row_major(a: HostArray) -> HostArray:
+    """Return `a` with its last axis fastest in memory: itself when it lies so, else a copy.
+
+    >>> a = np.zeros((2, 3), order="F")
+    >>> row_major(a).flags.c_contiguous, row_major(a.T) is a
+    (True, False)
+    """
+    # ascontiguousarray would turn a zero-dimensional array into a vector.
+    return np.asarray(from_numpy(a), order="C")
+
+
+def column_major(a: HostArray) -> HostArray:
+    """Return `a` with its first axis fastest in memory: itself when it lies so, else a copy.
+
+    >>> a = np.zeros((2, 3))
+    >>> column_major(a).strides, np.shares_memory(column_major(a.T), a)
+    ((8, 16), True)
+    """
+    return np.asarray(from_numpy(a), order="F")
+
+
+def _kind(x: Any) -> str:
+    return f"an object of type {type(x).__module__}.{type(x).__qualname__}"
