@@ -21,7 +21,7 @@ IMPORT_NAMES = {  # distribution -> what it lets a package import, where that is
     "cupy-cuda12x": {"cupy", "cupyx", "cupy_backends"},
 }
 # The kernels that a family brings for cuda run on arrays that tenferro-gpu made, hence where CuPy is installed.
-FAMILY_KERNELS = dict.fromkeys(("einsum", "linalg", "fft"), {"cupy", "cupyx"})
+FAMILY_KERNELS = {family: {"cupy", "cupyx"} for family in ("einsum", "linalg", "fft")}
 
 
 def contract(name: str) -> dict[str, object]:
