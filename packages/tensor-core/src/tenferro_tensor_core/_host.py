@@ -34,6 +34,7 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
     (True, dtype('int32'))
     """
     if isinstance(a, np.generic):
+        # An immutable value: sharing and copying cannot be told apart, whatever `copy` says.
         a = np.asarray(a)
     if not isinstance(a, np.ndarray):
         raise HostAdapterError(
