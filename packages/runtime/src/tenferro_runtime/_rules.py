@@ -1,0 +1,107 @@
+"""The records in which derivative rules are written: data that every mode of differentiation reads.
+
+A function in a record asks for what it needs by parameter name: the operands of its primitive, ``out`` (the output, a
+tuple where there are several), ``<operand>_spec``, the metadata, and the cotangent ``g`` in a transpose. What it names
+is what is saved. The functions of `General` take tuples by position instead. Rules are written with primitives and the
+operators of `Array`, so they trace and nest to any order; they never branch on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from tenferro_tensor_core import ArgumentError
+
+Function = Callable[..., Any]
+Number = int | float | complex
+
+
+class _Named:
+    """A record of one entry for each operand that it names; frozen once made."""
+
+    __slots__ = ("operands",)
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        if not entries:
+            raise ArgumentError(
+                f"{type(self).__name__}() names no operand; name those that carry derivatives, or use Inactive()"
+            )
+        object.__setattr__(self, "operands", MappingProxyType(entries))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} records are frozen")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.operands.items())})"
+
+
+class Slopes(_Named):
+    """Element-wise and holomorphic: one derivative per operand gives both modes, ``t * D`` and ``g * conj(D)``.
+
+    Attributes:
+        operands: operand name to a number, or to a function that returns the derivative.
+    """
+
+    __slots__ = ()
+    operands: Final[MappingProxyType[str, Number | Function]]  # type: ignore[misc]
+
+    def __init__(self, **slopes: Number | Function) -> None:
+        for name, slope in slopes.items():
+            if not callable(slope) and not isinstance(slope, (int, float, complex)):
+                raise ArgumentError(f"Slopes({name}=...) takes a number or a function, got {slope!r}", operand=name)
+        super().__init__(dict(slopes))
+
+
+class Linear(_Named):
+    """Linear in each operand named, given the rest: a transpose per operand, and the primitive itself as the jvp.
+
+    Attributes:
+        operands: operand name to a function of the cotangent ``g`` and of what else it names; returns the
+            operand's cotangent, or ``None`` for zero.
+        joint: whether the primitive is linear in all the operands named *together*, as a sum is and a product is not.
+    """
+
+    __slots__ = ("joint",)
+    operands: Final[MappingProxyType[str, Function]]  # type: ignore[misc]
+    joint: Final[bool]  # type: ignore[misc]
+
+    def __init__(self, *, joint: bool = False, **transposes: Function) -> None:
+        for name, transpose in transposes.items():
+            if not callable(transpose):
+                raise ArgumentError(f"Linear({name}=...) takes a function, got {transpose!r}", operand=name)
+        super().__init__(dict(transposes))
+        object.__setattr__(self, "joint", joint)
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """Any derivative, as a push of tangents, a pull of cotangents, or both; a missing side is derived.
+
+    Attributes:
+        jvp: ``jvp(primals, tangents, outs, **params)``, the output tangents.
+        vjp: ``vjp(primals, outs, cotangents, **params)``, the operand cotangents.
+        forward: ``forward(primals, tangents, **params)``, outputs and output tangents at once; in forward mode it
+            takes the place of the primitive followed by `jvp`.
+
+    Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
+    """
+
+    jvp: Function | None = None
+    vjp: Function | None = None
+    forward: Function | None = None
+
+    def __post_init__(self) -> None:
+        if self.jvp is None and self.vjp is None:
+            raise ArgumentError("General() needs a jvp or a vjp; a derivative that is zero everywhere is Inactive()")
+
+
+@dataclass(frozen=True, slots=True)
+class Inactive:
+    """The derivative is zero by definition: comparisons, rounding, positions."""
+
+
+Rule = Slopes | Linear | General | Inactive
+"""Any derivative rule."""
