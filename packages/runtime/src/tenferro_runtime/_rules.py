@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from tenferro_tensor_core import ArgumentError
 
@@ -23,6 +23,7 @@ class _Named:
     """A record of one entry for each operand that it names; frozen once made."""
 
     __slots__ = ("operands",)
+    operands: MappingProxyType[str, Any]
 
     def __init__(self, entries: dict[str, Any]) -> None:
         if not entries:
@@ -46,7 +47,6 @@ class Slopes(_Named):
     """
 
     __slots__ = ()
-    operands: Final[MappingProxyType[str, Number | Function]]  # type: ignore[misc]
 
     def __init__(self, **slopes: Number | Function) -> None:
         for name, slope in slopes.items():
@@ -65,8 +65,7 @@ class Linear(_Named):
     """
 
     __slots__ = ("joint",)
-    operands: Final[MappingProxyType[str, Function]]  # type: ignore[misc]
-    joint: Final[bool]  # type: ignore[misc]
+    joint: bool
 
     def __init__(self, *, joint: bool = False, **transposes: Function) -> None:
         for name, transpose in transposes.items():
