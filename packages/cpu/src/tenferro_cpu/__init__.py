@@ -1,1 +1,7 @@
 """The CPU backend: NumPy and SciPy kernels for every primitive."""
+
+from tenferro_cpu._backend import CpuBackend, make_backend
+from tenferro_cpu._context import CpuContext
+from tenferro_cpu._info import info
+
+__all__ = ["CpuBackend", "CpuContext", "info", "make_backend"]

@@ -24,7 +24,7 @@ def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
 
 @primitive
 def searchsorted(sorted1d: Spec, values: Spec, *, side: str) -> Spec:
-    """Where to insert each value into an ascending vector: before (``side="left"``) or after (``"right"``) its equals."""
+    """Where to insert each value into an ascending vector: before (``"left"``) or after (``"right"``) its equals."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted takes side='left' or side='right', got {side!r}", side=side)
     if sorted1d.ndim != 1:

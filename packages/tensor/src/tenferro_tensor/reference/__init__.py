@@ -1,0 +1,51 @@
+"""Kernels of every core primitive over an array module with NumPy's interface.
+
+The CPU backend takes them with NumPy, the GPU backends with CuPy. They are also the reference that every faster
+kernel is tested against. One module here holds the kernels of the catalog's module of the same name.
+"""
+
+from typing import Any
+
+from tenferro_tensor.reference import (
+    analytic,
+    arithmetic,
+    bits,
+    comparison,
+    contraction,
+    creation,
+    indexing,
+    numbers,
+    placement,
+    reduction,
+    scan,
+    sorting,
+    structure,
+)
+from tenferro_tensor.reference._table import Special, Table
+
+__all__ = ["kernels"]
+
+_MODULES = (
+    arithmetic, analytic, bits, comparison, numbers, structure, indexing, reduction, scan, sorting, contraction,
+    creation, placement,
+)  # fmt: skip
+
+
+def kernels(xp: Any, special: Special) -> Table:
+    """Makers of the kernels of all core primitives.
+
+    A kernel takes raw arrays of any strides, or NumPy scalars for arrays without axes. Element-wise kernels broadcast,
+    and accept a Python scalar in place of an operand. Results may be views, as values are immutable.
+
+    Args:
+        xp: array module with NumPy's interface: NumPy or CuPy.
+        special: loads the module of special functions on first call: ``scipy.special`` or ``cupyx.scipy.special``.
+
+    >>> import numpy as np
+    >>> from tenferro_tensor import Spec, catalog
+    >>> make = kernels(np, lambda: __import__("scipy.special").special)[catalog.reduce_sum]
+    >>> rows = Spec((2, 3), np.dtype("float64"))
+    >>> make((rows,), (catalog.reduce_sum.infer(rows, axes=(1,)),), axes=(1,))(np.ones((2, 3)))
+    array([3., 3.])
+    """
+    return {primitive: make for module in _MODULES for primitive, make in module.kernels(xp, special).items()}

@@ -1,0 +1,57 @@
+"""Kernels of analytic and special functions."""
+
+import math
+from typing import Any
+
+from tenferro_tensor._primitive import Primitive
+from tenferro_tensor._registry import KernelMaker
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog import analytic as ops
+from tenferro_tensor.reference._table import Kernel, Special, Table, always
+from tenferro_tensor_core import UnsupportedError
+
+LARGEST_ORDER = 170
+"""The factorial of a larger order of `polygamma` overflows float64."""
+
+
+def kernels(xp: Any, special: Special) -> Table:
+    """Kernels over the array module `xp` and the module of special functions that `special` loads."""
+
+    def rsqrt(x: Any) -> Any:
+        return 1 / xp.sqrt(x)
+
+    def from_special(name: str) -> KernelMaker:
+        return lambda ins, outs: getattr(special(), name)
+
+    def polygamma(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, order: int) -> Kernel:
+        if order > LARGEST_ORDER:
+            raise UnsupportedError(
+                f"polygamma of order {order} leaves the range of float64; use an order of at most {LARGEST_ORDER}",
+                order=order,
+            )
+        if order == 0:
+            return special().digamma
+        zeta, dtype = special().zeta, outs[0].dtype
+        factor = -float(math.factorial(order)) if order % 2 == 0 else float(math.factorial(order))
+        # In float64 also for float32: the factor alone may leave its range.
+        return lambda x: (factor * zeta(order + 1.0, x.astype("float64"))).astype(dtype)
+
+    plain: dict[Primitive, Any] = {
+        ops.sqrt: xp.sqrt, ops.rsqrt: rsqrt, ops.cbrt: xp.cbrt,
+        ops.exp: xp.exp, ops.exp2: xp.exp2, ops.expm1: xp.expm1,
+        ops.log: xp.log, ops.log1p: xp.log1p, ops.log2: xp.log2, ops.log10: xp.log10,
+        ops.sin: xp.sin, ops.cos: xp.cos, ops.tan: xp.tan,
+        ops.asin: xp.arcsin, ops.acos: xp.arccos, ops.atan: xp.arctan,
+        ops.sinh: xp.sinh, ops.cosh: xp.cosh, ops.tanh: xp.tanh,
+        ops.asinh: xp.arcsinh, ops.acosh: xp.arccosh, ops.atanh: xp.arctanh,
+        ops.atan2: xp.arctan2, ops.hypot: xp.hypot, ops.logaddexp: xp.logaddexp,
+    }  # fmt: skip
+    return {
+        **{primitive: always(ufunc) for primitive, ufunc in plain.items()},
+        ops.erf: from_special("erf"),
+        ops.erfc: from_special("erfc"),
+        ops.erfinv: from_special("erfinv"),
+        ops.lgamma: from_special("gammaln"),
+        ops.digamma: from_special("digamma"),
+        ops.polygamma: polygamma,
+    }
