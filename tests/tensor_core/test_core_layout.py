@@ -164,6 +164,11 @@ def test_byte_strides_of_structured_fields_are_refused():
     assert Layout.from_byte_strides((1,), (12,), 8).strides == (1,), "a stride never taken is rounded"
 
 
+def test_a_huge_step_takes_one_element():
+    assert Layout.row_major((3, 2)).slice(slice(None, None, 2**62)) == Layout((1, 2), (2, 1))
+    assert Layout.row_major((3,)).slice(slice(2, 0, 2**63 - 1)).shape == (0,)
+
+
 def test_slices_with_integers():
     layout, array = both((3, 4, 5))
     agrees(layout.slice(-1, slice(None), 2), array[-1, :, 2])

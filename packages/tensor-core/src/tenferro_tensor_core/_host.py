@@ -107,6 +107,9 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> HostArray:
     >>> np.shares_memory(from_dlpack(a), a)
     True
     """
+    if isinstance(x, np.ndarray):
+        # Directly: NumPy 2.0 cannot export read-only arrays.
+        return from_numpy(x, copy=copy)
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise HostAdapterError(
             f"from_dlpack takes an object with __dlpack__ and __dlpack_device__, got {_kind(x)}; "

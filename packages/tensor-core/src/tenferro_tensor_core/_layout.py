@@ -243,7 +243,8 @@ class Layout:
             if isinstance(i, builtins.slice):
                 taken = range(n)[i]
                 shape.append(len(taken))
-                strides.append(stride * taken.step)
+                # A stride that is never taken stays: times a huge step it could leave 64 bits.
+                strides.append(stride * taken.step if len(taken) > 1 else stride)
                 # An empty view has no first element: its offset stays where the buffer certainly is.
                 offset += taken.start * stride if taken else 0
             elif -n <= index(i) < n:
