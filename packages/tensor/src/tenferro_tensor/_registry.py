@@ -56,14 +56,22 @@ class Registry:
         self._put("pruning", primitive, prune, replace)
 
     def find(self, table: str, primitive: Primitive, key: Any = None) -> Any | None:
-        """The entry for a primitive, loading the extension that brings it if there is one; else ``None``."""
-        entries = self._tables[table]
-        full = primitive if key is None else (primitive, key)
-        found = entries.get(full)
+        """The entry for a primitive, loading the extension that brings it if there is one; else ``None``.
+
+        A kernel registered for the backend ``"*"`` serves every backend that has none of its own.
+        """
+        found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None and primitive.extension not in self._loaded:
             self.load_extension(primitive.extension)
-            found = entries.get(full)
+            found = self._look_up(table, primitive, key)
         return found
+
+    def _look_up(self, table: str, primitive: Primitive, key: Any) -> Any | None:
+        entries = self._tables[table]
+        if key is None:
+            return entries.get(primitive)
+        found = entries.get((primitive, key))
+        return entries.get((primitive, "*")) if found is None else found
 
     def backends_of(self, primitive: Primitive) -> tuple[str, ...]:
         """Names of the backends that have a kernel of the primitive registered now."""

@@ -1,0 +1,194 @@
+"""`Builder`: records equations, lifts what comes from outside, and closes to a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime._inference import INFERRED, infer
+from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime._source import Source, here, user_line, where
+from tenferro_runtime._traced import TracedTensor
+from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, next_level, tensor
+from tenferro_tensor._normalise import normalised
+from tenferro_tensor._tensor import materialised
+from tenferro_tensor_core import ArgumentError, Guard, TracingError
+
+_new = object.__new__
+
+
+class Builder:
+    """Records one program.
+
+    Attributes:
+        level: level of its traced values.
+        captured: values from outside that are no constants (differentiated, or of an outer trace), each with the
+            variable that became its input; these inputs come after the declared ones.
+        closed: whether the program is finished; its values are dead then.
+        source: line of user code that opened the trace.
+    """
+
+    __slots__ = (
+        "_constants", "_equations", "_inputs", "_lifted", "_names", "_specs", "captured", "closed", "level", "source",
+    )  # fmt: skip
+
+    def __init__(self, level: int | None = None) -> None:
+        self.level = next_level() if level is None else level
+        self.captured: list[tuple[Any, int]] = []
+        self.closed = False
+        self.source: Source = user_line()
+        self._specs: list[Spec] = []
+        self._inputs: list[int] = []
+        self._constants: dict[int, Tensor] = {}
+        self._equations: list[Equation] = []
+        self._names: dict[int, str] = {}
+        self._lifted: dict[int, TracedTensor] = {}
+
+    def _variable(self, spec: Spec) -> TracedTensor:
+        v = _new(TracedTensor)
+        v.spec, v.level, v.home, v.id = spec, self.level, self, len(self._specs)
+        self._specs.append(spec)
+        return v
+
+    def input(self, spec: Spec, name: str | None = None) -> TracedTensor:
+        """Declare an input."""
+        self._require_open(None)
+        v = self._variable(spec)
+        self._inputs.append(v.id)
+        if name is not None:
+            self._names[v.id] = name
+        return v
+
+    def constant(self, value: Tensor) -> TracedTensor:
+        """A concrete tensor as a constant of the program; the same tensor is one constant."""
+        self._require_open(None)
+        known = self._lifted.get(id(value))
+        if known is None:
+            known = self._lifted[id(value)] = self._variable(value.spec)
+            self._constants[known.id] = value  # also keeps the id of the tensor from being reused
+        return known
+
+    def lift(self, value: Any) -> TracedTensor:
+        """A value from outside as a variable: concrete data as a constant, any other lower value as an input.
+
+        Raises:
+            TracingError: the value belongs to a trace that is finished, or to an inner transformation.
+        """
+        if value.__class__ is TracedTensor:
+            if value.home is self:
+                self._require_open(value)
+                return value  # type: ignore[no-any-return]
+            value.home._require_open(value)
+        if value.__class__ is Tensor:
+            return self.constant(value)
+        if value.__class__ in SCALARS or isinstance(value, (np.ndarray, np.generic)):
+            return self.constant(tensor(value))
+        if not isinstance(value, Array):
+            raise ArgumentError(
+                f"a program computes with arrays and numbers, got {type(value).__name__}{here()}; "
+                "convert it with asarray(), or pass it as a static argument",
+                type=type(value).__name__,
+            )
+        if value.level > self.level:
+            raise TracingError(
+                f"a {type(value).__name__} of an inner transformation was used in an outer program{here()}; "
+                "return it from the inner function instead of storing it elsewhere",
+                spec=repr(value.spec),
+            )
+        known = self._lifted.get(id(value))
+        if known is None:
+            self._require_open(None)
+            known = self._lifted[id(value)] = self._variable(value.spec)
+            self.captured.append((value, known.id))
+        return known
+
+    def _require_open(self, value: TracedTensor | None) -> None:
+        if self.closed:
+            what = "a program" if value is None else f"a traced {value.spec!r}"
+            made = where(self.source)
+            raise TracingError(
+                f"{what} was used{here()} after the trace{f' opened at {made}' if made else ''} had ended; "
+                "return values from the traced function instead of storing them in globals, attributes or lists"
+            )
+
+    def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
+        if self.closed:
+            self._require_open(next(a for a in args if a.__class__ is TracedTensor and a.home is self))
+        seen: list[Any] = [op]
+        operands: list[Any] = []
+        for a in args:
+            if a.__class__ is TracedTensor and a.home is self:
+                seen.append(a.spec)
+            elif a.__class__ in SCALARS:
+                seen.append(a.__class__)
+            else:
+                a = self.lift(a)
+                seen.append(a.spec)
+            operands.append(a)
+        known = INFERRED.table.get(tuple(seen))
+        if known is None:
+            ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(op, tuple(operands))
+            return self.emit(op, ready)
+        return self._append(op, operands, known, user_line())
+
+    def emit(self, op: Op, operands: Sequence[Any]) -> Any:
+        """Record an equation on operands in the form of the IR; returns its value, or the tuple of its values.
+
+        Operands are values of this builder; for element-wise ops also Python scalars.
+        """
+        lifted = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
+        seen = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lifted])
+        return self._append(op, lifted, infer(op, seen), user_line())
+
+    def _append(self, op: Op, operands: list[Any], outs: tuple[tuple[Spec, ...], bool], source: Source) -> Any:
+        ids: list[Operand] = []
+        for a in operands:
+            if a.__class__ is TracedTensor:
+                ids.append(a.id)
+            else:
+                if a.__class__ is int:
+                    _require_in_range(op, a, operands)
+                ids.append(Literal(a))
+        specs, many = outs
+        results = [self._variable(spec) for spec in specs]
+        eq = _new(Equation)
+        eq.op, eq.operands, eq.results, eq.source = op, tuple(ids), tuple([v.id for v in results]), source
+        self._equations.append(eq)
+        return tuple(results) if many else results[0]
+
+    def close(
+        self,
+        outputs: Sequence[Any],
+        *,
+        guards: tuple[Guard, ...] = (),
+        examples: Mapping[str, int] | None = None,
+    ) -> Program:
+        """End the trace: the program that computes `outputs`, values of any level up to this one, or numbers."""
+        output_ids = tuple([self.lift(v).id for v in outputs])
+        self.closed = True
+        return Program(
+            (*self._inputs, *[v for _, v in self.captured]),
+            self._constants,
+            tuple(self._equations),
+            output_ids,
+            dict(enumerate(self._specs)),
+            names=self._names,
+            guards=guards,
+            examples=examples,
+        )
+
+
+def _require_in_range(op: Op, value: int, operands: list[Any]) -> None:
+    """An integer beside an integer array must fit its dtype, as in a concrete call."""
+    dtype = next((a.spec.dtype for a in operands if a.__class__ is TracedTensor and a.spec.dtype.kind in "iu"), None)
+    if dtype is not None:
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise ArgumentError(
+                f"{op.primitive.name}: Python integer {value} out of bounds for {dtype.name}{here()}; "
+                "convert the array to a wider dtype or the number to an array first",
+                primitive=op.primitive.name,
+            )

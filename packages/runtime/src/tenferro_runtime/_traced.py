@@ -1,0 +1,137 @@
+"""`TracedTensor`: a value that stands for a variable of a program being recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from tenferro_runtime._source import here, where
+from tenferro_tensor import SCALARS, Array, Op, Spec
+from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor_core import Dim, TracingError
+
+
+class Home(Protocol):
+    """What a traced value needs of the builder that records its program."""
+
+    level: int
+    source: Any
+
+    def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """Record an op."""
+
+
+class TracedTensor(Array):
+    """A variable of a program that is being recorded: it has a spec, but no elements yet.
+
+    Attributes:
+        spec: shape, dtype and place.
+        home: the builder that records the program.
+        id: the variable.
+        level: level of the trace.
+    """
+
+    __slots__ = ("__weakref__", "home", "id", "level", "spec")
+    spec: Spec
+    level: int
+    home: Any
+    id: int
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return self.home.bind(op, args)
+
+    def _unary(self, op: Op) -> Any:
+        return self.home.bind(op, (self,))
+
+    def _no_value(self, asked: str, fix: str) -> NoReturn:
+        source = where(self.home.source)
+        raise TracingError(
+            f"{asked}{here()}: this {self.spec!r} is a variable of a program that is being recorded"
+            f"{f' by the call at {source}' if source else ''}, and has no elements before the program runs; {fix}",
+            spec=repr(self.spec),
+        )
+
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        self._no_value(
+            "the elements were asked for",
+            "compute with tenferro functions instead of NumPy's, or return the value and look at it outside",
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._no_value(
+            "conversion to a NumPy array was asked for",
+            "compute with tenferro functions instead of NumPy's, or return the value and convert it outside",
+        )
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "a truth value was asked for (by if, while, and, or, not, assert)",
+            "use where() to choose between values, or pass what decides the branch as a static argument "
+            "(static_argnames=)",
+        )
+
+    def __int__(self) -> int:
+        self._no_value("int() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __float__(self) -> float:
+        self._no_value("float() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __complex__(self) -> complex:
+        self._no_value("complex() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __index__(self) -> int:
+        self._no_value(
+            "an integer was asked for (by range(), indexing a list, or a shape)",
+            "index with tenferro functions (take), or pass the number as a static argument (static_argnames=)",
+        )
+
+    def item(self) -> Any:
+        """Not available: a traced value has no elements."""
+        self._no_value("item() was asked for", "return the value and look at it outside")
+
+    def tolist(self) -> Any:
+        """Not available: a traced value has no elements."""
+        self._no_value("tolist() was asked for", "return the value and look at it outside")
+
+    def __len__(self) -> int:
+        n = super().__len__()
+        if isinstance(n, Dim):
+            self._no_value(f"len() was asked for, and the first extent is the symbolic size {n}", "use x.shape[0]")
+        return n
+
+    def __iter__(self) -> Iterator[Any]:
+        len(self)
+        return super().__iter__()
+
+    def __repr__(self) -> str:
+        return f"TracedTensor({self.spec!r}, v{self.id})"
+
+    def __reduce__(self) -> NoReturn:
+        self._no_value("pickling was asked for", "return the value and save it outside")
+
+
+def _fast_binary(op: Op) -> Callable[[TracedTensor, Any], Any]:
+    """An operator method: operands of one trace and one spec need no normalisation."""
+
+    def method(self: TracedTensor, other: Any) -> Any:
+        kind = other.__class__
+        if kind is TracedTensor or kind in SCALARS:
+            home = self.home if self.level >= getattr(other, "level", 0) else other.home
+            return home.bind(op, (self, other))
+        if isinstance(other, (Array, np.ndarray, np.generic)):
+            return op(self, other)
+        return NotImplemented
+
+    return method
+
+
+def _install_operators() -> None:
+    for name, op in BINARY_OPERATORS.items():
+        method = _fast_binary(op)
+        method.__name__ = name
+        setattr(TracedTensor, name, method)
+
+
+_install_operators()

@@ -1,0 +1,156 @@
+"""The door for operation families, those of tenferro and those of third parties alike.
+
+A family declares an entry point ``tenferro.extensions`` that names a function ``register(registry)``, makes its
+primitives with `primitive`, and registers kernels per backend name, rule records, lowerings and prunings::
+
+    from tenferro_runtime.extension import Linear, Spec, family_id, primitive
+
+    FAMILY = family_id("mycompany-waves", "hilbert", 1)
+
+    @primitive(family=FAMILY, extension="waves")
+    def hilbert(x: Spec, *, axis: int) -> Spec:
+        '''Hilbert transform along `axis`.'''
+        return x
+
+    def register(registry):
+        registry.kernel(hilbert, "cpu", make_hilbert)
+        registry.rule(hilbert, Linear(x=lambda g, axis: -hilbert(g, axis=axis)))
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tenferro_runtime._builder import Builder
+from tenferro_runtime._caches import BoundedCache, caches
+from tenferro_runtime._call import call
+from tenferro_runtime._interpret import interpret
+from tenferro_runtime._program import Equation, Literal, Program, ProgramError
+from tenferro_runtime._render import render
+from tenferro_runtime._rules import General, Inactive, Linear, RuleRecord, Slopes
+from tenferro_runtime._spec_check import check_program
+from tenferro_runtime._traced import TracedTensor
+from tenferro_runtime._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
+from tenferro_runtime.passes import optimise
+from tenferro_tensor import (
+    HOST,
+    REGISTRY,
+    Array,
+    Op,
+    Place,
+    Primitive,
+    Registry,
+    Spec,
+    Tensor,
+    catalog,
+    get_backend,
+    next_level,
+    primitive,
+    tensor,
+)
+from tenferro_tensor_core import (
+    ArgumentError,
+    AxisError,
+    BackendUnavailableError,
+    DTypeError,
+    GradientError,
+    HostAdapterError,
+    InconclusiveDimError,
+    LayoutError,
+    MissingRuleError,
+    NumericalError,
+    PlacementError,
+    RegistryError,
+    ShapeError,
+    TenferroError,
+    TracingError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "HOST",
+    "REGISTRY",
+    "ArgumentError",
+    "Array",
+    "AxisError",
+    "BackendUnavailableError",
+    "BoundedCache",
+    "Builder",
+    "DTypeError",
+    "Equation",
+    "General",
+    "GradientError",
+    "HostAdapterError",
+    "Inactive",
+    "InconclusiveDimError",
+    "LayoutError",
+    "Linear",
+    "Literal",
+    "MissingRuleError",
+    "NumericalError",
+    "Op",
+    "Place",
+    "PlacementError",
+    "Primitive",
+    "Program",
+    "ProgramError",
+    "Registry",
+    "RegistryError",
+    "RuleRecord",
+    "ShapeError",
+    "Slopes",
+    "Spec",
+    "TenferroError",
+    "Tensor",
+    "TracedTensor",
+    "TracingError",
+    "UnsupportedError",
+    "caches",
+    "call",
+    "catalog",
+    "check_family_id",
+    "check_program",
+    "family_id",
+    "flatten",
+    "flatten_like",
+    "get_backend",
+    "interpret",
+    "map_tree",
+    "next_level",
+    "optimise",
+    "primitive",
+    "register_dataclass",
+    "render",
+    "tensor",
+    "unflatten",
+]
+
+_FAMILY: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
+
+
+def check_family_id(family: str) -> str:
+    """The id, if it has the form ``<distribution>.<op>.v<major>``.
+
+    Raises:
+        RegistryError: it has not.
+
+    >>> check_family_id("tenferro-linalg.svd.v1")
+    'tenferro-linalg.svd.v1'
+    """
+    if not isinstance(family, str) or not _FAMILY.fullmatch(family):
+        raise RegistryError(
+            f"{family!r} is no family id; the form is '<distribution>.<op>.v<major>', "
+            "for example 'tenferro-linalg.svd.v1'",
+            family=family,
+        )
+    return family
+
+
+def family_id(distribution: str, op: str, major: int) -> str:
+    """The id of a family: who brings it, what it does, and the version that saved programs depend on.
+
+    >>> family_id("tenferro-fft", "rfft", 1)
+    'tenferro-fft.rfft.v1'
+    """
+    return check_family_id(f"{distribution}.{op}.v{major}")
