@@ -79,6 +79,19 @@ def test_several_scalars_count_once_with_the_highest_kind():
             assert result_type(a, scalars[0], b, scalars[1]) == np.result_type(a, scalars[0], b, scalars[1])
 
 
+def test_subclasses_of_pythons_scalars_are_weak():
+    class Count(int):
+        pass
+
+    assert result_type(int8, Count(3)) is int8 and result_type(float32, Count(3)) is float32
+
+
+def test_pairs_of_names_promote_like_dtypes():
+    assert promote("float32", complex128) is complex128 and weak(float, "int8") is float64
+    with pytest.raises(DTypeError, match="is not supported"):
+        promote(float32, [("a", "f4")])
+
+
 def test_numpy_scalars_are_strong_although_some_subclass_pythons():
     assert result_type(float32, np.float64(2)) is float64
     assert result_type(np.ones(3, np.float32), np.complex128(1)) is complex128

@@ -169,6 +169,11 @@ def test_a_huge_step_takes_one_element():
     assert Layout.row_major((3,)).slice(slice(2, 0, 2**63 - 1)).shape == (0,)
 
 
+def test_an_empty_slice_stays_where_the_buffer_certainly_is():
+    assert Layout.row_major((3,)).slice(slice(3, 3)).offset == 0
+    assert Layout.row_major((3, 2), offset=1).slice(slice(2, 0)).offset == 1
+
+
 def test_slices_with_integers():
     layout, array = both((3, 4, 5))
     agrees(layout.slice(-1, slice(None), 2), array[-1, :, 2])

@@ -182,7 +182,7 @@ def _part(dt: DType) -> DType:
     return real_of(dt) if dt.kind == "c" else dt
 
 
-_PROMOTED: Final = {(a, b): _join(a, b) for a in DTYPES for b in DTYPES}
+_PROMOTED: Final[dict[Any, DType]] = {(a, b): _join(a, b) for a in DTYPES for b in DTYPES}
 
 
 def promote(*dtypes: Any) -> DType:
@@ -195,6 +195,10 @@ def promote(*dtypes: Any) -> DType:
     >>> promote(int8, uint8), promote(int32, float32), promote(float64, "complex64")
     (dtype('int16'), dtype('float64'), dtype('complex128'))
     """
+    try:
+        return _PROMOTED[dtypes]
+    except (KeyError, TypeError):
+        pass  # not a pair of canonical dtypes
     if not dtypes:
         raise ArgumentError("promote needs at least one dtype, got none; pass the operands' dtypes")
     # The joins do not associate: int16 with uint16 first is int32, and then float64 beside float32.
@@ -228,6 +232,13 @@ def weak(scalar_cls: type, dt: DType) -> DType:
     >>> weak(float, float32), weak(complex, float32), weak(float, int8), weak(int, int8)
     (dtype('float32'), dtype('complex64'), dtype('float64'), dtype('int8'))
     """
+    try:
+        return _WEAK[scalar_cls, dt]
+    except (KeyError, TypeError):
+        return _weak(scalar_cls, dt)
+
+
+def _weak(scalar_cls: type, dt: Any) -> DType:
     default = _WEAK_DEFAULT.get(scalar_cls)
     if default is None:
         raise DTypeError(
@@ -239,6 +250,9 @@ def weak(scalar_cls: type, dt: DType) -> DType:
     if _WEAK_RANK[dt.kind] >= _WEAK_RANK[default.kind]:
         return dt
     return complex_of(dt) if dt.kind == "f" else default
+
+
+_WEAK: Final[dict[Any, DType]] = {(cls, dt): _weak(cls, dt) for cls in _WEAK_DEFAULT for dt in DTYPES}
 
 
 def result_type(*operands: Any) -> DType:
@@ -259,8 +273,10 @@ def result_type(*operands: Any) -> DType:
     strong: list[Any] = []
     scalars: list[type] = []
     for x in operands:
+        if type(x) in _WEAK_DEFAULT:
+            scalars.append(type(x))
         # np.float64 and np.complex128 subclass Python's types and are strong all the same.
-        if isinstance(x, np.generic | np.ndarray):
+        elif isinstance(x, np.generic | np.ndarray):
             strong.append(x.dtype)
         elif isinstance(x, bool | int | float | complex):
             scalars.append(_scalar_class(x))
@@ -268,8 +284,12 @@ def result_type(*operands: Any) -> DType:
             strong.append(x)
     if not scalars:
         return promote(*strong)
-    top = max(scalars, key=lambda cls: _WEAK_RANK[_WEAK_DEFAULT[cls].kind])
-    return weak(top, promote(*strong)) if strong else _WEAK_DEFAULT[top]
+    top = scalars[0]
+    if len(scalars) > 1:
+        top = max(scalars, key=lambda cls: _WEAK_RANK[_WEAK_DEFAULT[cls].kind])
+    if not strong:
+        return _WEAK_DEFAULT[top]
+    return weak(top, strong[0] if len(strong) == 1 else promote(*strong))
 
 
 def _scalar_class(x: Scalar) -> type:

@@ -419,9 +419,7 @@ class Layout:
         self.validate(buffer.size)
         shape, strides = self._numbers("view")
         start = min(max(self.offset, 0), buffer.size)
-        return np.lib.stride_tricks.as_strided(
-            buffer[start:], shape, [s * buffer.itemsize for s in strides], writeable=buffer.flags.writeable
-        )
+        return np.lib.stride_tricks.as_strided(buffer[start:], shape, [s * buffer.itemsize for s in strides])
 
     def _numbers(self, what: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (
