@@ -246,10 +246,10 @@ def _weak(scalar_cls: type, dt: Any) -> DType:
             "complex; convert the value to one of them",
             given=scalar_cls,
         )
-    dt = dtype(dt)
-    if _WEAK_RANK[dt.kind] >= _WEAK_RANK[default.kind]:
-        return dt
-    return complex_of(dt) if dt.kind == "f" else default
+    found = dtype(dt)
+    if _WEAK_RANK[found.kind] >= _WEAK_RANK[default.kind]:
+        return found
+    return complex_of(found) if found.kind == "f" else default
 
 
 _WEAK: Final[dict[Any, DType]] = {(cls, dt): _weak(cls, dt) for cls in _WEAK_DEFAULT for dt in DTYPES}
