@@ -79,7 +79,7 @@ class Builder:
         if value.__class__ is TracedTensor:
             if value.home is self:
                 self._require_open(value)
-                return value  # type: ignore[no-any-return]
+                return value
             value.home._require_open(value)
         if value.__class__ is Tensor:
             return self.constant(value)
@@ -119,6 +119,7 @@ class Builder:
             self._require_open(next(a for a in args if a.__class__ is TracedTensor and a.home is self))
         seen: list[Any] = [op]
         operands: list[Any] = []
+        a: Any
         for a in args:
             if a.__class__ is TracedTensor and a.home is self:
                 seen.append(a.spec)

@@ -19,8 +19,10 @@ class _Call(Primitive):
         program = params.get("program")
         if len(params) != 1 or not isinstance(program, Program):
             raise ProgramError(f"call needs program=, a Program, got {params!r}")
-        found = program.memo.get("op")
-        return found if found is not None else program.memo.setdefault("op", Op(self, {"program": program}))
+        found: Op | None = program.memo.get("op")
+        if found is None:
+            found = program.memo.setdefault("op", Op(self, {"program": program}))
+        return found
 
 
 def _infer_call(*xs: Spec, program: Program) -> tuple[Spec, ...]:
@@ -65,7 +67,7 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     found = program.memo.get(key)
     if found is None:
         found = program.memo[key] = render(program, "raw")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _call_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import explain_failure
 from tenferro_tensor import SCALARS, Array, Tensor, tensor
 
-Raw = Callable[..., tuple[Any, ...]]
+HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Run a program on values of any level; host arrays and numbers become concrete tensors."""
-    ready = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, (np.ndarray, np.generic)) else v for v in values])
+    ready = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
     for i, v in enumerate(ready):
         if not isinstance(v, Array):
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")

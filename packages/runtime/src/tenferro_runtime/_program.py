@@ -65,15 +65,13 @@ class Equation:
     results: tuple[int, ...]
     source: Source
 
-    def __init__(
-        self, op: Op, operands: tuple[Operand, ...], results: tuple[int, ...], source: Source = None
-    ) -> None:
+    def __init__(self, op: Op, operands: tuple[Operand, ...], results: tuple[int, ...], source: Source = None) -> None:
         self.op, self.operands, self.results, self.source = op, operands, results, source
 
     @property
     def variables(self) -> tuple[int, ...]:
         """The operands that are variables."""
-        return tuple([v for v in self.operands if v.__class__ is int])  # type: ignore[misc]
+        return tuple([v for v in self.operands if v.__class__ is int])
 
     @property
     def where(self) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, Final, Literal as Choice
+from typing import Any, Final
+from typing import Literal as Choice
 
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._steps import Step, aliases, raw_steps, value_steps
@@ -66,7 +67,7 @@ class _Writer:
         self.last: dict[int, float] = dict.fromkeys(inputs, -1)
         for i, step in enumerate(steps):
             self.last.update(dict.fromkeys(step.results, i))
-            self.last.update((v, i) for v in step.operands if v.__class__ is int)  # type: ignore[misc]
+            self.last.update((v, i) for v in step.operands if v.__class__ is int)
         self.last.update(dict.fromkeys(outputs, math.inf))
 
     def function(self) -> Callable[..., Any]:
@@ -108,9 +109,9 @@ class _Writer:
         for i in range(start, stop):
             step = self.steps[i]
             right = [self._operand(v, register) for v in step.operands]
-            for v in step.operands:
-                if v.__class__ is int and self.last.get(v) == i and v in register:  # type: ignore[call-overload]
-                    heappush(free, int(register.pop(v)[1:]))  # type: ignore[call-overload]
+            for u in step.operands:
+                if u.__class__ is int and self.last.get(u) == i and u in register:
+                    heappush(free, int(register.pop(u)[1:]))
             left = []
             for v in step.results:
                 if free:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._program import Equation, Program, ProgramError
 from tenferro_runtime.passes.identities import remove_identities
-from tenferro_runtime._caches import BoundedCache
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from operator import methodcaller
 from typing import Any, NamedTuple
 
+from tenferro_runtime._inference import infer
 from tenferro_runtime._program import Equation, Literal, Operand, Program
-from tenferro_tensor import Op, Spec, broadcast_shapes, catalog
+from tenferro_tensor import Spec, broadcast_shapes, catalog
 from tenferro_tensor import _select as select
 from tenferro_tensor._plan import make_plan, remember
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core import Decisions, TenferroError
 
 
 class Step(NamedTuple):
@@ -26,7 +26,8 @@ class Step(NamedTuple):
 
 def value_steps(program: Program) -> list[Step]:
     """Ops on values: works at every level."""
-    return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
+    with Decisions(program.examples):
+        return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
 
 
 def raw_steps(program: Program) -> list[Step]:
@@ -34,7 +35,7 @@ def raw_steps(program: Program) -> list[Step]:
     thin = _thin_broadcasts(program)
     steps = []
     for eq in program.equations:
-        if eq.results[0] in thin if eq.results else False:
+        if eq.results and eq.results[0] in thin:
             shape = thin[eq.results[0]]
             function: Callable[..., Any] = _same if shape is None else methodcaller("reshape", shape)
             steps.append(Step(function, eq.operands, eq.results, False, eq))
@@ -64,11 +65,7 @@ def _same(x: Any) -> Any:
 def _many(program: Program, eq: Equation) -> bool:
     if len(eq.results) != 1:
         return True
-    plan = next(iter(eq.op.plans.values()), None)
-    if plan is not None:
-        return bool(plan.many)
-    out = eq.op.infer(*_seen_as_specs(program, eq))
-    return isinstance(out, tuple)
+    return infer(eq.op, _seen(program, eq))[1]
 
 
 def _seen(program: Program, eq: Equation) -> tuple[Spec | type, ...]:
@@ -100,9 +97,9 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[int, ...] | None]:
         if eq.op.primitive is catalog.broadcast_in_dim and not specs[eq.results[0]].symbolic:
             source, out = specs[eq.operands[0]], specs[eq.results[0]]  # type: ignore[index]
             dims = eq.op.params["dims"]
-            shape = [1] * out.ndim
+            shape: list[Any] = [1] * out.ndim
             for i, d in enumerate(dims):
-                shape[d] = source.shape[i]  # type: ignore[call-overload]
+                shape[d] = source.shape[i]
             lead = dims[0] if dims else out.ndim
             if list(dims) == sorted(dims):
                 thin[eq.results[0]] = tuple(shape[lead:])
@@ -116,13 +113,13 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[int, ...] | None]:
             continue
         if not eq.op.primitive.elementwise:
             for v in used:
-                del thin[v]  # type: ignore[arg-type]
+                del thin[v]
             continue
         full = specs[eq.results[0]].shape
         while used:
-            read = [thin.get(v, specs[v].shape) for v in eq.operands if v.__class__ is int]  # type: ignore[arg-type,index]
+            read = [thin.get(v, specs[v].shape) for v in eq.operands if v.__class__ is int]
             if broadcast_shapes(*read) == full:
                 break
-            thin.pop(used.pop(), None)  # type: ignore[arg-type]
+            thin.pop(used.pop(), None)
     sources = {eq.results[0]: eq.operands[0] for eq in program.equations if eq.results and eq.results[0] in thin}
     return {v: None if specs[sources[v]].shape == shape else shape for v, shape in thin.items()}  # type: ignore[index]

@@ -28,7 +28,8 @@ from tenferro_runtime._call import call
 from tenferro_runtime._interpret import interpret
 from tenferro_runtime._program import Equation, Literal, Program, ProgramError
 from tenferro_runtime._render import render
-from tenferro_runtime._rules import General, Inactive, Linear, RuleRecord, Slopes
+from tenferro_runtime._rule_check import check_rule
+from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
 from tenferro_runtime._spec_check import check_program
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
@@ -97,7 +98,7 @@ __all__ = [
     "ProgramError",
     "Registry",
     "RegistryError",
-    "RuleRecord",
+    "Rule",
     "ShapeError",
     "Slopes",
     "Spec",
@@ -111,6 +112,7 @@ __all__ = [
     "catalog",
     "check_family_id",
     "check_program",
+    "check_rule",
     "family_id",
     "flatten",
     "flatten_like",

@@ -15,7 +15,7 @@ def share_common_subexpressions(program: Program) -> Program:
     get = stands_for.get
 
     def now(v: Operand) -> Operand:
-        return get(v, v) if v.__class__ is int else v  # type: ignore[arg-type]
+        return get(v, v) if v.__class__ is int else v
 
     for eq in program.equations:
         operands = tuple([now(v) for v in eq.operands])
@@ -30,6 +30,4 @@ def share_common_subexpressions(program: Program) -> Program:
         )
     if not stands_for:
         return program
-    return program.with_(
-        equations=tuple(equations), output_ids=tuple([get(v, v) for v in program.output_ids])
-    )
+    return program.with_(equations=tuple(equations), output_ids=tuple([get(v, v) for v in program.output_ids]))

@@ -19,12 +19,12 @@ def remove_identities(program: Program) -> Program:
     equations: list[Equation] = []
 
     def now(v: Operand) -> Operand:
-        return stands_for.get(v, v) if v.__class__ is int else v  # type: ignore[arg-type]
+        return stands_for.get(v, v) if v.__class__ is int else v
 
     for eq in program.equations:
         operands = tuple([now(v) for v in eq.operands])
         if _is_neutral(program, eq) and operands[0].__class__ is int:
-            stands_for[eq.results[0]] = operands[0]  # type: ignore[assignment]
+            stands_for[eq.results[0]] = operands[0]
         else:
             equations.append(eq if operands == eq.operands else Equation(eq.op, operands, eq.results, eq.source))
     if not stands_for:

@@ -1,0 +1,61 @@
+"""Whether a rule record fits the primitive that it is registered for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime._rules import General, Linear, Rule, Slopes
+from tenferro_tensor import Primitive
+from tenferro_tensor_core import RegistryError
+
+
+def check_rule(primitive: Primitive, rule: Rule) -> None:
+    """Raise unless `rule` can be a rule of `primitive`: operands that exist, parameters that can be given by name.
+
+    Raises:
+        RegistryError: it cannot; the text names the entry and what it may ask for.
+
+    >>> from tenferro_tensor import catalog
+    >>> check_rule(catalog.tanh, Slopes(x=lambda out: 1 - out * out))
+    >>> check_rule(catalog.tanh, Slopes(x=lambda y: y))
+    Traceback (most recent call last):
+    tenferro_tensor_core._errors.RegistryError: Slopes(x=...) of tanh asks for 'y'; it may ask for out, x, x_spec
+    """
+    if isinstance(rule, Slopes) and not primitive.elementwise:
+        raise RegistryError(
+            f"Slopes is for element-wise primitives, and {primitive.name} is none; use Linear or General",
+            primitive=primitive.name,
+        )
+    if isinstance(rule, (Slopes, Linear)):
+        operands = {name.lstrip("*") for name in primitive.operands}
+        known = operands | {f"{n}_spec" for n in operands} | {*primitive.metadata, "out"}
+        known |= {"g"} if isinstance(rule, Linear) else set()
+        for operand, entry in rule.operands.items():
+            what = f"{type(rule).__name__}({operand}=...) of {primitive.name}"
+            if operand not in operands:
+                raise RegistryError(
+                    f"{what}: there is no such operand; there are {', '.join(sorted(operands))}",
+                    primitive=primitive.name,
+                )
+            if callable(entry):
+                _check_parameters(what, entry, known, primitive)
+    if isinstance(rule, General) and not primitive.operands:
+        raise RegistryError(f"{primitive.name} has no operands, hence no derivative rule", primitive=primitive.name)
+
+
+def _check_parameters(what: str, rule: Callable[..., Any], known: set[str], primitive: Primitive) -> None:
+    parameters = inspect.signature(rule).parameters.values()
+    unnamed = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if unnamed:
+        raise RegistryError(
+            f"{what} takes {', '.join(unnamed)}, but what a rule needs is found by name; name each parameter",
+            primitive=primitive.name,
+        )
+    unknown = [repr(p.name) for p in parameters if p.name not in known]
+    if unknown:
+        raise RegistryError(
+            f"{what} asks for {', '.join(unknown)}; it may ask for {', '.join(sorted(known))}",
+            primitive=primitive.name,
+        )
