@@ -1,1 +1,19 @@
-"""Automatic differentiation: eager tensors, transforms and the rules of the core primitives."""
+"""Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
+
+from tenferro_ad._eager import EagerTensor
+from tenferro_ad._forward import jvp
+from tenferro_ad._modes import no_grad, record_sources
+from tenferro_ad._record import record as _record  # sets how EagerTensor records
+from tenferro_ad._reverse import grad, value_and_grad, vjp
+from tenferro_ad._variable import variable
+
+__all__ = [
+    "EagerTensor",
+    "grad",
+    "jvp",
+    "no_grad",
+    "record_sources",
+    "value_and_grad",
+    "variable",
+    "vjp",
+]

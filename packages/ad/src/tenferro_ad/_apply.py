@@ -1,0 +1,322 @@
+"""Applying a rule: cotangents backward through one op, tangents forward through one op.
+
+This is the plain meaning of the three kinds of rule. It works on values of every kind, so a derivative can itself be
+differentiated or traced; `_plan` traces it once and keeps straight-line code.
+
+Pairing is Re(conj(a) b): through a holomorphic slope D a tangent goes as t * D and a cotangent as g * conj(D).
+`None` is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_ad._derive import transposed
+from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
+from tenferro_ad._zeros import zeros_like
+from tenferro_runtime._rules import General, Inactive, Linear, Slopes
+from tenferro_tensor import SCALARS, Op, Spec, catalog, tensor
+from tenferro_tensor._normalise import brought, targets
+from tenferro_tensor_core import GradientError, ask
+
+Maybe = Any
+"""A value, or ``None`` for zero."""
+
+
+class Site:
+    """One op on operands of given specs, of which some are differentiated.
+
+    Attributes:
+        op: the op.
+        rule: its rule record.
+        need: positions of the differentiated operands.
+        given: spec of each operand, or the class of a Python scalar.
+        specs: specs that the rule sees: element-wise operands brought to one shape and dtype.
+        outs: specs of the outputs.
+        many: whether the op gives a tuple.
+        save: positions among (operands..., outputs...) of the values that the rule reads.
+    """
+
+    __slots__ = ("given", "many", "need", "op", "outs", "rule", "save", "specs")
+
+    def __init__(self, op: Op, rule: Any, need: tuple[int, ...], given: tuple[Any, ...]) -> None:
+        self.op, self.rule, self.need, self.given = op, rule, need, given
+        self.specs: tuple[Spec, ...] = targets(op, given) if op.primitive.elementwise else given
+        out = op.infer(*self.specs)
+        self.many = isinstance(out, tuple)
+        self.outs: tuple[Spec, ...] = out if isinstance(out, tuple) else (out,)
+        self.save = tuple(sorted(self._named()))
+
+    @property
+    def active(self) -> bool:
+        """Whether a derivative can pass at all."""
+        return not isinstance(self.rule, Inactive) and any(s.inexact for s in self.outs)
+
+    def _named(self) -> set[int]:
+        count, nout = len(self.given), len(self.outs)
+        if isinstance(self.rule, General):
+            return set(range(count + nout))
+        found: set[int] = set()
+        for function in self.functions().values():
+            if callable(function):
+                found |= indices_wanted(self.op, count, nout, function)
+        return found
+
+    def functions(self) -> dict[int, Any]:
+        """The slope or transpose of each differentiated operand."""
+        if not self.active:
+            return {}
+        table = self.rule.operands
+        found = {}
+        for i in self.need:
+            name = operand_name(self.op.primitive, i)
+            if name not in table:
+                raise missing_operand(self.op, name)
+            found[i] = table[name]
+        return found
+
+    def complete(self, ins: list[Maybe]) -> list[Maybe]:
+        """Operands as the rule sees them; those that are not saved stay ``None``."""
+        if self.op.primitive.elementwise:
+            return [a if a is None or a.__class__ in SCALARS else brought(a, s) for a, s in zip(ins, self.specs)]
+        return ins
+
+
+def stand_in(a: Any, spec: Spec) -> Any:
+    """An array in the place of a Python scalar."""
+    return brought(tensor(a, dtype=spec.dtype, device=spec.place.device), spec) if a.__class__ in SCALARS else a
+
+
+def without_scalars(site: Site, ins: list[Maybe]) -> list[Maybe]:
+    """The operands with arrays in the place of Python scalars."""
+    return [stand_in(a, s) for a, s in zip(ins, site.specs)]
+
+
+def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
+    """Cotangents of the differentiated operands, in their own specs, from cotangents of the outputs.
+
+    Args:
+        site: the op and its circumstances.
+        ins: operands; ``None`` where the rule does not read one.
+        outs: outputs, likewise.
+        cts: cotangents of the outputs, at least one of them not zero.
+    """
+    rule = site.rule
+    ins = site.complete(ins)
+    if isinstance(rule, General):
+        pulled = _pull_general(site, rule, without_scalars(site, ins), outs, cts)
+    else:
+        try:
+            pulled = _pull_one(site, rule, ins, outs, cts[0])
+        except (ZeroDivisionError, OverflowError, AttributeError):
+            if not any(a.__class__ in SCALARS for a in ins):
+                raise
+            # A Python number took part where NumPy's arithmetic was meant: 1 / 0.0 is an infinity here.
+            pulled = _pull_one(site, rule, without_scalars(site, ins), outs, cts[0])
+    return tuple([_returned(site, i, c) for i, c in zip(site.need, pulled)])
+
+
+def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any) -> list[Maybe]:
+    scope = Scope(site.op, site.specs, ins, outs, g)
+    functions = site.functions()
+    if isinstance(rule, Slopes):
+        return [_scaled(g, scope.call(f) if callable(f) else f, conjugate=True) for f in functions.values()]
+    pulled = []
+    tails: dict[int, Any] = {}
+    variadic = len(site.op.primitive.operands) - 1
+    for i, f in functions.items():
+        if i >= variadic and site.op.primitive.operands[variadic].startswith("*"):
+            if id(f) not in tails:
+                tails[id(f)] = scope.call(f)
+            pulled.append(tails[id(f)][i - variadic])
+        else:
+            pulled.append(scope.call(f))
+    return pulled
+
+
+def _scaled(v: Any, slope: Any, *, conjugate: bool) -> Any:
+    """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
+    if slope.__class__ in SCALARS:
+        if slope == 1:
+            return v
+        if slope == 0:
+            return None
+        return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)
+    return v * (catalog.conj(slope) if conjugate and slope.spec.cplx else slope)
+
+
+def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
+    primals, results, params = tuple(ins), tuple(outs), site.op.params
+    if rule.vjp is not None:
+        pulled = rule.vjp(primals, results, tuple(cts), **params)
+        _require_count(site, "vjp", pulled, len(primals), "operand")
+        return [pulled[i] for i in site.need]
+    jvp = rule.jvp
+    assert jvp is not None
+
+    def push(*ts: Any) -> Any:
+        return jvp(primals, _spread(len(primals), site.need, ts), results, **params)
+
+    return transposed(push, [primals[i] for i in site.need], cts)
+
+
+def _spread(count: int, positions: tuple[int, ...], values: Sequence[Any]) -> tuple[Maybe, ...]:
+    full: list[Maybe] = [None] * count
+    for i, v in zip(positions, values):
+        full[i] = v
+    return tuple(full)
+
+
+def _require_count(site: Site, which: str, got: Any, count: int, what: str) -> None:
+    if not isinstance(got, (tuple, list)) or len(got) != count:
+        seen = f"{len(got)} values" if isinstance(got, (tuple, list)) else f"a {type(got).__name__}"
+        raise GradientError(
+            f"the {which} of {site.op.primitive.name} must return a tuple with one value or None for each {what}, "
+            f"{count} in all, but returned {seen}",
+            primitive=site.op.primitive.name,
+        )
+
+
+def _returned(site: Site, i: int, c: Maybe) -> Maybe:
+    """A cotangent in the spec of the operand as it was given; a rule that returns another is wrong."""
+    if c is None:
+        return None
+    goal, given = site.specs[i], site.given[i]
+    spec = getattr(c, "spec", None)
+    if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
+        name = operand_name(site.op.primitive, i)
+        raise GradientError(
+            f"the rule of {site.op.primitive.name} returned a cotangent {spec!r} for its operand {name!r}, which is "
+            f"{goal!r}; a cotangent has the shape and dtype of its operand",
+            primitive=site.op.primitive.name,
+            operand=name,
+        )
+    return unbrought(c, given)
+
+
+def unbrought(g: Any, spec: Spec) -> Any:
+    """The transpose of `brought`: a cotangent summed over broadcast axes and converted to a spec.
+
+    A real operand of a complex function takes the real part.
+    """
+    have = g.spec
+    if have is spec:
+        return g
+    if have.cplx and not spec.cplx:
+        g = catalog.real(g)
+    shape = spec.shape
+    if have.shape != shape:
+        lead = have.ndim - len(shape)
+        goal = have.shape
+        kept = [i for i, d in enumerate(shape) if d is goal[lead + i] or d == goal[lead + i] or not ask(d, "==", 1)]
+        axes = set(range(have.ndim)) - {lead + i for i in kept}
+        g = catalog.reduce_sum(g, axes=tuple(sorted(axes)))
+        if len(kept) < len(shape):
+            g = catalog.reshape(g, shape=shape)
+    return g if g.spec.dtype == spec.dtype else catalog.convert(g, dtype=spec.dtype)
+
+
+def pushforward(
+    site: Site, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
+) -> tuple[list[Any], list[Maybe]]:
+    """Outputs, and tangents of the outputs, from operands and tangents of the differentiated ones.
+
+    Args:
+        site: the op and its circumstances.
+        ins: all operands.
+        tangents: tangents of the operands at ``site.need``.
+        outs: outputs where they are known already, else ``None``.
+    """
+    rule, op = site.rule, site.op
+    if outs is None and not (isinstance(rule, General) and rule.forward is not None):
+        out = op(*ins)
+        outs = list(out) if site.many else [out]
+    full = site.complete(ins)
+    if op.primitive.elementwise:
+        tangents = [brought(t, site.specs[i]) for i, t in zip(site.need, tangents)]
+    if isinstance(rule, General):
+        return _push_general(site, rule, without_scalars(site, full), tangents, outs)
+    assert outs is not None
+    if isinstance(rule, Slopes):
+        try:
+            return outs, [_push_slopes(site, full, outs, tangents)]
+        except (ZeroDivisionError, OverflowError, AttributeError):
+            if not any(a.__class__ in SCALARS for a in full):
+                raise
+            return outs, [_push_slopes(site, without_scalars(site, full), outs, tangents)]
+    return outs, _push_linear(site, rule, full, tangents)
+
+
+def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence[Any]) -> Maybe:
+    scope = Scope(site.op, site.specs, ins, outs)
+    total = None
+    for f, t in zip(site.functions().values(), tangents):
+        pushed = _scaled(t, scope.call(f) if callable(f) else f, conjugate=False)
+        if pushed is not None:
+            total = pushed if total is None else total + pushed
+    return total
+
+
+def _push_linear(site: Site, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
+    """A linear op is its own derivative: in each operand given the rest, or in all named operands together."""
+    site.functions()
+    op = site.op
+    if rule.joint:
+        there = dict(zip(site.need, tangents))
+        moved = [
+            there[i] if i in there
+            else zeros_like(stand_in(a, site.specs[i])) if operand_name(op.primitive, i) in rule.operands
+            else a
+            for i, a in enumerate(ins)
+        ]  # fmt: skip
+        return _as_list(site, op(*moved))
+    total: list[Maybe] = []
+    for i, t in zip(site.need, tangents):
+        term = _as_list(site, op(*[t if k == i else a for k, a in enumerate(ins)]))
+        total = term if not total else [a + b for a, b in zip(total, term)]
+    return total
+
+
+def _as_list(site: Site, out: Any) -> list[Any]:
+    return list(out) if site.many else [out]
+
+
+def _push_general(
+    site: Site, rule: General, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
+) -> tuple[list[Any], list[Maybe]]:
+    primals, params = tuple(ins), site.op.params
+    spread = _spread(len(primals), site.need, tangents)
+    if rule.forward is not None and outs is None:
+        results, pushed = rule.forward(primals, spread, **params)
+        _require_count(site, "forward", pushed, len(site.outs), "output")
+        return list(results), list(pushed)
+    assert outs is not None
+    results = tuple(outs)
+    if rule.jvp is not None:
+        pushed = rule.jvp(primals, spread, results, **params)
+        _require_count(site, "jvp", pushed, len(site.outs), "output")
+        return outs, [_tangent_out(site, k, t) for k, t in enumerate(pushed)]
+    vjp = rule.vjp
+    assert vjp is not None
+
+    def pull(*gs: Any) -> Any:
+        pulled = vjp(primals, results, _spread(len(results), places, gs), **params)
+        return [pulled[i] for i in site.need]
+
+    places = tuple(k for k, s in enumerate(site.outs) if s.inexact)
+    pushed = transposed(pull, [results[k] for k in places], tangents)
+    return outs, list(_spread(len(results), places, pushed))
+
+
+def _tangent_out(site: Site, k: int, t: Maybe) -> Maybe:
+    if t is None:
+        return None
+    spec, goal = getattr(t, "spec", None), site.outs[k]
+    if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
+        raise GradientError(
+            f"the rule of {site.op.primitive.name} returned a tangent {spec!r} for output {k}, which is {goal!r}; "
+            "a tangent has the shape and dtype of its output",
+            primitive=site.op.primitive.name,
+        )
+    return t

@@ -1,0 +1,112 @@
+"""`Dual`: a value with its tangent, for forward mode; nothing is remembered.
+
+The tangent may be of any level below the dual's own: of a higher level than the value, too, which is how `linearize`
+traces only the tangents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad import _modes
+from tenferro_ad._apply import Site, pushforward
+from tenferro_ad._rules import rule_of
+from tenferro_tensor import SCALARS, Array, Op, Spec
+from tenferro_tensor._tensor import materialised
+from tenferro_tensor_core import GradientError
+
+_new = object.__new__
+
+
+class Dual(Array):
+    """A value and its tangent in forward mode.
+
+    Attributes:
+        value: the value inside, of a lower level.
+        spec: its spec.
+        level: level of the differentiation that it belongs to.
+        tangent: the tangent, of the same spec.
+    """
+
+    __slots__ = ("__weakref__", "level", "spec", "tangent", "value")
+    value: Any
+    spec: Spec
+    level: int
+    tangent: Any
+
+    def __init__(self) -> None:
+        raise GradientError("a Dual is made inside of jvp and the other forward transforms only")
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        level = self.level
+        lower = []
+        need = []
+        tangents = []
+        for i, a in enumerate(args):
+            if a.__class__ is Dual and a.level == level:
+                lower.append(a.value)
+                need.append(i)
+                tangents.append(a.tangent)
+            else:
+                lower.append(a)
+        if _modes.slow and _modes.silent(level):
+            return op(*lower)
+        return push(op, level, lower, tuple(need), tangents)
+
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        return self.value._concrete()  # type: ignore[no-any-return]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Always true: a value without a tangent is not a `Dual`."""
+        return True
+
+    def detach(self) -> Any:
+        """The value inside: the same data, and a constant of the differentiation."""
+        return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise GradientError(
+            f"a NumPy array was asked of a Dual {self.spec!r}, and would cut it off from differentiation silently; "
+            "use .detach() first if a constant is meant"
+        )
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: detach first.
+
+        Raises:
+            GradientError: always.
+        """
+        self.__array__()
+
+    def __repr__(self) -> str:
+        return f"Dual({self.value!r}, tangent={self.tangent!r})"
+
+
+def dual(value: Any, tangent: Any, level: int) -> Dual:
+    """A value with a tangent."""
+    z = _new(Dual)
+    z.value, z.spec, z.level, z.tangent = value, value.spec, level, tangent
+    return z
+
+
+_sites: dict[Any, Site] = {}
+
+
+def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+    """Run an op on the values inside its operands, and push their tangents through it."""
+    if not op.primitive.elementwise:
+        lower = list(materialised(op, tuple(lower)))
+    key = (op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    site = _sites.get(key)
+    if site is None:
+        if len(_sites) >= 4096:
+            _sites.clear()
+        site = _sites[key] = Site(op, rule_of(op), need, key[2])
+    if not site.active:
+        return op(*lower)
+    outs, pushed = pushforward(site, lower, tangents, None)
+    results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(outs, pushed)]
+    return tuple(results) if site.many else results[0]

@@ -1,0 +1,188 @@
+"""`EagerTensor`: a value that is being differentiated in reverse mode.
+
+It wraps a value of a lower level and the node that recorded it. A value that no derivative passes through is never
+wrapped: a constant of the differentiation is an ordinary value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from tenferro_ad import _modes
+from tenferro_ad._node import Leaf, Node, make_leaf, make_node, pick
+from tenferro_ad._seed import seed_of
+from tenferro_ad._sweep import sweep
+from tenferro_tensor import Array, Op, Spec
+from tenferro_tensor_core import GradientError
+
+_new = object.__new__
+
+
+class EagerTensor(Array):
+    """A value whose operations are recorded, for `backward` or an enclosing transform to sweep.
+
+    Attributes:
+        value: the value inside, of a lower level.
+        spec: its spec.
+        level: level of the differentiation that it belongs to.
+        node: the record of the operation that made it.
+
+    >>> from tenferro_ad import variable
+    >>> x = variable([1.0, 2.0, 3.0])
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    Tensor([2., 4., 6.])
+    """
+
+    __slots__ = ("__weakref__", "level", "node", "spec", "value")
+    value: Any
+    spec: Spec
+    level: int
+    node: Node
+    record: ClassVar[Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]]
+    """Runs an op on lower values and records it; set by `_record`, which knows the rules."""
+
+    def __init__(self) -> None:
+        raise GradientError("an EagerTensor is made by variable(x), or inside of grad, vjp and the other transforms")
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        level = self.level
+        lower = []
+        need = []
+        parents = []
+        for i, a in enumerate(args):
+            if a.__class__ is EagerTensor and a.level == level:
+                lower.append(a.value)
+                need.append(i)
+                parents.append(a.node)
+            else:
+                lower.append(a)
+        if _modes.slow and _modes.silent(level):
+            return op(*lower)
+        return EagerTensor.record(op, level, lower, tuple(need), tuple(parents))
+
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        return self.value._concrete()  # type: ignore[no-any-return]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Always true: a value that needs no gradient is not an `EagerTensor`."""
+        return True
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by `variable`, and so keeps a gradient."""
+        return isinstance(self.node, Leaf)
+
+    @property
+    def grad(self) -> Any:
+        """Sum of the gradients that `backward` has brought to this variable, or ``None``.
+
+        Raises:
+            GradientError: this is a computed value, which keeps no gradient.
+        """
+        return self._leaf("grad").grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        node = self._leaf("grad")
+        if value is not None and getattr(value, "spec", None) is not self.spec:
+            raise GradientError(
+                f"the gradient of a variable {self.spec!r} cannot be set to {getattr(value, 'spec', value)!r}; "
+                "give a value of the same shape and dtype, or None"
+            )
+        node.grad = value
+
+    def zero_grad(self) -> None:
+        """Forget the gradient gathered so far."""
+        self._leaf("zero_grad()").grad = None
+
+    def _leaf(self, asked: str) -> Leaf:
+        if isinstance(self.node, Leaf):
+            return self.node
+        raise GradientError(
+            f"{asked} was asked of a computed {self.spec!r}; only a variable keeps a gradient: "
+            "make it with variable(x), or use vjp or grad for the derivative with respect to a computed value"
+        )
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
+        """Carry a cotangent from this value to the variables that it depends on, adding to their ``grad``.
+
+        Args:
+            gradient: the cotangent, of this value's shape and dtype; may be left out for a real number, where it is 1.
+            retain_graph: keep the saved values, so that the same graph can be swept again. By default they are let
+                go while the sweep runs.
+
+        Raises:
+            GradientError: there is no gradient given and this is not a single real number; or the gradient has
+                another shape or dtype; or the graph was swept before and is released.
+        """
+        g = seed_of(self.value, gradient, "backward()")
+        for node, c in sweep([(self.node, g)], release=not retain_graph).items():
+            if isinstance(node, Leaf):
+                node.grad = c if node.grad is None else node.grad + c
+
+    def detach(self) -> Any:
+        """The value inside: the same data, and a constant of the differentiation."""
+        return self.value
+
+    def _export(self, what: str) -> NoReturn:
+        raise GradientError(
+            f"{what} was asked of an EagerTensor {self.spec!r}, and would cut it off from differentiation silently; "
+            "use .detach() first if a constant is meant"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._export("a NumPy array")
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: detach first.
+
+        Raises:
+            GradientError: always.
+        """
+        self._export("a NumPy array")
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        self._export("a DLPack capsule")
+
+    def __reduce__(self) -> Any:
+        self._export("a pickle or deep copy")
+
+    def __repr__(self) -> str:
+        if self.value.level == 0:
+            return super().__repr__()
+        return f"EagerTensor({self.value!r})"
+
+
+def wrap(value: Any, level: int, node: Node) -> EagerTensor:
+    """A value recorded by a node."""
+    z = _new(EagerTensor)
+    z.value, z.spec, z.level, z.node = value, value.spec, level, node
+    return z
+
+
+def watched(value: Any, level: int) -> EagerTensor:
+    """A value with respect to which a transform of the given level differentiates."""
+    return wrap(value, level, make_leaf())
+
+
+def wrap_many(outs: tuple[Any, ...], level: int, node: Node) -> tuple[Any, ...]:
+    """The outputs of an operation of several: differentiable ones get a node that selects them."""
+    count = len(outs)
+    return tuple(
+        [wrap(z, level, make_node(pick, (node,), (i, count))) if z.spec.inexact else z for i, z in enumerate(outs)]
+    )
+
+
+def require_inexact(x: Any, asked: str) -> None:
+    """Integers and booleans carry no derivative."""
+    if not x.spec.inexact:
+        raise GradientError(
+            f"{asked} was given {x.spec!r}, but only real and complex floating-point values can be differentiated; "
+            "convert it first, as in x.astype('float64')",
+            spec=repr(x.spec),
+        )

@@ -1,0 +1,69 @@
+"""Forward mode: `jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_ad._dual import Dual, dual
+from tenferro_ad._seed import fitted
+from tenferro_ad._trees import as_value, split_aux
+from tenferro_ad._zeros import zeros_like
+from tenferro_runtime._tree import flatten, flatten_like, map_tree, unflatten
+from tenferro_tensor import next_level
+from tenferro_tensor_core import ArgumentError
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Value of a function, and its derivative along tangents: J t.
+
+    One forward run, whatever the number of arguments; no memory is kept for a sweep.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers.
+        primals: tuple of the arguments.
+        tangents: tuple of their tangents, in the same containers; what belongs to integers or booleans is ignored.
+        has_aux: the function returns a pair (value, aux), of which aux is passed on undifferentiated.
+
+    Returns:
+        ``(value, tangent)``, or ``(value, tangent, aux)``. The tangent has the containers of the value, zeros where
+        the value does not depend on the arguments, and ``None`` for integers and booleans.
+
+    Raises:
+        GradientError: a tangent has another shape or dtype than its primal.
+        MissingRuleError: an operation has no derivative rule.
+
+    >>> from tenferro_ad import jvp
+    >>> jvp(lambda x: x * x, (3.0,), (1.0,))
+    (Tensor(9.), Tensor(6.))
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise ArgumentError("jvp takes tuples of primals and of tangents, as in jvp(f, (x,), (t,))")
+    leaves, tree = flatten(tuple(primals))
+    values = [as_value(x) for x in leaves]
+    given = flatten_like(tree, tuple(tangents), "the tangents given to jvp")
+    ts = [fitted(t, v.spec, "jvp: the tangent") if v.spec.inexact else None for t, v in zip(given, values)]
+    out, pushed, aux = pushed_through(f, values, ts, tree, has_aux)
+    return (out, pushed, aux) if has_aux else (out, pushed)
+
+
+def pushed_through(
+    f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any], tree: Any, has_aux: bool = False
+) -> tuple[Any, Any, Any]:
+    """Value, tangent and aux of a function at leaves with tangents, ``None`` where there is none."""
+    level = next_level()
+
+    def lowered(x: Any) -> Any:
+        return x.value if x.__class__ is Dual and x.level == level else x
+
+    args = unflatten(tree, [v if t is None else dual(v, t, level) for v, t in zip(values, tangents)])
+    out, aux = split_aux(f(*args), has_aux, "jvp")
+    outs, out_tree = flatten(out)
+    results = [as_value(lowered(o)) for o in outs]
+    pushed = [
+        o.tangent if o.__class__ is Dual and o.level == level else zeros_like(r) if r.spec.inexact else None
+        for o, r in zip(outs, results)
+    ]
+    return unflatten(out_tree, results), unflatten(out_tree, pushed), map_tree(lowered, aux)

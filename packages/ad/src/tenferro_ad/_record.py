@@ -1,0 +1,52 @@
+"""Recording: one op on differentiated operands runs on the values inside and leaves one node.
+
+An element-wise op on operands of several shapes and dtypes is one node too: the kernel broadcasts and promotes by
+itself, and the rule sees operands that are brought to one spec only when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad import _modes
+from tenferro_ad._eager import EagerTensor, wrap, wrap_many
+from tenferro_ad._node import Node, SourcedNode, make_node, next_seq
+from tenferro_ad._plan import pullback_plan
+from tenferro_tensor import SCALARS, Op
+from tenferro_tensor._tensor import materialised
+
+
+def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
+    """Run an op on the values inside its operands, and record it.
+
+    Args:
+        op: the op.
+        level: the level of differentiation.
+        lower: its operands, those of this level replaced by the values inside.
+        need: positions of the operands that are of this level.
+        parents: their nodes.
+    """
+    if not op.primitive.elementwise:
+        lower = list(materialised(op, tuple(lower)))
+    plan = pullback_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    if plan.hook is not None:
+        return plan.hook(op, level, lower, need, parents)
+    out = op(*lower)
+    if not plan.active:
+        return out
+    values = (*lower, *out) if plan.many else (*lower, out)
+    saved = tuple([values[i] for i in plan.save])
+    node = make_node(plan.pull, parents, saved)
+    if _modes.slow and _modes.sourced():
+        node = _with_source(node)
+    return wrap_many(out, level, node) if plan.many else wrap(out, level, node)
+
+
+def _with_source(node: Node) -> SourcedNode:
+    told = object.__new__(SourcedNode)
+    told.seq, told.pull, told.parents, told.saved = next_seq(), node.pull, node.parents, node.saved
+    told.where = _modes.user_line()
+    return told
+
+
+EagerTensor.record = staticmethod(record)

@@ -1,0 +1,194 @@
+"""Reverse mode: `vjp`, `grad` and `value_and_grad`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._seed import fitted, seed_of
+from tenferro_ad._sweep import sweep
+from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
+from tenferro_ad._zeros import ones_like, zeros_like
+from tenferro_runtime._tree import flatten, flatten_like, map_tree, unflatten
+from tenferro_tensor import Array, catalog, next_level
+from tenferro_tensor_core import GradientError
+
+
+class Recorded:
+    """One recorded run of a function: outputs, and the graph from them to the leaves of its arguments."""
+
+    def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, what: str) -> None:
+        level = self.level = next_level()
+        self.leaves = [watched(v, level) for v in picked.values]
+        out, aux = split_aux(picked.call(f, self.leaves, kwargs), has_aux, what)
+        outs, self.tree = flatten(out)
+        self.nodes = [o.node if o.__class__ is EagerTensor and o.level == level else None for o in outs]
+        self.outs = [as_value(self.lowered(o)) for o in outs]
+        self.aux = map_tree(self.lowered, aux)
+
+    def lowered(self, x: Any) -> Any:
+        """A result without the recording of this run."""
+        return x.value if x.__class__ is EagerTensor and x.level == self.level else x
+
+    def pull(self, cotangents: Sequence[Any], *, release: bool) -> list[Any]:
+        """Cotangents of the leaves; zeros where nothing arrives."""
+        roots = [(n, c) for n, c in zip(self.nodes, cotangents) if n is not None and c is not None]
+        reached = sweep(roots, release=release)
+        found = []
+        for leaf in self.leaves:
+            c = reached.get(leaf.node)
+            found.append(zeros_like(leaf.value) if c is None else c)
+        return found
+
+
+def conjugated(x: Any) -> Any:
+    """The conjugate of a complex value; a real one as it is."""
+    return catalog.conj(x) if isinstance(x, Array) and x.spec.cplx else x
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention: str = "tenferro") -> tuple[Any, ...]:
+    """Value of a function, and the function that pulls cotangents of the value back to its arguments.
+
+    With J the derivative, the pullback is its adjoint for the pairing Re(conj(a) b): g -> J^H g.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers.
+        primals: the arguments.
+        has_aux: the function returns a pair (value, aux), of which aux is passed on undifferentiated.
+        convention: ``"jax"`` conjugates complex cotangents on the way in and out: g -> J^T g.
+
+    Returns:
+        ``(value, pullback)``, or ``(value, pullback, aux)``. The pullback takes a cotangent in the containers of the
+        value and returns a tuple with a cotangent for each argument; it can be called any number of times.
+
+    Raises:
+        GradientError: an argument holds integers or booleans.
+        MissingRuleError: an operation has no derivative rule.
+
+    >>> from tenferro_ad import vjp
+    >>> y, pull = vjp(lambda a, b: a * b, 2.0, 3.0)
+    >>> y, pull(1.0)
+    (Tensor(6.), (Tensor(3.), Tensor(2.)))
+    """
+    require_convention(convention)
+    run = Recorded(f, Picked(primals, range(len(primals)), "vjp"), {}, has_aux, "vjp")
+    tree = flatten(primals)[1]
+
+    def pullback(cotangent: Any) -> Any:
+        given = flatten_like(run.tree, cotangent, "the cotangent given to the pullback")
+        fit = [
+            fitted(c, o.spec, "pullback: the cotangent") if o.spec.inexact else None for c, o in zip(given, run.outs)
+        ]
+        if convention == "jax":
+            return unflatten(tree, [conjugated(c) for c in run.pull([conjugated(c) for c in fit], release=False)])
+        return unflatten(tree, run.pull(fit, release=False))
+
+    value = unflatten(run.tree, run.outs)
+    return (value, pullback, run.aux) if has_aux else (value, pullback)
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    convention: str = "tenferro",
+) -> Callable[..., tuple[Any, Any]]:
+    """Make a function that returns the value of `f` and its gradient; see `grad` for the arguments.
+
+    The result is ``(value, gradient)``, and with `has_aux` ``((value, aux), gradient)``.
+
+    >>> from tenferro_ad import value_and_grad
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (Tensor(9.), Tensor(6.))
+    """
+    require_convention(convention)
+
+    @wraps(f)
+    def evaluate(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        picked = Picked(args, argnums, "grad")
+        run = Recorded(f, picked, kwargs, has_aux, "grad")
+        value = _only(run)
+        if holomorphic:
+            _require_holomorphic(value, picked.values)
+            pulled = [conjugated(c) for c in run.pull([ones_like(value)], release=True)]
+        else:
+            pulled = run.pull([seed_of(value, None, "grad")], release=True)
+            if convention == "jax":
+                pulled = [conjugated(c) for c in pulled]
+        return (value, run.aux) if has_aux else value, unflatten(picked.tree, pulled)
+
+    return evaluate
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    convention: str = "tenferro",
+) -> Callable[..., Any]:
+    """Make a function that returns the gradient of `f`.
+
+    The gradient g of a real function satisfies df = Re(conj(g) dz): it points uphill, also for complex arguments,
+    and the gradient of sum |z|^2 is 2z. An argument that the value does not depend on has the gradient zero.
+
+    Args:
+        f: a function of arrays, in any containers, to one real number.
+        argnums: the positional argument to differentiate, or several of them; then the gradient is a tuple.
+        has_aux: the function returns a pair (value, aux); the result is then ``(gradient, aux)``.
+        holomorphic: the function is holomorphic and gives one complex number; the result is its complex derivative,
+            whatever the convention.
+        convention: ``"jax"`` gives the conjugate of complex gradients.
+
+    Raises:
+        GradientError: the value is not a single real number, or an argument holds integers or booleans.
+        MissingRuleError: an operation has no derivative rule.
+
+    >>> from tenferro_ad import grad
+    >>> grad(lambda x: x * x * x)(2.0)
+    Tensor(12.)
+    >>> grad(grad(lambda x: x * x * x))(2.0)
+    Tensor(12.)
+    """
+    both = value_and_grad(f, argnums, has_aux=has_aux, holomorphic=holomorphic, convention=convention)
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def _only(run: Recorded) -> Any:
+    if len(run.outs) != 1:
+        raise GradientError(
+            f"grad needs a function that returns one real number, got {run.tree.show()} with {len(run.outs)} leaves; "
+            "return the rest as aux with has_aux=True, or use vjp or jacrev"
+        )
+    value = run.outs[0]
+    if not value.spec.inexact:
+        raise GradientError(
+            f"grad needs a function that returns one real number, got {value.spec!r}, which has no derivative; "
+            "compute the value in floating point"
+        )
+    return value
+
+
+def _require_holomorphic(value: Any, leaves: Sequence[Any]) -> None:
+    for x in (value, *leaves):
+        if not x.spec.cplx:
+            raise GradientError(
+                f"holomorphic=True is for complex arguments and a complex value, but there is a {x.spec!r}; "
+                "leave holomorphic out, or convert it to complex"
+            )
+    if value.spec.shape != ():
+        raise GradientError(
+            f"grad with holomorphic=True needs a function that returns one complex number, got {value.spec!r}; "
+            "use jacfwd or jacrev with holomorphic=True"
+        )

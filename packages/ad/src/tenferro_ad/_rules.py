@@ -1,0 +1,139 @@
+"""Finding the rule of a primitive, and giving rule functions what they ask for by name."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_tensor import REGISTRY, Op, Primitive, Spec
+from tenferro_tensor_core import GradientError, MissingRuleError
+
+_lock = threading.RLock()
+_core_rules = False
+
+
+def rule_of(op: Op) -> Any:
+    """The rule record of an op's primitive.
+
+    Raises:
+        MissingRuleError: there is none; the text names the primitive, its family and what would bring it.
+    """
+    global _core_rules
+    p = op.primitive
+    rule = REGISTRY.find("rule", p)
+    if rule is None and not _core_rules:
+        with _lock:
+            if not _core_rules:
+                from tenferro_ad import rules
+
+                rules.register(REGISTRY)
+                _core_rules = True
+        rule = REGISTRY.find("rule", p)
+    if rule is None:
+        raise MissingRuleError(f"{p.name} cannot be differentiated: {_absence(p)}", primitive=p.name, family=p.family)
+    return rule
+
+
+def _absence(p: Primitive) -> str:
+    whose = f" of family {p.family!r}" if p.family else ""
+    if p.extension:
+        return (
+            f"the extension {p.extension!r} brings the primitive{whose} but no derivative rule for it; "
+            "register one with registry.rule(), or stop the gradient with stop_gradient"
+        )
+    return (
+        f"no derivative rule is registered for the primitive{whose}; register one with REGISTRY.rule(), wrap the "
+        "function with custom_rule, or stop the gradient with stop_gradient"
+    )
+
+
+def missing_operand(op: Op, operand: str) -> MissingRuleError:
+    """The error for an operand that a rule does not cover."""
+    p = op.primitive
+    whose = f" (family {p.family!r})" if p.family else ""
+    return MissingRuleError(
+        f"{p.name}{whose} has a derivative rule, but none for its operand {operand!r}; complete the rule, or stop the "
+        "gradient of that operand with stop_gradient",
+        primitive=p.name,
+        family=p.family,
+        operand=operand,
+    )
+
+
+_wanted: dict[Callable[..., Any], tuple[str, ...]] = {}
+WANTED_BOUND: Final = 4096
+
+
+def wanted(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the parameters of a rule function: what is to be injected, and so what is to be saved."""
+    names = _wanted.get(function)
+    if names is None:
+        names = tuple(inspect.signature(function).parameters)
+        if len(_wanted) >= WANTED_BOUND:
+            _wanted.clear()
+        _wanted[function] = names
+    return names
+
+
+def operand_name(primitive: Primitive, i: int) -> str:
+    """Name of the i-th operand; all of a variadic tail share theirs."""
+    names = primitive.operands
+    return names[min(i, len(names) - 1)].lstrip("*")
+
+
+class Scope:
+    """What rule functions may name: operands, ``out``, ``<operand>_spec``, metadata, and ``g`` in a transpose.
+
+    A variadic operand stands for the tuple of its values, and its ``_spec`` for the tuple of theirs.
+    """
+
+    __slots__ = ("g", "ins", "op", "outs", "specs")
+
+    def __init__(self, op: Op, specs: tuple[Spec, ...], ins: list[Any], outs: list[Any], g: Any = None) -> None:
+        self.op, self.specs, self.ins, self.outs, self.g = op, specs, ins, outs, g
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "g":
+            return self.g
+        params = self.op.params
+        if name in params:
+            return params[name]
+        if name == "out":
+            return self.outs[0] if len(self.outs) == 1 else tuple(self.outs)
+        source: Any = self.ins
+        bare = name
+        if name.endswith("_spec"):
+            source, bare = self.specs, name[:-5]
+        names = self.op.primitive.operands
+        if bare in names:
+            return source[names.index(bare)]
+        if names and names[-1] == f"*{bare}":
+            return tuple(source[len(names) - 1 :])
+        raise GradientError(
+            f"the rule of {self.op.primitive.name} asks for {name!r}; it may name g, out, the operands "
+            f"({', '.join(names)}), <operand>_spec and the metadata ({', '.join(params) or 'none'})",
+            primitive=self.op.primitive.name,
+            name=name,
+        )
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """Call a rule function with what it names."""
+        return function(*[self[name] for name in wanted(function)])
+
+
+def indices_wanted(op: Op, count: int, nout: int, function: Callable[..., Any]) -> set[int]:
+    """Positions among ``count`` operands and the ``nout`` outputs after them of the values that a function names."""
+    names = op.primitive.operands
+    found: set[int] = set()
+    for name in wanted(function):
+        if name == "out":
+            found.update(range(count, count + nout))
+        elif name in op.params or name == "g":
+            continue
+        elif name in names:
+            found.add(names.index(name))
+        elif names and names[-1] == f"*{name}":
+            found.update(range(len(names) - 1, count))
+    return found

@@ -1,0 +1,47 @@
+"""The cotangents and tangents that users give: checked, and 1 where a real number needs none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad._zeros import ones_like
+from tenferro_tensor import Array, Spec, tensor
+from tenferro_tensor_core import GradientError
+
+
+def seed_of(value: Any, given: Any, what: str) -> Any:
+    """The cotangent of an output.
+
+    Args:
+        value: the output.
+        given: the user's cotangent, or ``None``.
+        what: who asks, for the error.
+    """
+    spec = value.spec
+    if given is not None:
+        return fitted(given, spec, f"{what}: the cotangent")
+    if spec.shape != () or spec.cplx:
+        kind = "complex" if spec.cplx else "array"
+        raise GradientError(
+            f"{what} of {spec!r} needs a cotangent: only a single real number has a gradient by itself, and this is "
+            f"{kind}; give one of the same shape and dtype, or reduce the value to a real number first",
+            spec=repr(spec),
+        )
+    return ones_like(value)
+
+
+def fitted(given: Any, spec: Spec, what: str) -> Any:
+    """A user's tangent or cotangent as a value of exactly the given spec."""
+    if not isinstance(given, Array):
+        try:
+            given = tensor(given, dtype=spec.dtype, device=spec.place.device)
+        except Exception as error:
+            raise GradientError(f"{what} must be an array like {spec!r}, got {given!r}") from error
+    if given.spec is not spec:
+        raise GradientError(
+            f"{what} must be {spec!r}, like the value that it belongs to, but is {given.spec!r}; "
+            "give one of the same shape and dtype",
+            expected=repr(spec),
+            given=repr(given.spec),
+        )
+    return given

@@ -1,0 +1,86 @@
+"""The reverse sweep: from cotangents of outputs to cotangents of leaves, each node once.
+
+One pass serves any number of roots and leaves. Its state is local, so sweeps may nest and run in threads.
+Cotangents are values like all others: whatever interprets them records or traces the sweep itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
+
+from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
+
+_seq = attrgetter("seq")
+
+
+def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[Node, Any]:
+    """Carry cotangents from root nodes to the leaves below them.
+
+    Args:
+        roots: nodes of outputs with their cotangents.
+        release: let go of every visited node's saved values as soon as it is done, so that memory falls while the
+            sweep runs; the graph cannot be swept again.
+
+    Returns:
+        The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
+    """
+    cotangents: dict[Node, Any] = {}
+    for node, g in roots:
+        have = cotangents.get(node)
+        cotangents[node] = g if have is None else have + g
+    order = reachable(cotangents)
+    while order:
+        node = order.pop()
+        pull = node.pull
+        if pull is leaf:
+            continue
+        g = cotangents.pop(node, None)
+        if g is not None:
+            parents = node.parents
+            if pull is pick:
+                _collect(cotangents, node, g)
+            else:
+                try:
+                    pulled = pull(g, node.saved)
+                except Exception as error:
+                    _tell_where(error, node)
+                    raise
+                for parent, c in zip(parents, pulled):
+                    if c is not None:
+                        have = cotangents.get(parent)
+                        cotangents[parent] = c if have is None else have + c
+                parents = pulled = c = have = None  # type: ignore[assignment]
+        if release:
+            node.pull, node.parents, node.saved = released, (), None
+        g = None
+    return cotangents
+
+
+def reachable(roots: Iterable[Node]) -> list[Node]:
+    """The roots and all nodes below them in the order of recording."""
+    order = list(roots)
+    seen = set(order)
+    for node in order:  # grows while it is walked
+        for parent in node.parents:
+            if parent not in seen:
+                seen.add(parent)
+                order.append(parent)
+    order.sort(key=_seq)
+    return order
+
+
+def _collect(cotangents: dict[Node, Any], node: Node, g: Any) -> None:
+    """Put the cotangent of one output where the operation of several outputs finds it."""
+    index, count = node.saved
+    slots = cotangents.setdefault(node.parents[0], [None] * count)
+    slots[index] = g if slots[index] is None else slots[index] + g
+
+
+def _tell_where(error: Exception, node: Node) -> None:
+    op = getattr(node.pull, "op", None) or getattr(getattr(node.pull, "__self__", None), "op", None)
+    if op is None:
+        return
+    where = f", recorded at {node.where}" if isinstance(node, SourcedNode) else ""
+    error.add_note(f"while pulling a cotangent back through {op!r}{where}")

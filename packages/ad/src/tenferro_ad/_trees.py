@@ -1,0 +1,85 @@
+"""Arguments and results of transforms: which leaves are differentiated, and values put back in their containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_runtime._tree import TreeDef, flatten, unflatten
+from tenferro_tensor import Array, Spec, tensor
+from tenferro_tensor_core import ArgumentError, GradientError
+
+CONVENTIONS = ("tenferro", "jax")
+
+
+def as_value(x: Any) -> Any:
+    """A leaf as a value: arrays and numbers of the host become tensors."""
+    return x if isinstance(x, Array) else tensor(x)
+
+
+def require_convention(convention: str) -> None:
+    """One of the two conventions for gradients of complex values."""
+    if convention not in CONVENTIONS:
+        raise ArgumentError(
+            f"convention={convention!r} is not known; 'tenferro' pairs as Re(conj(a) b), so that a complex gradient "
+            "points uphill, 'jax' gives its conjugate",
+            convention=convention,
+        )
+
+
+class Picked:
+    """The positional arguments of a function, with those to differentiate taken apart.
+
+    Attributes:
+        values: leaves of the chosen arguments, as values.
+        tree: their shape: of one argument, or of the tuple of those that `argnums` lists.
+    """
+
+    def __init__(self, args: tuple[Any, ...], argnums: int | Sequence[int], what: str) -> None:
+        self.single = isinstance(argnums, int)
+        nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        for n in nums:
+            if n.__class__ is not int or not -len(args) <= n < len(args):
+                raise ArgumentError(
+                    f"{what} was asked to differentiate argument {n!r}, but {len(args)} positional arguments were "
+                    "given; argnums counts positional arguments from 0",
+                    argnums=nums,
+                )
+        self.args, self.nums = args, tuple([n % len(args) for n in nums])
+        if len(set(self.nums)) != len(nums):
+            raise ArgumentError(f"{what}: argnums={nums} names an argument twice", argnums=nums)
+        chosen: Any = args[self.nums[0]] if self.single else tuple([args[n] for n in self.nums])
+        leaves, self.tree = flatten(chosen)
+        self.values = [as_value(x) for x in leaves]
+        require_differentiable([v.spec for v in self.values], self.tree, what)
+
+    def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call the function with other leaves in the chosen arguments."""
+        chosen = unflatten(self.tree, leaves)
+        args = list(self.args)
+        for n, x in zip(self.nums, (chosen,) if self.single else chosen):
+            args[n] = x
+        return f(*args, **kwargs)
+
+
+def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> None:
+    """All leaves must be real or complex floating point."""
+    for spec, path in zip(specs, tree.paths()):
+        if not spec.inexact:
+            where = f" at {path}" if path else ""
+            raise GradientError(
+                f"{what} cannot differentiate with respect to {spec!r}{where}: only real and complex floating-point "
+                "values have derivatives; convert it with .astype('float64'), or leave it out of argnums",
+                spec=repr(spec),
+            )
+
+
+def split_aux(out: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """The result, and what comes along undifferentiated."""
+    if not has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise ArgumentError(
+            f"{what} with has_aux=True needs a function that returns a pair (value, aux), got {type(out).__name__}"
+        )
+    return out
