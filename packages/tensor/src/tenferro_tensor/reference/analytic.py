@@ -30,7 +30,7 @@ def kernels(xp: Any, special: Special) -> Table:
                 order=order,
             )
         if order == 0:
-            return special().digamma
+            return special().digamma  # type: ignore[no-any-return]
         zeta, dtype = special().zeta, outs[0].dtype
         factor = -float(math.factorial(order)) if order % 2 == 0 else float(math.factorial(order))
         # In float64 also for float32: the factor alone may leave its range.

@@ -31,6 +31,6 @@ def kernels(xp: Any, special: Special) -> Table:
 
     def reversed_key(x: Spec) -> Kernel:
         """A map of a dtype onto itself that is its own inverse and reverses the order; no integer overflows."""
-        return xp.negative if x.inexact else xp.invert
+        return xp.negative if x.inexact else xp.invert  # type: ignore[no-any-return]
 
     return {ops.sort: sort, ops.argsort: argsort, ops.searchsorted: searchsorted}
