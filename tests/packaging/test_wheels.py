@@ -33,17 +33,26 @@ slope = grad(lambda x: einsum("ij,jk->", x, tr.asarray(b)))(tr.asarray(a))
 np.testing.assert_allclose(np.asarray(slope), np.broadcast_to(b.sum(axis=1), (2, 3)))
 """
 
-GPU_WITHOUT_CUPY = """
-import tenferro_gpu
+# One install works: every family and tenferro-ad bring the CPU backend along.
+ONE_INSTALL = {
+    "tenferro-ad": "from tenferro_ad import grad; assert float(grad(lambda x: x * x * x)(tr.asarray(2.0))) == 12.0",
+    "tenferro-einsum": "from tenferro_einsum import einsum; assert float(einsum('ii->', tr.asarray([[1.0, 7], [7, 2]]))) == 3",
+    "tenferro-linalg": "from tenferro_linalg import det; assert float(det(tr.asarray([[2.0, 0], [5, 4]]))) == 8",
+    "tenferro-fft": "from tenferro_fft import fft; assert complex(tr.sum(fft(tr.asarray([3.0, 4.0])))) == 6.0",
+}
+
+BACKEND_ERROR = """
+import sys
+from tenferro_tensor import get_backend
 from tenferro_tensor_core import BackendUnavailableError
 
-for make, extra in ((tenferro_gpu.make_cuda_backend, "cuda1"), (tenferro_gpu.make_rocm_backend, "rocm")):
-    try:
-        make()
-    except BackendUnavailableError as error:
-        assert f"tenferro-gpu[{extra}" in str(error), error
-    else:
-        raise AssertionError("no error without CuPy")
+name, advice = sys.argv[1:]
+try:
+    get_backend(name)
+except BackendUnavailableError as error:
+    assert advice in str(error), error
+else:
+    raise AssertionError(f"a {name} backend was found")
 """
 
 
@@ -125,11 +134,22 @@ def test_differentiable_einsum_needs_two_names(environment: Callable[[], Environ
     assert not user.installed() & {"tenferro-linalg", "tenferro-fft", "tenferro-xla", "tenferro-gpu", "jax"}
 
 
-def test_gpu_says_what_to_install(environment: Callable[[], Environment]) -> None:
+@pytest.mark.parametrize("distribution", ONE_INSTALL)
+def test_one_install_works(distribution: str, environment: Callable[[], Environment]) -> None:
     user = environment()
-    user.install("tenferro-gpu")
+    user.install(distribution)
+    user.check(f"import tenferro_runtime as tr; {ONE_INSTALL[distribution]}")
+
+
+@pytest.mark.parametrize("distribution", ["tenferro-gpu", "tenferro-tensor"])
+def test_absent_accelerators_say_what_to_install(distribution: str, environment: Callable[[], Environment]) -> None:
+    """Both with the backend but without CuPy, and without the backend."""
+    user = environment()
+    user.install(distribution)
     assert "cupy" not in " ".join(user.installed())
-    user.check(GPU_WITHOUT_CUPY)
+    user.check(BACKEND_ERROR, "cuda", "tenferro-gpu[cuda1")
+    user.check(BACKEND_ERROR, "rocm", "tenferro-gpu[rocm]")
+    user.check(BACKEND_ERROR, "cpu", "pip install tenferro-cpu")
 
 
 def test_an_undeclared_import_would_be_seen(tmp_path: Path, environment: Callable[[], Environment]) -> None:
