@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_ad._derive import transposed
+from tenferro_ad._guarded import times
 from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
-from tenferro_runtime._rules import General, Inactive, Linear, Slopes
+from tenferro_runtime.extension import General, Inactive, Linear, Slopes
 from tenferro_tensor import SCALARS, Op, Spec, catalog, tensor
 from tenferro_tensor._normalise import brought, targets
 from tenferro_tensor_core import GradientError, ask
@@ -77,20 +78,30 @@ class Site:
         return found
 
     def complete(self, ins: list[Maybe]) -> list[Maybe]:
-        """Operands as the rule sees them; those that are not saved stay ``None``."""
+        """Operands as the rule sees them; those that are not saved stay ``None``.
+
+        What stands for a Python scalar, itself or an array without axes, is left as it is.
+        """
         if self.op.primitive.elementwise:
-            return [a if a is None or a.__class__ in SCALARS else brought(a, s) for a, s in zip(ins, self.specs)]
+            return [
+                a if a is None or given in SCALARS else brought(a, s)
+                for a, s, given in zip(ins, self.specs, self.given)
+            ]
         return ins
 
+    def without_scalars(self, ins: list[Maybe]) -> list[Maybe]:
+        """Operands with arrays of full shape in the place of Python scalars."""
+        return [
+            self.stand_in(i, a) if given in SCALARS and a is not None else a
+            for i, (a, given) in enumerate(zip(ins, self.given))
+        ]
 
-def stand_in(a: Any, spec: Spec) -> Any:
-    """An array in the place of a Python scalar."""
-    return brought(tensor(a, dtype=spec.dtype, device=spec.place.device), spec) if a.__class__ in SCALARS else a
-
-
-def without_scalars(site: Site, ins: list[Maybe]) -> list[Maybe]:
-    """The operands with arrays in the place of Python scalars."""
-    return [stand_in(a, s) for a, s in zip(ins, site.specs)]
+    def stand_in(self, i: int, a: Any) -> Any:
+        """An array in the place of a Python scalar."""
+        spec = self.specs[i]
+        if a.__class__ in SCALARS:
+            a = tensor(a, dtype=spec.dtype, device=spec.place.device)
+        return brought(a, spec)
 
 
 def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
@@ -105,7 +116,7 @@ def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Mayb
     rule = site.rule
     ins = site.complete(ins)
     if isinstance(rule, General):
-        pulled = _pull_general(site, rule, without_scalars(site, ins), outs, cts)
+        pulled = _pull_general(site, rule, site.without_scalars(ins), outs, cts)
     else:
         try:
             pulled = _pull_one(site, rule, ins, outs, cts[0])
@@ -113,7 +124,7 @@ def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Mayb
             if not any(a.__class__ in SCALARS for a in ins):
                 raise
             # A Python number took part where NumPy's arithmetic was meant: 1 / 0.0 is an infinity here.
-            pulled = _pull_one(site, rule, without_scalars(site, ins), outs, cts[0])
+            pulled = _pull_one(site, rule, site.without_scalars(ins), outs, cts[0])
     return tuple([_returned(site, i, c) for i, c in zip(site.need, pulled)])
 
 
@@ -121,7 +132,8 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     scope = Scope(site.op, site.specs, ins, outs, g)
     functions = site.functions()
     if isinstance(rule, Slopes):
-        return [_scaled(g, scope.call(f) if callable(f) else f, conjugate=True) for f in functions.values()]
+        slopes = [scope.call(f) if callable(f) else f for f in functions.values()]
+        return [_scaled(g, slope, rule.singular, conjugate=True) for slope in slopes]
     pulled = []
     tails: dict[int, Any] = {}
     variadic = len(site.op.primitive.operands) - 1
@@ -135,7 +147,7 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     return pulled
 
 
-def _scaled(v: Any, slope: Any, *, conjugate: bool) -> Any:
+def _scaled(v: Any, slope: Any, singular: bool, *, conjugate: bool) -> Any:
     """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
     if slope.__class__ in SCALARS:
         if slope == 1:
@@ -143,7 +155,9 @@ def _scaled(v: Any, slope: Any, *, conjugate: bool) -> Any:
         if slope == 0:
             return None
         return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)
-    return v * (catalog.conj(slope) if conjugate and slope.spec.cplx else slope)
+    if conjugate and slope.spec.cplx:
+        slope = catalog.conj(slope)
+    return times(v, slope) if singular else v * slope
 
 
 def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
@@ -236,7 +250,7 @@ def pushforward(
     if op.primitive.elementwise:
         tangents = [brought(t, site.specs[i]) for i, t in zip(site.need, tangents)]
     if isinstance(rule, General):
-        return _push_general(site, rule, without_scalars(site, full), tangents, outs)
+        return _push_general(site, rule, site.without_scalars(full), tangents, outs)
     assert outs is not None
     if isinstance(rule, Slopes):
         try:
@@ -244,7 +258,7 @@ def pushforward(
         except (ZeroDivisionError, OverflowError, AttributeError):
             if not any(a.__class__ in SCALARS for a in full):
                 raise
-            return outs, [_push_slopes(site, without_scalars(site, full), outs, tangents)]
+            return outs, [_push_slopes(site, site.without_scalars(full), outs, tangents)]
     return outs, _push_linear(site, rule, full, tangents)
 
 
@@ -252,7 +266,7 @@ def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence
     scope = Scope(site.op, site.specs, ins, outs)
     total = None
     for f, t in zip(site.functions().values(), tangents):
-        pushed = _scaled(t, scope.call(f) if callable(f) else f, conjugate=False)
+        pushed = _scaled(t, scope.call(f) if callable(f) else f, site.rule.singular, conjugate=False)
         if pushed is not None:
             total = pushed if total is None else total + pushed
     return total
@@ -266,7 +280,7 @@ def _push_linear(site: Site, rule: Linear, ins: list[Any], tangents: Sequence[An
         there = dict(zip(site.need, tangents))
         moved = [
             there[i] if i in there
-            else zeros_like(stand_in(a, site.specs[i])) if operand_name(op.primitive, i) in rule.operands
+            else zeros_like(site.stand_in(i, a)) if operand_name(op.primitive, i) in rule.operands
             else a
             for i, a in enumerate(ins)
         ]  # fmt: skip

@@ -44,15 +44,19 @@ class Slopes(_Named):
 
     Attributes:
         operands: operand name to a number, or to a function that returns the derivative.
+        singular: whether a derivative can be infinite or undefined at finite operands. The product with a tangent or
+            cotangent that is exactly 0 is then 0, where plain multiplication would give NaN.
     """
 
-    __slots__ = ()
+    __slots__ = ("singular",)
+    singular: bool
 
-    def __init__(self, **slopes: Number | Function) -> None:
+    def __init__(self, *, singular: bool = False, **slopes: Number | Function) -> None:
         for name, slope in slopes.items():
             if not callable(slope) and not isinstance(slope, (int, float, complex)):
                 raise ArgumentError(f"Slopes({name}=...) takes a number or a function, got {slope!r}", operand=name)
         super().__init__(dict(slopes))
+        object.__setattr__(self, "singular", singular)
 
 
 class Linear(_Named):

@@ -1,0 +1,192 @@
+"""Rules of reading and writing at computed positions.
+
+Reading and adding are transposes of each other, but reading clamps a position outside while writing drops it: the
+rules clamp or mask, so that derivatives belong to what was computed.
+
+``scatter`` with mode ``"set"`` and overlapping windows: the derivative goes to the update that won, found by scattering
+the updates' numbers in the same way. With ``"min"`` and ``"max"``, all that attain the extremum share equally. With
+``"mul"``, what else is multiplied at the same position is formed without division, so zeros are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenferro_ad.rules._along import take
+from tenferro_ad.rules._conjugate import conjugate
+from tenferro_ad.rules._constants import extent, falses_like, full, positions, zeros_like
+from tenferro_ad.rules._scans import recurrence, shifted
+from tenferro_runtime.extension import General, Linear
+from tenferro_tensor import Primitive, Spec
+from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DimLike, int64
+
+_NOWHERE: Final = -(2**62)
+"""No element's number."""
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _last_starts(spec: Spec, sizes: tuple[DimLike, ...], axes: tuple[int, ...], like: Any) -> Any:
+    """The greatest starts along `axes` at which a window lies inside, as a vector."""
+    vector = Spec((1,), int64, like.spec.place)
+    entries = []
+    for axis in axes:
+        last = spec.shape[axis] - sizes[axis]
+        entries.append(full(last, vector, like) if isinstance(last, int) else c.reshape(extent(last, like), shape=(1,)))
+    return c.concatenate(*entries, axis=0) if len(entries) > 1 else entries[0]
+
+
+def _like_rows(vector: Any, indices: Any) -> Any:
+    """A vector repeated for each index vector."""
+    return c.broadcast_in_dim(vector, shape=indices.spec.shape, dims=(indices.ndim - 1,))
+
+
+def _gather_transpose(
+    g: Any,
+    indices: Any,
+    x_spec: Spec,
+    offset_dims: Any,
+    collapsed_dims: Any,
+    start_index_map: Any,
+    slice_sizes: Any,
+) -> Any:
+    starts = c.convert(indices, dtype=int64)
+    if start_index_map:
+        last = _last_starts(x_spec, slice_sizes, start_index_map, indices)
+        starts = c.minimum(c.maximum(starts, 0), _like_rows(last, indices))
+    return c.scatter(
+        full(0, x_spec, g),
+        starts,
+        g,
+        update_window_dims=offset_dims,
+        inserted_dims=collapsed_dims,
+        scatter_dims=start_index_map,
+        mode="add",
+    )
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+class _Writes:
+    """Where a scatter writes: the windows that reading the same places takes, and which of them lie inside."""
+
+    def __init__(self, x: Any, indices: Any, updates: Any, params: Any) -> None:
+        self.x, self.indices, self.updates, self.params = x, indices, updates, params
+        window = params["update_window_dims"]
+        extents = iter([updates.spec.shape[a] for a in window])
+        self.sizes = tuple([1 if d in params["inserted_dims"] else next(extents) for d in range(x.ndim)])
+
+    def read(self, v: Any) -> Any:
+        """The element of `v` at the place of each update; some other one where the window was dropped."""
+        p = self.params
+        return c.gather(
+            v,
+            self.indices,
+            offset_dims=p["update_window_dims"],
+            collapsed_dims=p["inserted_dims"],
+            start_index_map=p["scatter_dims"],
+            slice_sizes=self.sizes,
+        )
+
+    def write(self, into: Any, updates: Any, mode: str) -> Any:
+        """The same scatter with other arrays."""
+        return c.scatter(into, self.indices, updates, **{**self.params, "mode": mode})
+
+    def inside(self) -> Any:
+        """Which updates were not dropped."""
+        axes = self.params["scatter_dims"]
+        indices, updates = self.indices, self.updates
+        if not axes:
+            return c.bitwise_not(falses_like(updates))
+        starts = c.convert(indices, dtype=int64)
+        last = _like_rows(_last_starts(self.x.spec, self.sizes, axes, indices), indices)
+        fits = c.bitwise_and(c.ge(starts, 0), c.le(starts, last))
+        batch = tuple([i for i in range(updates.ndim) if i not in self.params["update_window_dims"]])
+        return c.broadcast_in_dim(c.reduce_all(fits, axes=(indices.ndim - 1,)), shape=updates.spec.shape, dims=batch)
+
+    def winners(self) -> Any:
+        """Which updates are in the result of a scatter with mode ``"set"``."""
+        numbers = _numbered(self.updates)
+        nothing = full(-1, self.x.spec.with_(dtype=int64), self.x)
+        return c.eq(self.read(self.write(nothing, numbers, "set")), numbers)
+
+    def others(self) -> Any:
+        """For each update, the product of all other updates at the same place; of those that were dropped, 1.
+
+        Sorted by place, the products before and after an update within its group are linear recurrences.
+        """
+        u = self.updates
+        flat = (u.spec.size,)
+        place = c.select(self.inside(), self.read(_numbered(self.x)), -1 - _numbered(u))
+        place = c.reshape(place, shape=flat)
+        order = c.argsort(place, axis=0, descending=False)
+        place, u = take(place, order, 0), take(c.reshape(u, shape=flat), order, 0)
+        together = c.eq(place, shifted(place, 0, 1, _NOWHERE))
+        product = _grouped(u, together, reverse=False) * _grouped(u, shifted(together, 0, -1, False), reverse=True)
+        product = take(product, c.argsort(order, axis=0, descending=False), 0)
+        return c.reshape(product, shape=self.updates.spec.shape)
+
+    def attaining(self, out: Any) -> Any:
+        """Which elements of `x` and which updates attain the extremum, and how many there are at each position."""
+        kept = c.eq(self.x, out)
+        written = c.bitwise_and(c.eq(self.updates, self.read(out)), self.inside())
+        dtype = self.x.spec.dtype
+        count = self.write(c.convert(kept, dtype=dtype), c.convert(written, dtype=dtype), "add")
+        return kept, written, c.maximum(count, 1)
+
+
+def _numbered(x: Any) -> Any:
+    """The elements' numbers in row-major order."""
+    flat = Spec((x.spec.size,), int64, x.spec.place)
+    return c.reshape(positions(flat, 0, x), shape=x.spec.shape)
+
+
+def _grouped(u: Any, together: Any, reverse: bool) -> Any:
+    """Products of the elements before each one (after it, if `reverse`) that are together with it without a gap."""
+    before = c.select(together, shifted(u, 0, -1 if reverse else 1, 0), 0)
+    return recurrence(before, c.convert(c.bitwise_not(together), dtype=u.spec.dtype), 0, reverse)
+
+
+def _scatter_jvp(primals: Any, tangents: Any, outs: Any, **params: Any) -> Any:
+    (x, indices, updates), (t, _, u), mode = primals, tangents, params["mode"]
+    if t is None and u is None:
+        return (None,)
+    at = _Writes(x, indices, updates, params)
+    t, u = (zeros_like(v) if d is None else d for v, d in ((x, t), (updates, u)))
+    if mode == "add":
+        return (at.write(t, u, "add"),)
+    if mode == "set":
+        return (at.write(at.write(t, zeros_like(u), "set"), c.select(at.winners(), u, 0), "add"),)
+    if mode == "mul":
+        return (at.write(t, updates, "mul") + x * at.write(zeros_like(x), u * at.others(), "add"),)
+    kept, written, count = at.attaining(outs[0])
+    return (at.write(c.select(kept, t, 0), c.select(written, u, 0), "add") / count,)
+
+
+def _scatter_vjp(primals: Any, outs: Any, cotangents: Any, **params: Any) -> Any:
+    (x, indices, updates), (g,), mode = primals, cotangents, params["mode"]
+    at = _Writes(x, indices, updates, params)
+    if mode == "add":
+        return g, None, c.select(at.inside(), at.read(g), 0)
+    if mode == "set":
+        return at.write(g, zeros_like(updates), "set"), None, c.select(at.winners(), at.read(g), 0)
+    if mode == "mul":
+        to_updates = c.select(at.inside(), at.read(g * conjugate(x)), 0) * conjugate(at.others())
+        return at.write(g, conjugate(updates), "mul"), None, to_updates
+    kept, written, count = at.attaining(outs[0])
+    shared = g / count
+    return c.select(kept, shared, 0), None, c.select(written, at.read(shared), 0)
+
+
+RULES: Final[dict[Primitive, Any]] = {
+    c.gather: Linear(x=_gather_transpose),
+    c.scatter: General(jvp=_scatter_jvp, vjp=_scatter_vjp),
+    c.dynamic_slice: Linear(x=lambda g, x_spec, starts: c.dynamic_update_slice(full(0, x_spec, g), g, starts)),
+    c.dynamic_update_slice: Linear(
+        joint=True,
+        x=lambda g, update_spec, starts: c.dynamic_update_slice(g, full(0, update_spec, g), starts),
+        update=lambda g, update_spec, starts: c.dynamic_slice(g, starts, sizes=update_spec.shape),
+    ),
+}

@@ -1,0 +1,91 @@
+"""Rules of the primitives that rearrange, place or make data: all of them linear."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenferro_ad.rules._constants import falses_like, zeros_like
+from tenferro_runtime.extension import General, Inactive, Linear
+from tenferro_tensor import Primitive, Spec
+from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DimLike, dim_max
+
+
+def inverse(permutation: Any) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def arranged(x: Any, permutation: tuple[int, ...]) -> Any:
+    """A transposition, left out where it changes nothing."""
+    return x if permutation == tuple(range(len(permutation))) else c.transpose(x, permutation=permutation)
+
+
+def _unbroadcast(g: Any, dims: tuple[int, ...]) -> Any:
+    new = tuple([i for i in range(g.ndim) if i not in dims])
+    # The remaining axes stand in the order of the result; axis i of the operand is the one that became dims[i].
+    kept = sorted(dims)
+    return arranged(c.reduce_sum(g, axes=new) if new else g, tuple([kept.index(d) for d in dims]))
+
+
+def _unpad(g: Any, low: Any, high: Any, interior: Any) -> Any:
+    """Take the operand's elements out of a padded array; those that cropping took away come back as zeros."""
+    n = g.ndim
+    grown = c.pad(g, 0, low=tuple([-a for a in low]), high=tuple([-b for b in high]), interior=(0,) * n)
+    if not any(interior):
+        return grown
+    return c.slice_(grown, start=(0,) * n, limit=grown.spec.shape, stride=tuple([k + 1 for k in interior]))
+
+
+def _padding(g: Any, low: Any, high: Any, interior: Any) -> Any:
+    """Sum of the cotangents of the padding, which are selected: a difference of two sums would lose digits."""
+    inside = falses_like(_unpad(g, low, high, interior))
+    outside = c.pad(inside, True, low=low, high=high, interior=interior)
+    return c.reduce_sum(c.select(outside, g, 0), axes=tuple(range(g.ndim)))
+
+
+def _unslice(g: Any, x_spec: Spec, start: Any, stride: Any) -> Any:
+    def covered(m: DimLike, step: int) -> DimLike:
+        return m if step == 1 else m + (step - 1) * dim_max(m - 1, 0)
+
+    ends = [a + covered(m, s) for a, m, s in zip(start, g.spec.shape, stride, strict=True)]
+    return c.pad(
+        g,
+        0,
+        low=start,
+        high=tuple([n - end for n, end in zip(x_spec.shape, ends, strict=True)]),
+        interior=tuple([s - 1 for s in stride]),
+    )
+
+
+def _concatenate_jvp(primals: Any, tangents: Any, outs: Any, axis: int) -> Any:
+    if all(t is None for t in tangents):
+        return (None,)
+    filled = [zeros_like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)]
+    return (c.concatenate(*filled, axis=axis),)
+
+
+def _concatenate_vjp(primals: Any, outs: Any, cotangents: Any, axis: int) -> Any:
+    (g,) = cotangents
+    shape, parts = g.spec.shape, []
+    at: DimLike = 0
+    for x in primals:
+        end = at + x.spec.shape[axis]
+        start = tuple([at if i == axis else 0 for i in range(g.ndim)])
+        limit = (*shape[:axis], end, *shape[axis + 1 :])
+        parts.append(c.slice_(g, start=start, limit=limit, stride=(1,) * g.ndim))
+        at = end
+    return tuple(parts)
+
+
+RULES: Final[dict[Primitive, Any]] = {
+    c.broadcast_in_dim: Linear(x=lambda g, dims: _unbroadcast(g, dims)),
+    c.reshape: Linear(x=lambda g, x_spec: c.reshape(g, shape=x_spec.shape)),
+    c.transpose: Linear(x=lambda g, permutation: c.transpose(g, permutation=inverse(permutation))),
+    c.reverse: Linear(x=lambda g, axes: c.reverse(g, axes=axes)),
+    c.slice_: Linear(x=_unslice),
+    c.pad: Linear(joint=True, x=_unpad, value=_padding),
+    c.concatenate: General(jvp=_concatenate_jvp, vjp=_concatenate_vjp),
+    c.transfer: Linear(x=lambda g, x_spec: c.transfer(g, place=x_spec.place)),
+    c.iota: Inactive(),
+}
