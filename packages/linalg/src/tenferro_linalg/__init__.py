@@ -1,1 +1,52 @@
-"""Differentiable linear algebra with leading batch axes."""
+"""Differentiable linear algebra with leading batch axes: the Array API names and what tensor networks need beside them.
+
+Every function takes concrete, differentiated and traced values alike. A gradient that does not exist, or that
+depends on an arbitrary choice of basis, is a typed error that names the values at fault; never NaN.
+"""
+
+from tenferro_linalg._cholesky import cholesky
+from tenferro_linalg._compositions import cross, matrix_power, matrix_rank
+from tenferro_linalg._det import SlogdetResult, det, slogdet
+from tenferro_linalg._eigh import EighResult, eigh, eigvalsh
+from tenferro_linalg._errors import DegenerateError, GaugeError, RankError
+from tenferro_linalg._norms import matrix_norm, vector_norm
+from tenferro_linalg._pinv import pinv
+from tenferro_linalg._qr import QRResult, qr
+from tenferro_linalg._solve import inv, solve, solve_triangular
+from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
+from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, trace, vecdot
+
+__all__ = [
+    "DegenerateError",
+    "EighResult",
+    "GaugeError",
+    "QRResult",
+    "RankError",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svd_trunc",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]

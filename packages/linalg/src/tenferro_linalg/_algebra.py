@@ -1,0 +1,170 @@
+"""Matrix algebra on stacks of matrices, written with primitives: the language of the derivative rules.
+
+Every function works on the last two axes and takes concrete, differentiated and traced values alike. Nothing here
+asks about sizes, so that symbolic extents pass through.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import ArgumentError, Inactive, Linear, Registry, Spec, primitive
+from tenferro_tensor.catalog import (
+    broadcast_in_dim,
+    conj,
+    convert,
+    dot_general,
+    imag,
+    real,
+    reduce_sum,
+    slice_,
+    transpose,
+)
+from tenferro_tensor_core import DimLike
+
+KEPT = ("diagonal", "off_diagonal", "lower", "strict_lower", "upper")
+
+
+@primitive(family="tenferro-linalg.part.v1", extension="linalg")
+def part_(x: Spec, *, keep: str) -> Spec:
+    """The matrix with all entries set to zero that are not in the part named by `keep`."""
+    if keep not in KEPT:
+        raise ArgumentError(f"part keeps one of {', '.join(KEPT)}; got {keep!r}", keep=keep)
+    return x
+
+
+@primitive(family="tenferro-linalg.identity_like.v1", extension="linalg")
+def identity_like_(x: Spec) -> Spec:
+    """Identity matrices of the shape and dtype of `x`."""
+    return x
+
+
+def _part_kernel(xp: Any, ins: Any, outs: Any, *, keep: str) -> Any:
+    m, n = outs[0].shape[-2:]
+    i, j = xp.arange(m)[:, None], xp.arange(n)[None, :]
+    mask = {"diagonal": i == j, "off_diagonal": i != j, "lower": i >= j, "strict_lower": i > j, "upper": i <= j}[keep]
+    zero = outs[0].dtype.type(0)
+    return lambda x: xp.where(mask, x, zero)
+
+
+def _identity_kernel(xp: Any, ins: Any, outs: Any) -> Any:
+    shape, dtype = outs[0].shape, outs[0].dtype
+    return lambda x: xp.broadcast_to(xp.eye(*shape[-2:], dtype=dtype), shape).copy()
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, part_, lambda la, *a, **p: _part_kernel(la.xp, *a, **p))
+    kernels(registry, identity_like_, lambda la, *a, **p: _identity_kernel(la.xp, *a, **p))
+    registry.rule(part_, Linear(x=lambda g, keep: part_(g, keep=keep)))
+    registry.rule(identity_like_, Inactive())
+
+
+def part(x: Any, keep: str) -> Any:
+    """`x` with the entries outside of a part set to zero."""
+    return part_(x, keep=keep)
+
+
+def swap(x: Any) -> Any:
+    """Transpose of each matrix."""
+    n = x.ndim
+    return transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
+
+
+def adjoint(x: Any) -> Any:
+    """Conjugate transpose of each matrix."""
+    return swap(conj(x) if x.spec.cplx else x)
+
+
+def mm(x: Any, y: Any, *more: Any) -> Any:
+    """Matrix product of two or more stacks with the same batch axes, from the left to the right."""
+    if x.dtype != y.dtype:
+        dtype = np.promote_types(x.dtype, y.dtype)
+        x, y = to(x, dtype), to(y, dtype)
+    b = tuple(range(x.ndim - 2))
+    out = dot_general(x, y, contract=((x.ndim - 1,), (y.ndim - 2,)), batch=(b, b))
+    return mm(out, *more) if more else out
+
+
+def to(x: Any, dtype: Any) -> Any:
+    """`x` in another dtype."""
+    return x if x.dtype == dtype else convert(x, dtype=dtype)
+
+
+def re(x: Any) -> Any:
+    """Real part, of real values the value itself."""
+    return real(x) if x.spec.cplx else x
+
+
+def im(x: Any) -> Any:
+    """Imaginary part of complex values; of real values zeros."""
+    return imag(x) if x.spec.cplx else x * 0.0
+
+
+def cj(x: Any) -> Any:
+    """Complex conjugate, of real values the value itself."""
+    return conj(x) if x.spec.cplx else x
+
+
+def sym(x: Any) -> Any:
+    """Hermitian part."""
+    return (x + adjoint(x)) * 0.5
+
+
+def skew(x: Any) -> Any:
+    """Skew-Hermitian part."""
+    return (x - adjoint(x)) * 0.5
+
+
+def rows(v: Any, like: Any) -> Any:
+    """Vectors `v` (..., m) as matrices of the shape of `like`, constant along each row."""
+    n = v.ndim
+    return broadcast_in_dim(v, shape=like.shape, dims=tuple(range(n)))
+
+
+def columns(v: Any, like: Any) -> Any:
+    """Vectors `v` (..., n) as matrices of the shape of `like`, constant along each column."""
+    n = v.ndim
+    return broadcast_in_dim(v, shape=like.shape, dims=(*range(n - 1), n))
+
+
+def scaled(x: Any, v: Any) -> Any:
+    """``x @ diag(v)``."""
+    return x * columns(v, x)
+
+
+def diagonal(x: Any) -> Any:
+    """Diagonals of square matrices."""
+    return reduce_sum(part(x, "diagonal"), axes=(x.ndim - 1,))
+
+
+def from_diagonal(v: Any) -> Any:
+    """Square matrices with the given diagonals."""
+    k = v.shape[-1]
+    return part(broadcast_in_dim(v, shape=(*v.shape, k), dims=tuple(range(v.ndim))), "diagonal")
+
+
+def hermitian_from_lower(x: Any) -> Any:
+    """The Hermitian matrix with the strict lower part of `x` and the real part of its diagonal."""
+    low = part(x, "strict_lower")
+    return low + adjoint(low) + to(part(re(x), "diagonal"), x.dtype)
+
+
+def block(x: Any, row: tuple[DimLike, DimLike] | None = None, column: tuple[DimLike, DimLike] | None = None) -> Any:
+    """Rows ``row[0]:row[1]`` and columns ``column[0]:column[1]`` of each matrix; all of them where not given."""
+    n = x.ndim
+    (a, b), (c, d) = row or (0, x.shape[-2]), column or (0, x.shape[-1])
+    if a == 0 and c == 0 and b == x.shape[-2] and d == x.shape[-1]:
+        return x
+    return slice_(x, start=(*(0,) * (n - 2), a, c), limit=(*x.shape[:-2], b, d), stride=(1,) * n)
+
+
+def total(*terms: Any) -> Any:
+    """Sum of the terms that exist; ``None`` is zero."""
+    out = None
+    for t in terms:
+        if t is not None:
+            out = t if out is None else out + t
+    return out

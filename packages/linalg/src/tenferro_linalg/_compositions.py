@@ -1,0 +1,97 @@
+"""Functions that are compositions of others: cross products, integer powers and ranks."""
+
+from typing import Any
+
+import numpy as np
+from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
+from tenferro_tensor import broadcast_shapes
+from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
+from tenferro_tensor.functions import matmul
+from tenferro_tensor_core import ask, dim_max, int64
+
+from tenferro_linalg._algebra import identity_like_
+from tenferro_linalg._operands import matrices, show, value
+from tenferro_linalg._solve import inv
+from tenferro_linalg._svd import svdvals
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Cross product of 3-vectors along an axis; the other axes broadcast.
+
+    Raises:
+        ShapeError: the axis has another extent than 3.
+
+    >>> cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    Tensor([0., 0., 1.])
+    """
+    x1, x2 = value(x1), value(x2)
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    if not -min(x1.ndim, x2.ndim) <= axis < len(shape):
+        raise AxisError(f"cross: axis={axis} is out of range for operands of shapes {show(x1.shape)} and {show(x2.shape)}")
+    back = axis if axis < 0 else axis - len(shape)
+    for x in (x1, x2):
+        if not ask(x.shape[back], "==", 3):
+            raise ShapeError(
+                f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.shape)} and {show(x2.shape)}; "
+                "pad vectors of the plane with a zero",
+                shapes=(x1.shape, x2.shape),
+            )
+    a, b = ([_entry(x, back, i) for i in range(3)] for x in (x1, x2))
+    parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    return concatenate(*parts, axis=len(shape) + back)
+
+
+def _entry(x: Any, axis: int, i: int) -> Any:
+    start, limit = [0] * x.ndim, list(x.shape)
+    start[axis], limit[axis] = i, i + 1
+    return slice_(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
+
+
+def matrix_power(x: Any, n: int, /) -> Any:
+    """Integer power of square matrices (..., m, m), by repeated squaring; of the inverse for negative `n`.
+
+    Raises:
+        NumericalError: `n` is negative and a matrix is singular.
+
+    >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 5)
+    Tensor([[1., 5.],
+            [0., 1.]])
+    """
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
+        raise ArgumentError(f"matrix_power takes an integer power, got {n!r}; powers of Hermitian matrices go through eigh")
+    x = matrices("matrix_power", x, square=True)
+    if n < 0:
+        x, n = inv(x), -n
+    if n == 0:
+        return identity_like_(x)
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else matmul(out, x)
+        n >>= 1
+        if n:
+            x = matmul(x, x)
+    return out
+
+
+def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Any:
+    """Number of singular values above `rtol` times the largest, as int64.
+
+    Args:
+        x: matrices (..., m, n).
+        rtol: relative cut, a number or an array that broadcasts with the batch axes; by default max(m, n) times the
+            rounding unit.
+
+    >>> matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+    Tensor(1)
+    """
+    x = matrices("matrix_rank", x)
+    s = svdvals(x)
+    if ask(s.shape[-1], "==", 0):
+        return reduce_sum(convert(s, dtype=int64), axes=(s.ndim - 1,))
+    if rtol is None:
+        rtol = float(np.finfo(s.dtype).eps) * dim_max(*x.shape[-2:])
+    largest = reduce_max(s, axes=(s.ndim - 1,))
+    cut = reshape(largest * rtol, shape=(*largest.shape, 1))
+    return reduce_sum(convert(gt(s, cut), dtype=int64), axes=(s.ndim - 1,))
+

@@ -1,0 +1,109 @@
+"""The provider of CUDA and ROCm devices: cuSOLVER and rocSOLVER through CuPy.
+
+CuPy is imported when the provider is made. Where a test must end in a Python exception the device is waited for.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import NumericalError
+
+
+class Device:
+    """Decompositions and solvers on CuPy arrays."""
+
+    def __init__(self) -> None:
+        import cupy
+        import cupyx.scipy.linalg
+
+        self.xp = cupy
+        self._linalg = cupy.linalg
+        self._extra = cupyx.scipy.linalg
+
+    def local(self, x: Any) -> Any:
+        """The array in main memory, for messages."""
+        return self.xp.asnumpy(x)
+
+    def finite(self, what: str, x: Any) -> Any:
+        """`x`, after a check that all entries are finite."""
+        if not bool(self.xp.isfinite(x).all()):
+            index = tuple(self.xp.argwhere(~self.xp.isfinite(x))[0].tolist())
+            raise NumericalError(
+                f"{what}: the operand contains nan or inf at index {index}; find where it arises, "
+                "or replace it before the call",
+                index=index,
+            )
+        return x
+
+    def svd(self, x: Any, full: bool) -> Any:
+        """U, S, Vh."""
+        return self._checked("svd", tuple(self._linalg.svd(x, full_matrices=full)))
+
+    def svdvals(self, x: Any) -> Any:
+        """Singular values."""
+        return self._checked("svdvals", (self._linalg.svd(x, compute_uv=False),))[0]
+
+    def eigh(self, x: Any) -> Any:
+        """Eigenvalues and eigenvectors."""
+        return self._checked("eigh", tuple(self._linalg.eigh(x)))
+
+    def eigvalsh(self, x: Any) -> Any:
+        """Eigenvalues."""
+        return self._checked("eigvalsh", (self._linalg.eigvalsh(x),))[0]
+
+    def qr(self, x: Any, mode: str) -> Any:
+        """Q and R."""
+        return tuple(self._linalg.qr(x, mode=mode))
+
+    def cholesky(self, x: Any) -> Any:
+        """Lower factor."""
+        return self._checked("cholesky", (self._linalg.cholesky(x),), "is not positive definite; add a multiple of the identity")[0]  # fmt: skip
+
+    def solve(self, x: Any, b: Any, what: str = "solve") -> Any:
+        """Solution of ``x y = b`` for a matrix of right sides."""
+        return self._checked(what, (self._linalg.solve(x, b),), "is singular; use pinv, or regularise it")[0]
+
+    def inv(self, x: Any, what: str) -> Any:
+        """Inverse."""
+        return self._checked(what, (self._linalg.inv(x),), "is singular; use pinv, or regularise it")[0]
+
+    def lu_factor(self, x: Any) -> Any:
+        """Packed LU factors and pivots; stacks are passed on, since `lu_solve` has the matrices too."""
+        if x.ndim > 2:
+            return x, self.xp.zeros(x.shape[:-1], np.int64)
+        lu, pivots = self._extra.lu_factor(x, check_finite=False)
+        self._checked("solve", (1.0 / self.xp.diagonal(lu),), "is singular; use pinv, or regularise it")
+        return lu, pivots.astype(np.int64)
+
+    def lu_solve(self, x: Any, lu: Any, pivots: Any, b: Any, adjoint: bool) -> Any:
+        """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
+        if x.ndim > 2:
+            return self.solve(x.conj().swapaxes(-1, -2) if adjoint else x, b)
+        return self._extra.lu_solve((lu, pivots.astype(np.int32)), b, trans=2 if adjoint else 0, check_finite=False)
+
+    def solve_triangular(self, x: Any, b: Any, lower: bool, unit: bool, adjoint: bool) -> Any:
+        """Solution of ``x y = b`` or ``x* y = b`` for triangular `x`."""
+        out = self.xp.empty_like(b)
+        for index in np.ndindex(x.shape[:-2]):
+            out[index] = self._extra.solve_triangular(
+                x[index], b[index], trans=2 if adjoint else 0, lower=lower, unit_diagonal=unit, check_finite=False
+            )
+        return self._checked("solve_triangular", (out,), "is singular; use pinv, or regularise it")[0]
+
+    def det(self, x: Any) -> Any:
+        """Determinants."""
+        return self._linalg.det(x)
+
+    def slogdet(self, x: Any) -> Any:
+        """Signs (or phases) and logarithms of absolute values of determinants."""
+        return tuple(self._linalg.slogdet(x))
+
+    def _checked(self, what: str, parts: tuple[Any, ...], problem: str = "did not converge; rescale it") -> Any:
+        """The solvers report failure through NaN or inf in the result."""
+        for p in parts:
+            if not bool(self.xp.isfinite(p).all()):
+                index = tuple(self.xp.argwhere(~self.xp.isfinite(p))[0][: max(p.ndim - 2, 0)].tolist())
+                name = f"matrix {index} of the stack" if index else "the matrix"
+                raise NumericalError(f"{what}: {name} {problem}", index=index)
+        return parts

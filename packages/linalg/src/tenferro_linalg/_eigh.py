@@ -1,0 +1,184 @@
+"""Hermitian eigenvalues and eigenvectors.
+
+For ``H = V diag(w) V*``, with ``M = V* dH V``::
+
+    dw = Re diag M        dV = V Om,  Om_ij = M_ij / (w_j - w_i),  Om_ii = 0
+    H' = V P V*           P = diag(w') + a_ij / (w_j - w_i),  a = skew(V* V')
+
+(primes are cotangents). Only the Hermitian part of the operand counts, in the values as in the derivatives.
+"""
+
+from typing import Any, NamedTuple
+
+from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, skew, sym, to, total
+from tenferro_linalg._bases import adapted_eigh, generic_eigh
+from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
+from tenferro_linalg._operands import basis, matrices, require_inexact, require_square
+from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
+from tenferro_tensor_core import real_of
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors in the columns of a matrix."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def eigh(x: Any, /) -> EighResult:
+    """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
+
+    Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues.
+    In forward mode the vectors of equal eigenvalues are those that diagonalise the perturbation.
+
+    Args:
+        x: Hermitian matrices (..., n, n); of other matrices the Hermitian part is decomposed.
+
+    Returns:
+        Real eigenvalues (..., n), ascending, and orthonormal eigenvectors (..., n, n) in columns.
+
+    Raises:
+        NumericalError: an entry is not finite, or LAPACK does not converge.
+        GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
+        DegenerateError: (gradient) equal eigenvalues leave the gradient undefined or undetermined.
+
+    >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
+    Tensor([1., 3.])
+    """
+    x = matrices("eigh", x, square=True)
+    return EighResult(*eigh_(x, basis=basis(x)))
+
+
+def eigvalsh(x: Any, /) -> Any:
+    """Eigenvalues of Hermitian matrices (..., n, n), real and ascending, of shape (..., n).
+
+    The gradient exists where the loss treats equal eigenvalues equally, as the trace of a power does.
+
+    Raises:
+        NumericalError: an entry is not finite, or LAPACK does not converge.
+        DegenerateError: (gradient) the loss has a kink at equal eigenvalues.
+
+    >>> eigvalsh([[2.0, 1.0], [1.0, 2.0]])
+    Tensor([1., 3.])
+    """
+    x = matrices("eigvalsh", x, square=True)
+    # A recorded call keeps the vectors, which its derivative needs; programs prune them where nothing does.
+    return eigh_(x, basis="generic")[0] if x.level else eigvalsh_(x)
+
+
+def _specs(what: str, x: Spec) -> tuple[Spec, Spec]:
+    require_inexact(what, x)
+    require_square(what, x)
+    return x.with_(shape=x.shape[:-1], dtype=real_of(x.dtype)), x
+
+
+@primitive(family="tenferro-linalg.eigh.v1", extension="linalg")
+def eigh_(x: Spec, *, basis: str) -> tuple[Spec, Spec]:
+    """Eigenvalues and eigenvectors of the Hermitian part; `basis` of equal values ``"plain"`` or ``"generic"``."""
+    return _specs("eigh", x)
+
+
+@primitive(family="tenferro-linalg.eigvalsh.v1", extension="linalg")
+def eigvalsh_(x: Spec) -> Spec:
+    """Eigenvalues of the Hermitian part."""
+    return _specs("eigvalsh", x)[0]
+
+
+@primitive(family="tenferro-linalg.eigh_adapted.v1", extension="linalg")
+def eigh_adapted_(x: Spec, dx: Spec) -> tuple[Spec, Spec]:
+    """Eigenvalues and eigenvectors, the basis of equal values diagonalising the perturbation `dx`."""
+    return _specs("eigh", x)
+
+
+def hermitian(x: Any) -> Any:
+    """Hermitian part of raw matrices; halved before the sum, so that it cannot overflow."""
+    half = x * x.dtype.type(0.5)
+    return half + half.conj().swapaxes(-1, -2)
+
+
+def _eigh_kernel(la: Any, ins: Any, outs: Any, *, basis: str) -> Any:
+    def run(x: Any) -> Any:
+        w, v = la.eigh(hermitian(la.finite("eigh", x)))
+        return (w, generic_eigh(la, w, v)) if basis == "generic" else (w, v)
+
+    return run
+
+
+def _adapted_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    def run(x: Any, dx: Any) -> Any:
+        w, v = la.eigh(hermitian(la.finite("eigh", x)))
+        return w, adapted_eigh(la, w, v, dx)
+
+    return run
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
+    (dx,), (w, v) = tangents, outs
+    n = dx.shape[-1]
+    m = sym(mm(adjoint(v), dx, v))
+    m = checked(m, w, cotangent_scale(w, m), "difference", "tangent", "eigh", n)
+    om = quotient(part(m, "off_diagonal"), w, "difference", "eigh", n)
+    return re(diagonal(m)), mm(v, om)
+
+
+def _forward(primals: Any, tangents: Any, **_: Any) -> tuple[Any, Any]:
+    outs = eigh_adapted_(primals[0], tangents[0])
+    return outs, _jvp(primals, tangents, outs)
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic") -> tuple[Any]:
+    (w, v), (gw, gv) = outs, cotangents
+    if basis != "generic":
+        raise GradientError(
+            "eigh in a plain basis is not differentiable in reverse; call eigh on the differentiated value itself"
+        )
+    n, p = v.shape[-1], None
+    if gv is not None:
+        a = skew(mm(adjoint(v), gv))
+        a = checked(a, w, cotangent_scale(w, gv, gw), "difference", "cotangent", "eigh", n)
+        p = quotient(a, w, "difference", "eigh", n)
+    if gw is not None:
+        p = total(p, to(from_diagonal(certified(gw, w, (gv,), "eigh", n)), v.dtype))
+    return (mm(v, p, adjoint(v)),)
+
+
+def _values_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+    return (_jvp(primals, tangents, eigh_(primals[0], basis="generic"))[0],)
+
+
+def _values_forward(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (w, _), (dw, _) = _forward(primals, tangents)
+    return (w,), (dw,)
+
+
+def _values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
+    return _vjp(primals, eigh_(primals[0], basis="generic"), (cotangents[0], None))
+
+
+def _adapted_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
+    """In second order the basis itself must not move: only where there are no equal values."""
+    if tangents[0] is None:
+        return None, None
+    return _jvp(primals, tangents[:1], outs)
+
+
+def _adapted_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, None]:
+    return (*_vjp(primals, outs, cotangents), None)
+
+
+def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    """Eigenvectors that nobody uses are not computed."""
+    return (eigvalsh_.op(), (0, None)) if used == (True, False) else None
+
+
+def register(registry: Registry) -> None:
+    """Kernels, rules and pruning of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, eigh_, _eigh_kernel)
+    kernels(registry, eigvalsh_, lambda la, ins, outs: lambda x: la.eigvalsh(hermitian(la.finite("eigvalsh", x))))
+    kernels(registry, eigh_adapted_, _adapted_kernel)
+    registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
+    registry.rule(eigvalsh_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
+    registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))
+    registry.pruning(eigh_, _prune)

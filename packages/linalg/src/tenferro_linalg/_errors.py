@@ -1,0 +1,24 @@
+"""Typed errors of derivatives that do not exist, or that depend on an arbitrary choice of basis."""
+
+from tenferro_runtime.extension import GradientError
+
+
+class GaugeError(GradientError):
+    """The loss depends on a choice that the decomposition leaves open.
+
+    Singular and eigenvectors are determined up to a phase, and those of equal values up to a rotation among
+    themselves. The gradient of a loss that changes with that choice has no meaning. Use the vectors only in
+    combinations that do not depend on it (projectors, absolute values, products like ``U @ diag(S) @ Vh``).
+    """
+
+
+class DegenerateError(GradientError):
+    """Equal (or zero) values make the derivative undefined, or undeterminable from what the rule can see.
+
+    Raised where the derivative exists only in some directions (the largest of two equal singular values), and where
+    it may exist but the cotangents do not determine it (a loss that weights the vectors of equal eigenvalues).
+    """
+
+
+class RankError(GradientError):
+    """A factor is not differentiable where the matrix loses rank, and the loss uses it there."""

@@ -1,0 +1,245 @@
+"""The CPU provider: LAPACK through NumPy and SciPy, with a second and a third attempt where it fails.
+
+Every method takes stacks of matrices. Failures are typed and name the matrix of the stack; nothing returns NaN for
+finite input.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from tenferro_runtime.extension import NumericalError
+
+Raw = np.ndarray[Any, Any]
+
+SMALL = 32
+"""Stacks of matrices up to this size are solved by NumPy's stacked solver instead of one factorisation after another."""
+
+
+def items(x: Raw) -> Iterator[tuple[int, ...]]:
+    """Indices of the matrices of a stack."""
+    return np.ndindex(x.shape[:-2])
+
+
+def where(index: tuple[int, ...]) -> str:
+    """A matrix of a stack, in words."""
+    return f"matrix {index} of the stack" if index else "the matrix"
+
+
+class Host:
+    """Decompositions and solvers on NumPy arrays."""
+
+    xp = np
+
+    def local(self, x: Any) -> Raw:
+        """The array in main memory, for tests of single numbers and for messages."""
+        return np.asarray(x)
+
+    def finite(self, what: str, x: Raw) -> Raw:
+        """`x`, after a check that all entries are finite."""
+        if not np.isfinite(x).all():
+            index = tuple(np.argwhere(~np.isfinite(x))[0].tolist())
+            seen = "nan" if np.isnan(x[index]) else "inf"
+            raise NumericalError(
+                f"{what}: the operand contains {seen} at index {index}; find where it arises, or replace it before the call",
+                index=index,
+            )
+        return x
+
+    # decompositions
+
+    def svd(self, x: Raw, full: bool) -> tuple[Raw, Raw, Raw]:
+        """U, S, Vh; by divide and conquer, else on the rescaled matrix, else by QR iteration."""
+        return _ladder("svd", x, lambda a: np.linalg.svd(a, full_matrices=full), [
+            lambda a: _rescaled(a, lambda b: np.linalg.svd(b, full_matrices=full), 1),
+            lambda a: _gesvd(a, full),
+        ])  # fmt: skip
+
+    def svdvals(self, x: Raw) -> Raw:
+        """Singular values, by the same attempts as `svd`."""
+        return _ladder("svdvals", x, lambda a: (np.linalg.svd(a, compute_uv=False),), [
+            lambda a: (_rescaled(a, lambda b: np.linalg.svd(b, full_matrices=False), 1)[1],),
+            lambda a: (_gesvd(a, False)[1],),
+        ])[0]  # fmt: skip
+
+    def eigh(self, x: Raw) -> tuple[Raw, Raw]:
+        """Eigenvalues and eigenvectors; by divide and conquer, else rescaled, else by QR iteration."""
+        return _ladder("eigh", x, np.linalg.eigh, [
+            lambda a: _rescaled(a, np.linalg.eigh, 0),
+            _syev,
+        ])  # fmt: skip
+
+    def eigvalsh(self, x: Raw) -> Raw:
+        """Eigenvalues, by the same attempts as `eigh`."""
+        return _ladder("eigvalsh", x, lambda a: (np.linalg.eigvalsh(a),), [lambda a: _syev(a)[:1]])[0]
+
+    def qr(self, x: Raw, mode: str) -> tuple[Raw, Raw]:
+        """Q and R."""
+        return tuple(np.linalg.qr(x, mode=mode))  # type: ignore[return-value, call-overload]
+
+    def cholesky(self, x: Raw) -> Raw:
+        """Lower factor."""
+        try:
+            return np.linalg.cholesky(x)
+        except LinAlgError:
+            from scipy.linalg import lapack
+
+            for index in items(x):
+                potrf = lapack.get_lapack_funcs("potrf", (x,))
+                info = potrf(x[index], lower=1)[1]
+                if info > 0:
+                    raise NumericalError(
+                        f"cholesky: {where(index)} is not positive definite: its leading minor of order {info} is not positive; "
+                        "check that it is Hermitian, or add a multiple of the identity",
+                        index=index,
+                        minor=info,
+                    ) from None
+            raise
+
+    # equations
+
+    def solve(self, x: Raw, b: Raw, what: str = "solve") -> Raw:
+        """Solution of ``x y = b`` for a matrix of right sides."""
+        try:
+            return np.linalg.solve(x, b)
+        except LinAlgError:
+            raise self.singular(what, x) from None
+
+    def inv(self, x: Raw, what: str) -> Raw:
+        """Inverse."""
+        try:
+            return np.linalg.inv(x)
+        except LinAlgError:
+            raise self.singular(what, x) from None
+
+    def singular(self, what: str, x: Raw) -> NumericalError:
+        """The error for the first singular matrix of a stack."""
+        for index in items(x):
+            pivot = _getrf(x[index])[2]
+            if pivot > 0:
+                return _singular(what, index, pivot - 1)
+        return _singular(what, (), x.shape[-1] - 1)
+
+    def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
+        """Packed LU factors and pivots; stacks of small matrices are passed on, since `lu_solve` has them too."""
+        if x.ndim > 2 and x.shape[-1] <= SMALL:
+            return x, np.zeros(x.shape[:-1], np.int64)
+        lu, pivots = np.empty_like(x), np.empty(x.shape[:-1], np.int64)
+        for index in items(x):
+            lu[index], pivots[index], info = _getrf(x[index])
+            if info > 0:
+                raise _singular("solve", index, info - 1)
+        return lu, pivots
+
+    def lu_solve(self, x: Raw, lu: Raw, pivots: Raw, b: Raw, adjoint: bool) -> Raw:
+        """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
+        if (x.ndim > 2 and x.shape[-1] <= SMALL) or 0 in b.shape:
+            return self.solve(x.conj().swapaxes(-1, -2) if adjoint else x, b)
+        from scipy.linalg import lapack
+
+        out = np.empty_like(b)
+        getrs = lapack.get_lapack_funcs("getrs", (lu, b))
+        for index in items(x):
+            out[index] = getrs(lu[index], pivots[index], b[index], trans=2 if adjoint else 0)[0]
+        return out
+
+    def solve_triangular(self, x: Raw, b: Raw, lower: bool, unit: bool, adjoint: bool) -> Raw:
+        """Solution of ``x y = b`` or ``x* y = b`` for triangular `x`; the other triangle is not read."""
+        n = x.shape[-1]
+        if not unit and n and not (diagonal := np.diagonal(x, axis1=-2, axis2=-1)).all():
+            *index, i = np.argwhere(diagonal == 0)[0].tolist()
+            raise _singular("solve_triangular", tuple(index), i)
+        if adjoint:
+            x, lower = x.swapaxes(-1, -2), not lower
+            x = x.conj() if x.dtype.kind == "c" else x
+        if 0 in b.shape:
+            return np.zeros_like(b)
+        if x.ndim > 2 and n <= SMALL:
+            return _substitute(x, b, lower, unit)
+        from scipy.linalg import lapack
+
+        out = np.empty_like(b)
+        trtrs = lapack.get_lapack_funcs("trtrs", (x, b))
+        for index in items(x):
+            out[index] = trtrs(x[index], b[index], lower=lower, unitdiag=unit)[0]
+        return out
+
+    def det(self, x: Raw) -> Raw:
+        """Determinants."""
+        return np.linalg.det(x)  # type: ignore[no-any-return]
+
+    def slogdet(self, x: Raw) -> tuple[Raw, Raw]:
+        """Signs (or phases) and logarithms of absolute values of determinants."""
+        return tuple(np.linalg.slogdet(x))  # type: ignore[return-value]
+
+
+def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
+    return NumericalError(
+        f"{what}: {where(index)} is singular: pivot {pivot} of its triangular factor is exactly zero; "
+        "use pinv for a least-squares solution, or regularise the matrix",
+        index=index,
+        pivot=pivot,
+    )
+
+
+def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
+    from scipy.linalg import lapack
+
+    if not a.shape[0]:
+        return a, np.zeros(0, np.int64), 0
+    return lapack.get_lapack_funcs("getrf", (a,))(a)  # type: ignore[no-any-return]
+
+
+def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:
+    """Forward or backward substitution, one row of the whole stack at a time."""
+    n = x.shape[-1]
+    out = np.empty(np.broadcast_shapes(x.shape[:-1] + (b.shape[-1],), b.shape), b.dtype)
+    for i in range(n) if lower else reversed(range(n)):
+        done = slice(0, i) if lower else slice(i + 1, n)
+        row = b[..., i, :] - (x[..., i, None, done] @ out[..., done, :])[..., 0, :]
+        out[..., i, :] = row if unit else row / x[..., i, i, None]
+    return out
+
+
+def _ladder(what: str, x: Raw, first: Callable[[Raw], Any], others: list[Callable[[Raw], Any]]) -> Any:
+    """The first attempt on the whole stack; where it fails, every attempt on each matrix by itself."""
+    try:
+        return first(x)
+    except LinAlgError:
+        pass
+    results = [_attempt(what, x, index, [first, *others]) for index in items(x)]
+    return tuple(np.stack(part).reshape(*x.shape[:-2], *part[0].shape) for part in zip(*results))
+
+
+def _attempt(what: str, x: Raw, index: tuple[int, ...], attempts: list[Callable[[Raw], Any]]) -> Any:
+    for attempt in attempts:
+        try:
+            return attempt(x[index])
+        except LinAlgError:
+            continue
+    raise NumericalError(
+        f"{what}: {where(index)} did not converge in any of {len(attempts)} attempts; "
+        f"its largest entry is {np.abs(x[index]).max():.3g}; rescale it, or perturb it by rounding errors and try again",
+        index=index,
+    )
+
+
+def _rescaled(a: Raw, factor: Callable[[Raw], Any], values: int) -> Any:
+    largest = np.abs(a).max()
+    parts = list(factor(a / largest))
+    parts[values] = parts[values] * largest
+    return tuple(parts)
+
+
+def _gesvd(a: Raw, full: bool) -> Any:
+    from scipy.linalg import svd
+
+    return svd(a, full_matrices=full, lapack_driver="gesvd", check_finite=False)
+
+
+def _syev(a: Raw) -> Any:
+    from scipy.linalg import eigh
+
+    return eigh(a, driver="ev", check_finite=False)

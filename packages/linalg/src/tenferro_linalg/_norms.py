@@ -1,0 +1,180 @@
+"""Norms of vectors and matrices, with subgradient 0 at the zero vector.
+
+For ``n = (sum |x_i|^p)^(1/p)``: ``dn = sum sign(x_i)* (|x_i| / n)^(p - 1) dx_i``. Ratios to the norm keep everything
+in range; the kernels divide by the largest element first, so that neither 1e200 nor 1e-200 leaves it.
+"""
+
+from typing import Any
+
+from tenferro_linalg._algebra import cj, re, to
+from tenferro_linalg._operands import inexact, matrices
+from tenferro_linalg._svd import svdvals
+from tenferro_runtime.extension import ArgumentError, AxisError, General, Registry, ShapeError, Spec, primitive
+from tenferro_tensor.catalog import abs as absolute
+from tenferro_tensor.catalog import (
+    broadcast_in_dim,
+    convert,
+    eq,
+    ne,
+    pow,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+    reshape,
+    select,
+    sign,
+)
+from tenferro_tensor_core import real_of
+
+inf = float("inf")
+
+
+def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2) -> Any:
+    """``(sum |x_i|^ord)^(1/ord)`` over one or more axes.
+
+    Args:
+        x: the array.
+        axis: an axis, several, or ``None`` for all.
+        keepdims: keep the reduced axes with extent 1.
+        ord: any real number; inf and -inf for the largest and smallest absolute value, 0 for the number of
+            elements that are not zero (which has no gradient).
+
+    Raises:
+        AxisError: an axis is out of range or repeated.
+        ShapeError: the largest or smallest element of nothing.
+
+    >>> vector_norm([3.0, 4.0])
+    Tensor(5.)
+    """
+    x = inexact(x)
+    axes = _axes("vector_norm", x, axis)
+    out = _vector_norm(x, axes, ord)
+    return _kept(out, x, axes) if keepdims else out
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Any:
+    """Norm of matrices (..., m, n).
+
+    Args:
+        x: the matrices.
+        keepdims: keep the last two axes with extent 1.
+        ord: ``"fro"``, ``"nuc"`` (sum of singular values), 2 or -2 (largest or smallest singular value), 1 or -1
+            (largest or smallest absolute column sum), inf or -inf (of row sums).
+
+    Raises:
+        ArgumentError: another `ord`.
+        DegenerateError: (gradient of ``"nuc"``, 2, -2) equal or zero singular values put a kink there.
+
+    >>> matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc")
+    Tensor(7.)
+    """
+    x = matrices("matrix_norm", x)
+    m, n = x.ndim - 2, x.ndim - 1
+    if ord in ("fro", None):
+        out = _vector_norm(x, (m, n), 2)
+    elif ord == "nuc":
+        out = reduce_sum(svdvals(x), axes=(m,))
+    elif ord in (2, -2):
+        out = (reduce_max if ord == 2 else reduce_min)(svdvals(x), axes=(m,))
+    elif ord in (1, -1, inf, -inf):
+        summed = m if ord in (1, -1) else n
+        sums = reduce_sum(absolute(x), axes=(summed,))
+        out = (reduce_max if ord in (1, inf) else reduce_min)(sums, axes=(m,))
+    else:
+        raise ArgumentError(
+            f"matrix_norm: ord={ord!r} is not one of 'fro', 'nuc', 1, -1, 2, -2, inf, -inf; "
+            "vector_norm takes other powers over any axes",
+            ord=repr(ord),
+        )
+    return _kept(out, x, (m, n)) if keepdims else out
+
+
+def _vector_norm(x: Any, axes: tuple[int, ...], ord: float) -> Any:
+    if not isinstance(ord, (int, float)) or ord != ord:
+        raise ArgumentError(f"vector_norm: ord={ord!r} is not a real number, inf or -inf", ord=repr(ord))
+    if not axes:
+        return absolute(x) if ord else to(convert(ne(x, 0), dtype=real_of(x.dtype)), real_of(x.dtype))
+    if ord == inf:
+        return reduce_max(absolute(x), axes=axes)
+    if ord == -inf:
+        return reduce_min(absolute(x), axes=axes)
+    if ord == 0:
+        return reduce_sum(convert(ne(x, 0), dtype=real_of(x.dtype)), axes=axes)
+    if ord == 1:
+        return reduce_sum(absolute(x), axes=axes)
+    return power_norm_(x, axes=axes, p=float(ord))
+
+
+def _axes(what: str, x: Any, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(x.ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(a + x.ndim if a < 0 else a for a in given)
+    if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
+        raise AxisError(
+            f"{what}: axis={axis} does not name different axes of an array of shape {x.shape}; "
+            f"axes run from {-x.ndim} to {x.ndim - 1}",
+            axis=axis,
+        )
+    return axes
+
+
+def _kept(out: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    return reshape(out, shape=tuple(1 if i in axes else d for i, d in enumerate(x.shape)))
+
+
+@primitive(family="tenferro-linalg.power_norm.v1", extension="linalg")
+def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
+    """``(sum |x|^p)^(1/p)`` over `axes`, without overflow."""
+    if not x.inexact:
+        raise ShapeError(f"power_norm takes floating point or complex values, got {x!r}")
+    return x.with_(shape=tuple(d for i, d in enumerate(x.shape) if i not in axes), dtype=real_of(x.dtype))
+
+
+def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> Any:
+    def run(x: Any) -> Any:
+        xp = la.xp
+        size = xp.abs(x)
+        if not x.size:
+            return xp.zeros(outs[0].shape, outs[0].dtype)[()]
+        # Negative powers are governed by the smallest element.
+        unit = size.max(axis=axes, keepdims=True) if p > 0 else size.min(axis=axes, keepdims=True)
+        safe = xp.where((unit > 0) & xp.isfinite(unit), unit, 1)
+        if p < 0:
+            size = xp.where(unit > 0, size, 1)
+        total = ((size / safe) ** p).sum(axis=axes) ** (1 / p)
+        unit = unit.reshape(outs[0].shape)
+        return (xp.where(unit > 0, xp.where(xp.isfinite(unit), unit * total, unit), 0 * unit)).astype(outs[0].dtype)[()]
+
+    return run
+
+
+def _weights(x: Any, n: Any, axes: tuple[int, ...], p: float) -> Any:
+    """Derivative of the norm by ``|x|`` times the sign of x; zero at the zero vector and, for p < 1, at zeros."""
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    wide = broadcast_in_dim(n, shape=x.shape, dims=kept)
+    wide = select(eq(wide, 0.0), wide * 0.0 + 1.0, wide)
+    if p == 2:
+        return x / to(wide, x.dtype)
+    ratio = absolute(x) / wide
+    at_zero = eq(ratio, 0.0)
+    powers = pow(select(at_zero, ratio * 0.0 + 1.0, ratio), p - 1)
+    return sign(x) * to(select(at_zero, ratio * 0.0, powers), x.dtype)
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> tuple[Any]:
+    return (reduce_sum(re(cj(_weights(primals[0], outs[0], axes, p)) * tangents[0]), axes=axes),)
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, *, axes: tuple[int, ...], p: float) -> tuple[Any]:
+    x, n = primals[0], outs[0]
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    return (_weights(x, n, axes, p) * to(broadcast_in_dim(cotangents[0], shape=x.shape, dims=kept), x.dtype),)
+
+
+def register(registry: Registry) -> None:
+    """Kernel and rule of the primitive of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, power_norm_, _power_kernel)
+    registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp))

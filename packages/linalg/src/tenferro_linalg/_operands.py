@@ -1,0 +1,89 @@
+"""What the public functions accept: stacks of matrices of any real or complex kind, integers as float64."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.extension import ArgumentError, ShapeError, Spec
+from tenferro_tensor import tensor
+from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
+from tenferro_tensor_core import inexact_of, require_equal
+
+
+def value(x: Any) -> Any:
+    """Any array-like as a value that primitives take."""
+    return x if hasattr(x, "level") else tensor(x)
+
+
+def inexact(x: Any) -> Any:
+    """A value of floating point or complex dtype; integers and booleans become float64."""
+    x = value(x)
+    return x if x.spec.inexact else convert(x, dtype=inexact_of(x.dtype))
+
+
+def matrices(what: str, x: Any, *, square: bool = False) -> Any:
+    """A stack of matrices, with leading batch axes."""
+    x = inexact(x)
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{what} takes matrices in the last two axes, got shape {show(x.shape)}; add axes with reshape",
+            shape=x.shape,
+        )
+    if square:
+        require_square(what, x.spec)
+    return x
+
+
+def require_square(what: str, x: Spec) -> None:
+    """Raise unless the last two extents agree."""
+    require_equal(x.shape[-2], x.shape[-1], f"{what} takes square matrices, got shape {show(x.shape)}")
+
+
+def require_inexact(what: str, *specs: Spec) -> None:
+    """Inference: matrices of one floating point or complex dtype."""
+    for s in specs:
+        if s.ndim < 2 or not s.inexact or s.dtype != specs[0].dtype:
+            raise ArgumentError(
+                f"{what} takes matrices of one floating point or complex dtype, got {', '.join(map(repr, specs))}; "
+                "convert or reshape them first"
+            )
+
+
+def common(*xs: Any) -> tuple[Any, ...]:
+    """Values brought to their common dtype."""
+    dtype = np.result_type(*[x.dtype for x in xs])
+    return tuple(x if x.dtype == dtype else convert(x, dtype=dtype) for x in xs)
+
+
+def stacked(x: Any, batch: tuple[Any, ...]) -> Any:
+    """Matrices repeated over batch axes that they lack."""
+    shape = (*batch, *x.shape[-2:])
+    if x.shape == shape:
+        return x
+    lead = len(shape) - x.ndim
+    kept = [i for i in range(x.ndim) if x.shape[i] == shape[lead + i]]
+    x = reshape(x, shape=tuple(x.shape[i] for i in kept)) if len(kept) < x.ndim else x
+    return broadcast_in_dim(x, shape=shape, dims=tuple(lead + i for i in kept))
+
+
+def show(shape: tuple[Any, ...]) -> str:
+    """A shape as a reader writes it."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def flag(what: str, name: str, given: Any, allowed: tuple[Any, ...]) -> Any:
+    """An option that takes one of a few values."""
+    if given not in allowed:
+        raise ArgumentError(f"{what}: {name}={given!r} is not one of {', '.join(map(repr, allowed))}", **{name: given})
+    return given
+
+
+def basis(x: Any) -> str:
+    """Plain vectors for concrete tensors; for recorded and traced values the generic basis that the rules rely on."""
+    return "generic" if x.level else "plain"
+
+
+def leading(v: Any, k: Any) -> Any:
+    """The first `k` entries along the last axis."""
+    n = v.ndim
+    return slice_(v, start=(0,) * n, limit=(*v.shape[:-1], k), stride=(1,) * n)

@@ -1,0 +1,128 @@
+"""Moore-Penrose pseudo-inverse.
+
+For ``Y = pinv(A)`` and the cotangent G of Y (Golub and Pereyra 1973)::
+
+    dY = -Y dA Y + Y Y* dA* (1 - A Y) + (1 - Y A) dA* Y* Y
+    A' = -Y* G Y* + [Y Y* G (1 - A Y)]* + [(1 - Y A) G Y* Y]*
+
+Exact at full rank. Across ranks the pseudo-inverse jumps; below full rank the formula is the derivative along
+matrices of the same rank, which has to be asked for by an explicit `rtol`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_linalg._algebra import adjoint, mm
+from tenferro_linalg._errors import RankError
+from tenferro_linalg._operands import matrices, require_inexact
+from tenferro_runtime.extension import ArgumentError, General, Registry, Spec, primitive
+from tenferro_tensor_core import dim_min, real_of
+
+
+def pinv(x: Any, /, *, rtol: float | None = None) -> Any:
+    """Pseudo-inverse (..., n, m) of matrices (..., m, n).
+
+    Args:
+        x: matrices.
+        rtol: singular values up to `rtol` times the largest count as zero; by default max(m, n) times the rounding
+            unit. Below full rank a gradient needs an explicit one: it is the derivative at constant rank.
+
+    Raises:
+        NumericalError: an entry is not finite, or LAPACK does not converge.
+        RankError: (gradient) the matrix loses rank and `rtol` was not given, or a singular value lies within a
+            factor of 10 of the cut.
+
+    >>> pinv([[2.0, 0.0], [0.0, 0.0]])
+    Tensor([[0.5, 0. ],
+            [0. , 0. ]])
+    """
+    if rtol is not None:
+        if not isinstance(rtol, (int, float)) or not 0 <= rtol < float("inf"):
+            raise ArgumentError(f"pinv: rtol={rtol!r} is not a finite non-negative number", rtol=repr(rtol))
+        rtol = float(rtol)
+    return pinv_(matrices("pinv", x), rtol=rtol)[0]
+
+
+@primitive(family="tenferro-linalg.pinv.v1", extension="linalg")
+def pinv_(x: Spec, *, rtol: float | None) -> tuple[Spec, Spec]:
+    """Pseudo-inverse, and the singular values for the test of the rank."""
+    require_inexact("pinv", x)
+    *batch, m, n = x.shape
+    return x.with_(shape=(*batch, n, m)), x.with_(shape=(*batch, dim_min(m, n)), dtype=real_of(x.dtype))
+
+
+@primitive(family="tenferro-linalg.pinv_ranked.v1", extension="linalg")
+def pinv_ranked_(y: Spec, s: Spec, *, rtol: float | None) -> Spec:
+    """`y`, after the test that the rank of the matrix is safe; `s` are its singular values."""
+    return y
+
+
+def _cut(xp: Any, s: Any, rtol: float | None, extent: int) -> Any:
+    """Smallest singular value (..., 1) that counts."""
+    if not s.shape[-1]:
+        return s
+    return (extent * float(np.finfo(s.dtype).eps) if rtol is None else rtol) * s.max(axis=-1, keepdims=True)
+
+
+def _pinv_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
+    def run(x: Any) -> Any:
+        xp = la.xp
+        u, s, vh = la.svd(la.finite("pinv", x), False)
+        kept = s > _cut(xp, s, rtol, max(x.shape[-2:]))
+        inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
+        return (vh.conj().swapaxes(-1, -2) * inverse[..., None, :]) @ u.conj().swapaxes(-1, -2), s
+
+    return run
+
+
+def _ranked_kernel(la: Any, ins: Any, outs: Any, *, rtol: float | None) -> Any:
+    def run(y: Any, s: Any) -> Any:
+        cut = _cut(la.xp, s, rtol, max(y.shape[-2:]))
+        bad = s <= cut if rtol is None else (s > cut / 10) & (s < cut * 10) & (s > 0)
+        if bool(bad.any()):
+            *batch, i = (int(k) for k in np.argwhere(la.local(bad))[0])
+            of = f" of matrix {tuple(batch)} of the stack" if batch else ""
+            value, limit = float(la.local(s)[(*batch, i)]), float(la.local(cut)[(*batch, 0)])
+            if rtol is None:
+                seen = f"the singular value S[{i}] = {value:.2e}{of} counts as zero (the cut is {limit:.2e})"
+                advice = (
+                    "pinv jumps where the rank changes; pass rtol= for the derivative at constant rank, or use solve"
+                )
+            else:
+                seen = f"the singular value S[{i}] = {value:.2e}{of} lies within a factor of 10 of the cut {limit:.2e}"
+                advice = "the rank is not certain; choose rtol= inside a gap of the singular values"
+            raise RankError(f"pinv: {seen}; {advice}", index=i, batch=tuple(batch), value=value, cut=limit)
+        return y
+
+    return run
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, *, rtol: float | None) -> tuple[Any, None]:
+    (a,), (da,) = primals, tangents
+    y = pinv_ranked_(*outs, rtol=rtol)
+    dh, yh = adjoint(da), adjoint(y)
+    left, right = mm(y, yh, dh), mm(dh, yh, y)
+    return -mm(y, da, y) + left - mm(left, a, y) + right - mm(y, mm(a, right)), None
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, *, rtol: float | None) -> tuple[Any]:
+    (a,), g = primals, cotangents[0]
+    y = pinv_ranked_(*outs, rtol=rtol)
+    yh = adjoint(y)
+    left, right = mm(y, mm(yh, g)), mm(mm(g, yh), y)
+    inner = left - mm(left, a, y) + right - mm(y, mm(a, right))
+    return (-mm(yh, g, yh) + adjoint(inner),)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, pinv_, _pinv_kernel)
+    kernels(registry, pinv_ranked_, _ranked_kernel)
+    registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(pinv_ranked_, General(
+        jvp=lambda primals, tangents, outs, **_: (tangents[0],),
+        vjp=lambda primals, outs, cotangents, **_: (cotangents[0], None),
+    ))  # fmt: skip

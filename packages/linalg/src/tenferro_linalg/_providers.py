@@ -1,0 +1,36 @@
+"""What the kernels compute with: one object per kind of device, with the same methods.
+
+`Host` stands on NumPy and SciPy, `tenferro_linalg._cuda.Device` on CuPy. A kernel maker takes the provider first,
+then what every kernel maker takes: operand specs, output specs and metadata.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from tenferro_runtime.extension import Primitive, Registry
+
+Maker = Callable[..., Callable[..., Any]]
+
+
+@cache
+def host() -> Any:
+    """The provider of the CPU."""
+    from tenferro_linalg._host import Host
+
+    return Host()
+
+
+@cache
+def device() -> Any:
+    """The provider of CUDA and ROCm devices."""
+    from tenferro_linalg._cuda import Device
+
+    return Device()
+
+
+def kernels(registry: Registry, primitive: Primitive, make: Maker) -> None:
+    """Register one kernel maker for every backend that has a provider."""
+    registry.kernel(primitive, "cpu", lambda ins, outs, **p: make(host(), ins, outs, **p))
+    for backend in ("cuda", "rocm"):
+        registry.kernel(primitive, backend, lambda ins, outs, **p: make(device(), ins, outs, **p))

@@ -1,0 +1,313 @@
+"""QR decomposition, reduced and complete, of tall, square and wide matrices.
+
+Write ``A = [X Y]`` with X the first k = min(m, n) columns, ``X = Q R_X``. For full rank::
+
+    C = dX R_X^-1,  S = Q* C,  L = strict lower(S),  Om = L - L* + i Im diag S
+    dQ = C - Q S + Q Om,   dR_X = (S - Om) R_X,   dR_Y = dQ* Y + Q* dY
+    G = Q' + Y R_Y'*,   M = R_X R_X'* - G* Q,   X' = (G + Q herm(M)) R_X^-*,   Y' = Q R_Y'
+
+(primes are cotangents; herm is the Hermitian matrix with the lower part of M; Liao et al., arXiv 2009.10071, for the
+wide case). The extra columns Q2 of the complete form enter as ``G - Q2 (Q2'* Q)``.
+
+At a column j that depends on earlier ones the factors are differentiable in part: whatever touches only the first j
+columns of Q and the first j rows of R. The rule then is the wide one for these j columns, the other columns of Q
+being treated as Q2; anything else is a `RankError`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_linalg._algebra import (
+    adjoint,
+    block,
+    columns,
+    from_diagonal,
+    hermitian_from_lower,
+    im,
+    mm,
+    part,
+    rows,
+    to,
+    total,
+)
+from tenferro_linalg._bases import unitary
+from tenferro_linalg._errors import GaugeError, RankError
+from tenferro_linalg._operands import basis, flag, matrices, require_inexact
+from tenferro_linalg._solve import solve_triangular_
+from tenferro_runtime.extension import General, Inactive, Registry, Spec, primitive
+from tenferro_tensor.catalog import concatenate, pad
+from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns, and an upper triangular (or trapezoidal) factor."""
+
+    Q: Any
+    R: Any
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+    """``A = Q @ R`` with orthonormal columns in Q and upper triangular R.
+
+    Differentiable in every shape and mode at full rank. Where a column depends on earlier ones, so is what comes
+    before it.
+
+    Args:
+        x: matrices (..., m, n).
+        mode: ``"reduced"`` for Q (..., m, k) and R (..., k, n) with k = min(m, n), ``"complete"`` for Q (..., m, m)
+            and R (..., m, n).
+
+    Raises:
+        ArgumentError: another mode.
+        NumericalError: an entry is not finite.
+        RankError: (gradient) the loss uses a factor beyond the rank of the leading columns.
+        GaugeError: (gradient) the loss depends on the choice of the extra columns of Q.
+
+    >>> qr([[3.0, 1.0], [4.0, 2.0]]).R
+    Tensor([[-5. , -2.2],
+            [ 0. ,  0.4]])
+    """
+    flag("qr", "mode", mode, ("reduced", "complete"))
+    x = matrices("qr", x)
+    return QRResult(*qr_(x, mode=mode, basis=basis(x)))
+
+
+@primitive(family="tenferro-linalg.qr.v1", extension="linalg")
+def qr_(x: Spec, *, mode: str, basis: str) -> tuple[Spec, Spec]:
+    """Q and R; the extra columns of the complete form in a ``"plain"`` or a ``"generic"`` basis."""
+    require_inexact("qr", x)
+    *batch, m, n = x.shape
+    k = m if mode == "complete" else dim_min(m, n)
+    return x.with_(shape=(*batch, m, k)), x.with_(shape=(*batch, k, n))
+
+
+@primitive(family="tenferro-linalg.qr_prefix.v1", extension="linalg")
+def qr_prefix_(r: Spec, *, size: DimLike) -> Spec:
+    """1 for the columns of Q before the first one that depends on the others, 0 from there on."""
+    return r.with_(shape=r.shape[:-1], dtype=real_of(r.dtype))
+
+
+@primitive(family="tenferro-linalg.qr_full_rank.v1", extension="linalg")
+def qr_full_rank_(r: Spec, *, size: DimLike) -> Spec:
+    """`r`, after the test that its leading square part has full rank."""
+    return r
+
+
+@primitive(family="tenferro-linalg.qr_rows.v1", extension="linalg")
+def qr_rows_(gr: Spec, r: Spec, prefix: Spec, *, size: DimLike) -> Spec:
+    """Cotangent of R, upper triangular, after the test that it vanishes beyond the prefix."""
+    return gr
+
+
+@primitive(family="tenferro-linalg.qr_frame.v1", extension="linalg")
+def qr_frame_(gq: Spec, q: Spec, prefix: Spec, *, size: DimLike, k: DimLike) -> Spec:
+    """Cotangent of Q, after the test that columns beyond the prefix enter only through their projector."""
+    return gq
+
+
+def _qr_kernel(la: Any, ins: Any, outs: Any, *, mode: str, basis: str) -> Any:
+    k = min(ins[0].shape[-2:])
+
+    def run(x: Any) -> Any:
+        q, r = la.qr(la.finite("qr", x), mode)
+        extra = q.shape[-1] - k
+        if basis == "generic" and extra:
+            q[..., k:] = q[..., k:] @ unitary(la, extra, q.dtype)
+        return q, r
+
+    return run
+
+
+def _prefix(la: Any, r: Any, size: int) -> Any:
+    """The flags of `qr_prefix_` as a raw array."""
+    xp = la.xp
+    k = min(r.shape[-2:])
+    out = xp.zeros(r.shape[:-1], multiplets_real(r.dtype))
+    if k:
+        pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
+        limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
+        out[..., :k] = xp.cumprod(pivots > xp.asarray(limit)[..., None], axis=-1)
+    return out
+
+
+def multiplets_real(dtype: Any) -> Any:
+    """Real dtype of the precision of `dtype`."""
+    return real_of(dtype)
+
+
+def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
+    *batch, j = index
+    of = f" of matrix {tuple(batch)} of the stack" if batch else ""
+    return RankError(
+        f"qr: column {j}{of} depends on the columns before it (|R[{j}, {j}]| = {abs(r[(*batch, j, j)]):.1e}), and {seen}; "
+        f"use the original matrix in place of Q @ R, only Q[:, :{j}] and R[:{j}, :], or move dependent columns to the end",
+        column=j,
+        batch=tuple(batch),
+    )
+
+
+def _full_rank_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
+    k = min(ins[0].shape[-2:])
+
+    def run(r: Any) -> Any:
+        missing = _prefix(la, r, size)[..., :k] == 0
+        if bool(missing.any()):
+            index = tuple(int(i) for i in np.argwhere(la.local(missing))[0])
+            raise _rank_error(la.local(r), index, "Q and R have no derivative along a general perturbation")
+        return r
+
+    return run
+
+
+def _rows_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
+    tolerance = 64 * size * float(np.finfo(outs[0].dtype).eps)
+    k = min(ins[1].shape[-2:])
+
+    def run(gr: Any, r: Any, prefix: Any) -> Any:
+        xp = la.xp
+        gr = xp.triu(gr)
+        limit = xp.asarray(tolerance * xp.linalg.norm(gr, axis=(-2, -1)))
+        bad = (
+            (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
+            if gr.size
+            else xp.zeros(0, bool)
+        )
+        if bool(bad.any()):
+            batch = tuple(int(i) for i in np.argwhere(la.local(bad))[0])[:-1]
+            j = int(la.local(prefix)[batch].sum())
+            raise _rank_error(la.local(r), (*batch, j), f"the loss uses R[{j}:, :], which is not differentiable there")
+        return gr
+
+    return run
+
+
+def _frame_kernel(la: Any, ins: Any, outs: Any, *, size: int, k: int) -> Any:
+    tolerance = 64 * size * float(np.finfo(outs[0].dtype).eps)
+
+    def run(gq: Any, q: Any, prefix: Any) -> Any:
+        xp = la.xp
+        if q.shape[-1] == k and bool(prefix.all()):
+            return gq
+        rest = (1 - prefix)[..., None, :]
+        free, cotangent = q * rest, gq * rest
+        limit = xp.asarray(tolerance * xp.linalg.norm(gq, axis=(-2, -1)))[..., None, None]
+        inner = free.conj().swapaxes(-1, -2) @ cotangent
+        turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
+        outside = cotangent - q @ (q.conj().swapaxes(-1, -2) @ cotangent)
+        bad = xp.any(turn > limit, axis=-2) | xp.any(xp.abs(outside) > limit, axis=-2)
+        if bool(bad.any()):
+            *batch, j = (int(i) for i in np.argwhere(la.local(bad))[0])
+            of = f" of matrix {tuple(batch)} of the stack" if batch else ""
+            first = int(la.local(prefix)[tuple(batch)].sum())
+            raise GaugeError(
+                f"qr: the loss depends on column {j} of Q{of}, but the columns from {first} on are an arbitrary orthonormal "
+                f"basis of the complement of the first {first}; use them only all together, through the projector "
+                "Q2 @ Q2.conj().T of the complete form",
+                output="Q",
+                pair=(first, j),
+                batch=tuple(batch),
+            )
+        return gq
+
+    return run
+
+
+def _split(a: Any, k: DimLike) -> tuple[Any, Any]:
+    """X and Y, the latter ``None`` where the matrix is not wide."""
+    n = a.shape[-1]
+    return block(a, column=(0, k)), None if n == k else block(a, column=(k, n))
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
+    (a,), (da,), (q, r) = primals, tangents, outs
+    m, n = a.shape[-2:]
+    k, size = dim_min(m, n), dim_max(m, n)
+    q1 = block(q, column=(0, k))
+    rx, _ry = _split(block(r, row=(0, k)), k)
+    (_x, y), (dx, dy) = _split(a, k), _split(da, k)
+    rx = part(qr_full_rank_(rx, size=size), "upper")
+    c = adjoint(solve_triangular_(rx, adjoint(dx), lower=False, unit=False, adjoint=True))
+    s = mm(adjoint(q1), c)
+    low = part(s, "strict_lower")
+    om = low - adjoint(low)
+    if s.spec.cplx:
+        om = om + to(part(im(s), "diagonal"), s.dtype) * 1j
+    dq = c - mm(q1, s) + mm(q1, om)
+    dr = mm(s - om, rx)
+    if y is not None:
+        dr = concatenate(dr, mm(adjoint(dq), y) + mm(adjoint(q1), dy), axis=r.ndim - 1)
+    if q.shape[-1] != k:
+        q2 = block(q, column=(k, m))
+        dq = concatenate(dq, -mm(q1, adjoint(mm(adjoint(q2), c))), axis=q.ndim - 1)
+        zero = (0,) * (r.ndim - 2)
+        dr = pad(dr, 0.0, low=(*zero, 0, 0), high=(*zero, m - k, 0), interior=(0,) * r.ndim)
+    return dq, dr
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
+    (a,), (q, r), (gq, gr) = primals, outs, cotangents
+    m, n = a.shape[-2:]
+    k, size, p = dim_min(m, n), dim_max(m, n), q.shape[-1]
+    every = qr_prefix_(r, size=size)
+    first = every if p == k else _head(every, k)
+    q1 = block(q, column=(0, k)) * columns(first, block(q, column=(0, k)))
+    across = first if n == k else _padded(first, n - k)
+
+    g = None
+    if gq is not None:
+        gq = qr_frame_(gq, q, every, size=size, k=k)
+        kept = columns(every, q)
+        rest = 1.0 - kept
+        g = block(gq * kept - mm(q * rest, adjoint(gq * rest), q * kept), column=(0, k))
+    by = None
+    if gr is not None:
+        gr = block(qr_rows_(gr, r, every, size=size), row=(0, k))
+        gr = gr * rows(first, gr)
+        kept = columns(across, gr)
+        by = gr * (1.0 - kept)
+        gx = block(gr * kept, column=(0, k))
+        g = total(g, mm(a * (1.0 - columns(across, a)), adjoint(by)))
+    rx = part(block(r, row=(0, k), column=(0, k)), "upper")
+    rx = rx * rows(first, rx) * columns(first, rx) + to(from_diagonal(1.0 - first), r.dtype)
+    inner = total(None if gr is None else mm(rx, adjoint(gx)), -mm(adjoint(g), q1))
+    lifted = (g + mm(q1, hermitian_from_lower(inner))) * columns(first, g)
+    out = adjoint(solve_triangular_(rx, adjoint(lifted), lower=False, unit=False, adjoint=False))
+    if n != k:
+        zero = (0,) * (out.ndim - 2)
+        out = pad(out, 0.0, low=(0,) * out.ndim, high=(*zero, 0, n - k), interior=(0,) * out.ndim)
+    return (total(out, None if by is None else mm(q1, by)),)
+
+
+def _head(v: Any, k: DimLike) -> Any:
+    from tenferro_linalg._operands import leading
+
+    return leading(v, k)
+
+
+def _padded(v: Any, more: DimLike) -> Any:
+    zero = (0,) * (v.ndim - 1)
+    return pad(v, 0.0, low=(0,) * v.ndim, high=(*zero, more), interior=(0,) * v.ndim)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, qr_, _qr_kernel)
+    kernels(registry, qr_prefix_, lambda la, ins, outs, *, size: lambda r: _prefix(la, r, size))
+    kernels(registry, qr_full_rank_, _full_rank_kernel)
+    kernels(registry, qr_rows_, _rows_kernel)
+    kernels(registry, qr_frame_, _frame_kernel)
+    registry.rule(qr_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(qr_prefix_, Inactive())
+    registry.rule(qr_full_rank_, General(jvp=lambda primals, tangents, outs, **_: tangents,
+                                         vjp=lambda primals, outs, cotangents, **_: cotangents))  # fmt: skip
+    registry.rule(qr_rows_, General(
+        jvp=lambda primals, tangents, outs, **_: (None if tangents[0] is None else part(tangents[0], "upper"),),
+        vjp=lambda primals, outs, cotangents, **_: (part(cotangents[0], "upper"), None, None),
+    ))  # fmt: skip
+    registry.rule(qr_frame_, General(
+        jvp=lambda primals, tangents, outs, **_: (tangents[0],),
+        vjp=lambda primals, outs, cotangents, **_: (cotangents[0], None, None),
+    ))  # fmt: skip

@@ -1,0 +1,218 @@
+"""Linear equations: solve, triangular solve, inverse.
+
+For ``A X = B``: ``dX = A^-1 (dB - dA X)``, ``B' = A^-* X'``, ``A' = -B' X*``; for ``Y = A^-1``: ``dY = -Y dA Y``,
+``A' = -Y* Y' Y*`` (primes are cotangents). Derivatives reuse the factors of the forward solution.
+"""
+
+from typing import Any
+
+from tenferro_linalg._algebra import adjoint, mm, part, total
+from tenferro_linalg._operands import common, flag, inexact, matrices, require_inexact, require_square, show, stacked
+from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
+from tenferro_tensor import broadcast_shapes
+from tenferro_tensor.catalog import reshape
+from tenferro_tensor_core import int64, require_equal
+
+
+def solve(x1: Any, x2: Any, /) -> Any:
+    """Solution X of ``A @ X = B`` for square, non-singular A.
+
+    Args:
+        x1: matrices A (..., n, n).
+        x2: right sides: one vector (n,), or matrices (..., n, k).
+
+    Returns:
+        (n,) with the batch axes of `x1`, or (..., n, k), batch axes broadcast together.
+
+    Raises:
+        NumericalError: A is singular (a pivot is exactly zero) or has an entry that is not finite.
+        ShapeError: extents do not agree.
+
+    >>> solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
+    Tensor([1. , 0.5])
+    """
+    a, b, vector = _operands("solve", x1, x2)
+    if a.level or b.level:
+        lu, pivots = lu_factor_(a)
+        x = lu_solve_(a, lu, pivots, b, adjoint=False)
+    else:
+        x = solve_(a, b)
+    return reshape(x, shape=x.shape[:-1]) if vector else x
+
+
+def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False) -> Any:
+    """Solution X of ``op(A) @ X = B`` for triangular A.
+
+    Args:
+        x1: matrices A (..., n, n); the other triangle is not read.
+        x2: right sides: one vector (n,), or matrices (..., n, k).
+        lower: whether A is lower triangular.
+        trans: ``"N"`` for A, ``"T"`` for its transpose, ``"C"`` for its adjoint.
+        unit_diagonal: take the diagonal as ones without reading it.
+
+    Raises:
+        NumericalError: a diagonal entry is exactly zero.
+        ShapeError: extents do not agree.
+
+    >>> solve_triangular([[2.0, 1.0], [0.0, 4.0]], [4.0, 4.0])
+    Tensor([1.5, 1. ])
+    """
+    from tenferro_linalg._algebra import cj
+
+    flag("solve_triangular", "trans", trans, ("N", "T", "C"))
+    a, b, vector = _operands("solve_triangular", x1, x2)
+    if trans == "T":
+        a = cj(a)
+    x = solve_triangular_(a, b, lower=bool(lower), unit=bool(unit_diagonal), adjoint=trans != "N")
+    return reshape(x, shape=x.shape[:-1]) if vector else x
+
+
+def inv(x: Any, /) -> Any:
+    """Inverse of square, non-singular matrices (..., n, n).
+
+    Raises:
+        NumericalError: a matrix is singular (a pivot is exactly zero) or has an entry that is not finite.
+
+    >>> inv([[2.0, 0.0], [0.0, 4.0]])
+    Tensor([[0.5 , 0.  ],
+            [0.  , 0.25]])
+    """
+    return inv_(matrices("inv", x, square=True), what="inv")
+
+
+def _operands(what: str, x1: Any, x2: Any) -> tuple[Any, Any, bool]:
+    """Matrices with common dtype and batch axes, and whether the right side was one vector."""
+    a, b = common(matrices(what, x1, square=True), inexact(x2))
+    if b.ndim == 0:
+        raise ShapeError(f"{what}: the right side has no axes; pass a vector (n,) or matrices (..., n, k)", shape=())
+    vector = b.ndim == 1
+    if vector:
+        b = reshape(b, shape=(*b.shape, 1))
+    require_equal(
+        a.shape[-1],
+        b.shape[-2],
+        f"{what}: matrices of shape {show(a.shape)} and a right side with rows of other length",
+    )
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return stacked(a, batch), stacked(b, batch), vector
+
+
+def _solution(what: str, a: Spec, b: Spec) -> Spec:
+    require_inexact(what, a, b)
+    require_square(what, a)
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"{what} needs matrices and right sides that fit, got {a!r} and {b!r}; broadcast the batch axes first",
+            shapes=(a.shape, b.shape),
+        )
+    return b
+
+
+@primitive(family="tenferro-linalg.solve.v1", extension="linalg")
+def solve_(a: Spec, b: Spec) -> Spec:
+    """Solution of ``a @ x = b``."""
+    return _solution("solve", a, b)
+
+
+@primitive(family="tenferro-linalg.lu_factor.v1", extension="linalg")
+def lu_factor_(a: Spec) -> tuple[Spec, Spec]:
+    """Factors for `lu_solve`, which nothing else may read, and pivots."""
+    require_inexact("solve", a)
+    require_square("solve", a)
+    return a, a.with_(shape=a.shape[:-1], dtype=int64)
+
+
+@primitive(family="tenferro-linalg.lu_solve.v1", extension="linalg")
+def lu_solve_(a: Spec, lu: Spec, pivots: Spec, b: Spec, *, adjoint: bool) -> Spec:
+    """Solution of ``a @ x = b`` or ``a* @ x = b`` with the factors of `a`."""
+    return _solution("solve", a, b)
+
+
+@primitive(family="tenferro-linalg.solve_triangular.v1", extension="linalg")
+def solve_triangular_(a: Spec, b: Spec, *, lower: bool, unit: bool, adjoint: bool) -> Spec:
+    """Solution of ``a @ x = b`` or ``a* @ x = b`` for triangular `a`."""
+    return _solution("solve_triangular", a, b)
+
+
+@primitive(family="tenferro-linalg.inv.v1", extension="linalg")
+def inv_(x: Spec, *, what: str) -> Spec:
+    """Inverse; `what` names the caller in errors."""
+    require_inexact("inv", x)
+    require_square("inv", x)
+    return x
+
+
+def _change(da: Any, db: Any, x: Any, adjoint_: bool) -> Any:
+    """Right side of the equation for dX: ``dB - dA X``."""
+    if da is None:
+        return db
+    return total(-mm(adjoint(da) if adjoint_ else da, x), db)
+
+
+def _lu_jvp(primals: Any, tangents: Any, outs: Any, *, adjoint: bool) -> tuple[Any]:
+    a, lu, pivots, _ = primals
+    return (lu_solve_(a, lu, pivots, _change(tangents[0], tangents[3], outs[0], adjoint), adjoint=adjoint),)
+
+
+def _lu_vjp(primals: Any, outs: Any, cotangents: Any, *, adjoint: bool) -> tuple[Any, ...]:
+    a, lu, pivots, _ = primals
+    gb = lu_solve_(a, lu, pivots, cotangents[0], adjoint=not adjoint)
+    return _matrix_cotangent(gb, outs[0], adjoint), None, None, gb
+
+
+def _matrix_cotangent(gb: Any, x: Any, adjoint_: bool) -> Any:
+    return -mm(x, adjoint(gb)) if adjoint_ else -mm(gb, adjoint(x))
+
+
+def _solve_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+    return (solve_(primals[0], _change(*tangents, outs[0], False)),)
+
+
+def _solve_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, Any]:
+    gb = solve_(adjoint(primals[0]), cotangents[0])
+    return _matrix_cotangent(gb, outs[0], False), gb
+
+
+def _triangle(a: Any, lower: bool, unit: bool) -> Any:
+    """The part of the matrix that a triangular solve reads."""
+    kept = part(a, "lower" if lower else "upper")
+    return part(kept, "off_diagonal") if unit else kept
+
+
+def _triangular_jvp(primals: Any, tangents: Any, outs: Any, *, lower: bool, unit: bool, adjoint: bool) -> tuple[Any]:
+    da = None if tangents[0] is None else _triangle(tangents[0], lower, unit)
+    right = _change(da, tangents[1], outs[0], adjoint)
+    return (solve_triangular_(primals[0], right, lower=lower, unit=unit, adjoint=adjoint),)
+
+
+def _triangular_vjp(
+    primals: Any, outs: Any, cotangents: Any, *, lower: bool, unit: bool, adjoint: bool
+) -> tuple[Any, Any]:
+    gb = solve_triangular_(primals[0], cotangents[0], lower=lower, unit=unit, adjoint=not adjoint)
+    return _triangle(_matrix_cotangent(gb, outs[0], adjoint), lower, unit), gb
+
+
+def _inv_jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any]:
+    return (-mm(outs[0], tangents[0], outs[0]),)
+
+
+def _inv_vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
+    y = adjoint(outs[0])
+    return (-mm(y, cotangents[0], y),)
+
+
+def register(registry: Registry) -> None:
+    """Kernels and rules of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, solve_, lambda la, ins, outs: lambda a, b: la.solve(la.finite("solve", a), b))
+    kernels(registry, lu_factor_, lambda la, ins, outs: lambda a: la.lu_factor(la.finite("solve", a)))
+    kernels(registry, lu_solve_, lambda la, ins, outs, *, adjoint: lambda *raws: la.lu_solve(*raws, adjoint))
+    kernels(registry, solve_triangular_, lambda la, ins, outs, *, lower, unit, adjoint: lambda a, b: la.solve_triangular(a, b, lower, unit, adjoint))  # fmt: skip
+    kernels(registry, inv_, lambda la, ins, outs, *, what: lambda x: la.inv(la.finite(what, x), what))
+    registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
+    # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
+    registry.rule(lu_factor_, Inactive())
+    registry.rule(lu_solve_, General(jvp=_lu_jvp, vjp=_lu_vjp))
+    registry.rule(solve_triangular_, General(jvp=_triangular_jvp, vjp=_triangular_vjp))
+    registry.rule(inv_, General(jvp=_inv_jvp, vjp=_inv_vjp))

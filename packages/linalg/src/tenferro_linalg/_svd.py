@@ -1,0 +1,291 @@
+"""Singular value decomposition, thin, full and truncated.
+
+For ``A = U diag(s) V*`` with k = min(m, n) triplets, ``P = U* dA V``, ``X = U* dU``, ``Y = V* dV``::
+
+    ds = Re diag P      X + Y = 2 sym(P)_ij / (s_j - s_i)      X - Y = 2 skew(P)_ij / (s_i + s_j)
+    dU = U X + (1 - U U*) dA V / s            dV = V Y + (1 - V V*) dA* U / s
+
+    A' = U Q V* + [(1 - U U*) U' / s] V* + U [(1 - V V*) V' / s]*
+    Q  = diag(s') + (a + b)_ij / (s_j - s_i) + (a - b)_ij / (s_i + s_j),   a = skew(U* U'), b = skew(V* V')
+
+(primes are cotangents). Sums and differences instead of squares: no overflow, no cancellation, and repeated values
+hurt one quotient only, zero values only the others. With ``full_matrices`` the extra columns ``U2`` take part as
+``(1 - U U*) U' - U2 (U2'* U)``. A truncated decomposition is the whole one with zero cotangents for what it leaves
+out: the term that couples kept and discarded vectors is there (cf. arXiv 2311.11894).
+"""
+
+from typing import Any, NamedTuple
+
+from tenferro_linalg._algebra import (
+    adjoint,
+    block,
+    diagonal,
+    from_diagonal,
+    mm,
+    part,
+    re,
+    skew,
+    sym,
+    to,
+    total,
+)
+from tenferro_linalg._bases import rebased_svd
+from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated
+from tenferro_linalg._operands import basis, leading, matrices, require_inexact
+from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
+from tenferro_tensor_core import DimLike, ask, dim_max, dim_min, real_of
+
+
+class SVDResult(NamedTuple):
+    """Left vectors in columns, descending singular values, right vectors in rows (conjugated)."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
+    """Singular value decomposition ``A = U @ diag(S) @ Vh``.
+
+    Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
+    values. In forward mode those vectors are chosen to follow the perturbation.
+
+    Args:
+        x: matrices (..., m, n).
+        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices. The default,
+            unlike NumPy's and the standard's, is the thin form.
+
+    Returns:
+        U (..., m, k), S (..., k) real and descending, Vh (..., k, n), with k = min(m, n).
+
+    Raises:
+        NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
+        GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
+        DegenerateError: (gradient) equal or zero values leave the gradient undefined or undetermined.
+
+    >>> svd([[3.0, 0.0], [0.0, 4.0]]).S
+    Tensor([4., 3.])
+    """
+    x = matrices("svd", x)
+    return SVDResult(*svd_(x, full=bool(full_matrices), basis=basis(x), cut=None))
+
+
+def svdvals(x: Any, /) -> Any:
+    """Singular values of matrices (..., m, n), descending, of shape (..., min(m, n)).
+
+    The gradient exists where the loss treats equal values equally and does not increase linearly from a zero value.
+
+    Raises:
+        NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
+        DegenerateError: (gradient) the loss has a kink at equal or zero values.
+
+    >>> svdvals([[3.0, 0.0], [0.0, 4.0]])
+    Tensor([4., 3.])
+    """
+    x = matrices("svdvals", x)
+    # A recorded call keeps the vectors, which its derivative needs; programs prune them where nothing does.
+    return svd_(x, full=False, basis="generic", cut=None)[1] if x.level else svdvals_(x)
+
+
+def svd_trunc(x: Any, k: int, /) -> SVDResult:
+    """The `k` largest singular triplets of matrices (..., m, n).
+
+    The gradient contains the coupling of kept and discarded vectors. A cut through a multiplet of equal values has
+    no gradient; the error says which `k` keeps it whole.
+
+    Args:
+        x: matrices (..., m, n).
+        k: number of triplets, at most min(m, n).
+
+    Returns:
+        U (..., m, k), S (..., k), Vh (..., k, n).
+
+    Raises:
+        ArgumentError: `k` is negative or larger than min(m, n).
+        NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
+        GaugeError, DegenerateError: (gradient) as for `svd`, and where the cut splits equal values.
+
+    >>> u, s, vh = svd_trunc([[3.0, 0.0], [0.0, 4.0]], 1)
+    >>> s
+    Tensor([4.])
+    """
+    x = matrices("svd_trunc", x)
+    most = dim_min(*x.shape[-2:])
+    if ask(k, "<", 0) or ask(k, ">", most):
+        raise ArgumentError(f"svd_trunc: k={k} is not between 0 and min(m, n) = {most}", k=k)
+    u, s, vh = svd_(x, full=False, basis=basis(x), cut=k)
+    return SVDResult(block(u, column=(0, k)), leading(s, k), block(vh, row=(0, k)))
+
+
+def _values(x: Spec) -> Spec:
+    require_inexact("svd", x)
+    return x.with_(shape=(*x.shape[:-2], dim_min(*x.shape[-2:])), dtype=real_of(x.dtype))
+
+
+def _vectors(x: Spec, full: bool) -> tuple[Spec, Spec, Spec]:
+    s, (*batch, m, n) = _values(x), x.shape
+    k = s.shape[-1]
+    return x.with_(shape=(*batch, m, m if full else k)), s, x.with_(shape=(*batch, n if full else k, n))
+
+
+@primitive(family="tenferro-linalg.svd.v1", extension="linalg")
+def svd_(x: Spec, *, full: bool, basis: str, cut: DimLike | None) -> tuple[Spec, Spec, Spec]:
+    """U, S, Vh; `basis` of equal values ``"plain"`` or ``"generic"``; `cut` is where the caller truncates."""
+    return _vectors(x, full)
+
+
+@primitive(family="tenferro-linalg.svdvals.v1", extension="linalg")
+def svdvals_(x: Spec) -> Spec:
+    """Singular values."""
+    return _values(x)
+
+
+@primitive(family="tenferro-linalg.svd_adapted.v1", extension="linalg")
+def svd_adapted_(x: Spec, dx: Spec, *, full: bool) -> tuple[Spec, Spec, Spec]:
+    """U, S, Vh, the bases of equal and zero values diagonalising the perturbation `dx`."""
+    return _vectors(x, full)
+
+
+def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str, cut: Any) -> Any:
+    def run(x: Any) -> Any:
+        x = la.finite("svd", x)
+        found = la.svd(x, full)
+        return rebased_svd(la, x, *found, None) if basis == "generic" else found
+
+    return run
+
+
+def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
+    def run(x: Any, dx: Any) -> Any:
+        x = la.finite("svd", x)
+        return rebased_svd(la, x, *la.svd(x, full), dx)
+
+    return run
+
+
+def _split(u: Any, vh: Any, k: DimLike) -> tuple[Any, Any, Any, Any]:
+    """U1 and V1 of the k values, and the extra columns U2 and V2 where there may be any."""
+    v = adjoint(vh)
+    u2 = None if u.shape[-1] == k else block(u, column=(k, u.shape[-1]))
+    v2 = None if v.shape[-1] == k else block(v, column=(k, v.shape[-1]))
+    return block(u, column=(0, k)), v if v2 is None else block(v, column=(0, k)), u2, v2
+
+
+def _size(x: Any) -> DimLike:
+    return dim_max(*x.shape[-2:])
+
+
+def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: DimLike) -> Any:
+    """dU of one side: turned inside by `x`, tilted out of the space, and the extra columns following."""
+    moved = mm(u, x)
+    if u.shape[-2] == u.shape[-1]:
+        return moved
+    out = mm(da, v)
+    out = out - mm(u, adjoint(u), out)
+    tilt = quotient(checked(out, s, scale, "column", "tangent", "svd", size), s, "column", "svd", size)
+    if u2 is None:
+        return moved + tilt
+    from tenferro_tensor.catalog import concatenate
+
+    return concatenate(moved + tilt, -mm(u, adjoint(mm(adjoint(u2), tilt))), axis=u.ndim - 1)
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, *, cut: Any = None, **_: Any) -> tuple[Any, Any, Any]:
+    (da,), (u, s, vh) = tangents, outs
+    size = _size(da)
+    u, v, u2, v2 = _split(u, vh, s.shape[-1])
+    p = mm(adjoint(u), da, v)
+    scale = cotangent_scale(s, da)
+    even = checked(sym(p), s, scale, "difference", "tangent", "svd", size, cut)
+    odd = checked(skew(p), s, scale, "sum", "tangent", "svd", size, cut)
+    plus = quotient(part(even, "off_diagonal"), s, "difference", "svd", size)
+    minus = quotient(odd, s, "sum", "svd", size)
+    du = _side(da, u, u2, v, plus + minus, s, scale, size)
+    dv = _side(adjoint(da), v, v2, u, plus - minus, s, scale, size)
+    return du, re(diagonal(even)), adjoint(dv)
+
+
+def _forward(primals: Any, tangents: Any, *, full: bool, cut: Any, **_: Any) -> tuple[Any, Any]:
+    outs = svd_adapted_(primals[0], tangents[0], full=full)
+    return outs, _jvp(primals, tangents, outs, cut=cut)
+
+
+def _outer(g: Any, g2: Any, u: Any, u2: Any, s: Any, scale: Any, size: DimLike, cut: Any) -> Any:
+    """Cotangent of the part of one side's vectors that leaves their space, over s; ``None`` where there is none."""
+    if (g is None and g2 is None) or u.shape[-2] == u.shape[-1]:
+        return None
+    out = None if g is None else g - mm(u, adjoint(u), g)
+    if g2 is not None:
+        g2 = unrotated(g2, u2, scale, "svd", size)
+        out = total(out, -mm(u2, adjoint(g2), u))
+    out = checked(out, s, scale, "column", "cotangent", "svd", size, cut)
+    return quotient(out, s, "column", "svd", size)
+
+
+def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cut: Any = None, **_: Any) -> tuple[Any]:
+    (u, s, vh), (gu, gs, gvh) = outs, cotangents
+    if basis != "generic":
+        raise GradientError(
+            "svd in a plain basis is not differentiable in reverse; call svd on the differentiated value itself"
+        )
+    size, k = _size(primals[0]), s.shape[-1]
+    u, v, u2, v2 = _split(u, vh, k)
+    gv = None if gvh is None else adjoint(gvh)
+    scale = cotangent_scale(s, gu, gv, gs)
+    gs = None if gs is None else to(from_diagonal(certified(gs, s, (gu, gv), "svd", size, cut)), u.dtype)
+    gu, gu2 = (None, None) if gu is None else (block(gu, column=(0, k)), None if u2 is None else block(gu, column=(k, gu.shape[-1])))  # fmt: skip
+    gv, gv2 = (None, None) if gv is None else (block(gv, column=(0, k)), None if v2 is None else block(gv, column=(k, gv.shape[-1])))  # fmt: skip
+    a = None if gu is None else skew(mm(adjoint(u), gu))
+    b = None if gv is None else skew(mm(adjoint(v), gv))
+    q = gs
+    if a is not None or b is not None:
+        plus, minus = total(a, b), total(a, None if b is None else -b)
+        plus = checked(plus, s, scale, "difference", "cotangent", "svd", size, cut)
+        minus = checked(minus, s, scale, "sum", "cotangent", "svd", size, cut)
+        q = total(q, quotient(plus, s, "difference", "svd", size), quotient(minus, s, "sum", "svd", size))
+    left = _outer(gu, gu2, u, u2, s, scale, size, cut)
+    right = _outer(gv, gv2, v, v2, s, scale, size, cut)
+    inner = total(None if q is None else mm(u, q), left)
+    return (total(None if inner is None else mm(inner, adjoint(v)), None if right is None else mm(u, adjoint(right))),)
+
+
+def _values_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+    return (_jvp(primals, tangents, svd_(primals[0], full=False, basis="generic", cut=None))[1],)
+
+
+def _values_forward(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    outs, changes = _forward(primals, tangents, full=False, cut=None)
+    return (outs[1],), (changes[1],)
+
+
+def _values_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
+    outs = svd_(primals[0], full=False, basis="generic", cut=None)
+    return _vjp(primals, outs, (None, cotangents[0], None))
+
+
+def _adapted_jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any, Any]:
+    if tangents[0] is None:
+        return None, None, None
+    return _jvp(primals, tangents[:1], outs)
+
+
+def _adapted_vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any, None]:
+    return (*_vjp(primals, outs, cotangents), None)
+
+
+def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    """Singular vectors that nobody uses are not computed."""
+    return (svdvals_.op(), (None, 0, None)) if used == (False, True, False) else None
+
+
+def register(registry: Registry) -> None:
+    """Kernels, rules and pruning of the primitives of this page."""
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, svd_, _svd_kernel)
+    kernels(registry, svdvals_, lambda la, ins, outs: lambda x: la.svdvals(la.finite("svdvals", x)))
+    kernels(registry, svd_adapted_, _adapted_kernel)
+    registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
+    registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
+    registry.rule(svd_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))
+    registry.pruning(svd_, _prune)
