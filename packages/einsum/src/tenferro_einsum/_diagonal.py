@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from tenferro_runtime.extension import Linear, Registry, Spec, primitive
 from tenferro_tensor_core import AxisError, require_equal
 
@@ -24,7 +25,7 @@ def take_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
 
 @primitive(family="tenferro-einsum.embed_diagonal.v1", extension="einsum")
 def embed_diagonal(x: Spec, *, axes: tuple[int, ...]) -> Spec:
-    """Zeros everywhere but on the joint diagonal of `axes` of the result, which holds `x`; transpose of `take_diagonal`."""
+    """`x` on the joint diagonal of `axes` of the result, zeros elsewhere; transpose of `take_diagonal`."""
     first, *rest = _ascending("embed_diagonal", axes, x.ndim + len(axes) - 1)
     shape = list(x.shape)
     for a in rest:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from tenferro_einsum._notation import Contraction, build, interleaved, parse
+from tenferro_einsum._plan import ContractionPlan
 from tenferro_runtime.extension import BoundedCache
 from tenferro_tensor import SCALARS, Array, Spec, tensor
 from tenferro_tensor_core import ArgumentError, AxisError
 
-from tenferro_einsum._notation import Contraction, build, interleaved, parse
-from tenferro_einsum._plan import ContractionPlan
-
-PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("einsum plans", bound=1024)
+PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy."""
 
 
@@ -99,7 +99,9 @@ def tensordot(x: Any, y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[in
     right: Sequence[int]
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise AxisError(f"tensordot: cannot contract {axes} axes of operands with {x.ndim} and {y.ndim} axes", axes=axes)
+            raise AxisError(
+                f"tensordot: cannot contract {axes} axes of operands with {x.ndim} and {y.ndim} axes", axes=axes
+            )
         left, right = range(x.ndim - axes, x.ndim), range(axes)
     else:
         left, right = axes
@@ -115,7 +117,9 @@ def tensordot(x: Any, y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[in
 
 def _axes(name: str, axes: Sequence[int], ndim: int) -> list[int]:
     if any(not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) < len(axes):
-        raise AxisError(f"tensordot: axes of {name} must be distinct and within {ndim} axes, got {list(axes)}", axes=list(axes))
+        raise AxisError(
+            f"tensordot: axes of {name} must be distinct and within {ndim} axes, got {list(axes)}", axes=list(axes)
+        )
     return [a % ndim for a in axes]
 
 
@@ -133,10 +137,12 @@ def _prepared(subscripts: Any, specs: tuple[Spec, ...], optimize: Any) -> Contra
     if not isinstance(optimize, (bool, str)):
         optimize = tuple(step if isinstance(step, str) else tuple(step) for step in optimize)
     key = (subscripts, specs, optimize)
-    found = PLANS.get(key)
-    if found is None:
-        found = PLANS[key] = ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, optimize)
-    return found
+    found = PLANS.table.get(key)
+    if found is not None:
+        return found
+    return PLANS.get_or_make(
+        key, lambda: ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, optimize)
+    )
 
 
 def _contraction(subscripts: Any, ndims: list[int]) -> Contraction:

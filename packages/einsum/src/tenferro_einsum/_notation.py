@@ -77,7 +77,9 @@ def _characters(term: str, subscripts: str) -> list[Any]:
             subscripts=subscripts,
         )
     if "," in term:
-        raise ArgumentError(f"einsum subscripts {subscripts!r}: the output is one term without ','", subscripts=subscripts)
+        raise ArgumentError(
+            f"einsum subscripts {subscripts!r}: the output is one term without ','", subscripts=subscripts
+        )
     return [*head, ..., *tail] if dots else list(head)
 
 
@@ -140,7 +142,8 @@ def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[A
     for i, term in enumerate(terms):
         if not isinstance(term, (list, tuple)):
             raise ArgumentError(
-                f"einsum: operand {i} must be followed by a list of its labels, not by a {type(term).__name__}", operand=i
+                f"einsum: operand {i} must be followed by a list of its labels, not by a {type(term).__name__}",
+                operand=i,
             )
     return list(pairs[0::2]), [list(t) for t in terms], output
 

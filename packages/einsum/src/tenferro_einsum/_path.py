@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from tenferro_einsum._notation import Contraction
 from tenferro_runtime.extension import BoundedCache
 from tenferro_tensor_core import ArgumentError, DimLike
 
-from tenferro_einsum._notation import Contraction
-
 Path = tuple[tuple[int, ...], ...]
 
-PATHS: BoundedCache[Any, Any] = BoundedCache("einsum paths", bound=1024)
+PATHS: BoundedCache[Any, Any] = BoundedCache("tenferro_einsum: paths", 1024)
 """Paths found, with their reports, by contraction, shapes and strategy."""
 
 NOMINAL_EXTENT = 16
@@ -35,10 +34,8 @@ def find_path(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], optimize: A
     if optimize is False:
         return tuple((0, 1) if i == 0 else (0, len(c.inputs) - 1 - i) for i in range(len(c.inputs) - 1)), None
     key = (c, tuple(shapes), optimize)
-    found = PATHS.get(key)
-    if found is None:
-        found = PATHS[key] = _search(c, shapes, "auto" if optimize is True else optimize)
-    return found  # type: ignore[no-any-return]
+    strategy = "auto" if optimize is True else optimize
+    return PATHS.get_or_make(key, lambda: _search(c, shapes, strategy))  # type: ignore[no-any-return]
 
 
 def _search(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], strategy: str) -> tuple[Path, Any]:
@@ -56,7 +53,8 @@ def _search(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], strategy: str
         path, report = opt_einsum.contract_path(text, *sizes, shapes=True, optimize=strategy)
     except KeyError as cause:
         raise ArgumentError(
-            f"einsum: optimize={strategy!r} is no strategy of opt_einsum; 'auto', 'greedy', 'optimal' and 'dp' are some",
+            f"einsum: optimize={strategy!r} is no strategy of opt_einsum; "
+            "'auto', 'greedy', 'optimal' and 'dp' are some",
             optimize=strategy,
         ) from cause
     return tuple(tuple(step) for step in path), report

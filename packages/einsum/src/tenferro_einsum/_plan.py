@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tenferro_tensor import Spec, catalog
-from tenferro_tensor_core import ArgumentError, promote
 
 from tenferro_einsum._notation import Contraction, Labels, extents
 from tenferro_einsum._path import Path, find_path
 from tenferro_einsum._steps import Binary, Unary, chain, finish, join, simplify, squeeze
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor_core import ArgumentError, promote
 
 
 class ContractionPlan:

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
-from tenferro_tensor import catalog
-from tenferro_tensor_core import DimLike
-
 from tenferro_einsum._diagonal import embed_diagonal, take_diagonal
 from tenferro_einsum._notation import Labels
+from tenferro_tensor import catalog
+from tenferro_tensor_core import DimLike
 
 Extents = dict[Hashable, DimLike]
 Unary = Callable[[Any], Any]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from tenferro_tensor import Array, ComputeDevice, catalog, tensor
 from tenferro_tensor_core import ArgumentError, AxisError
 

@@ -51,7 +51,9 @@ def c2c(x: Spec, *, axes: tuple[int, ...], sign: int) -> Spec:
 def r2c(x: Spec, *, axis: int) -> Spec:
     """First half (``n // 2 + 1`` coefficients) of the forward transform of real input along `axis`, unscaled."""
     if x.dtype.kind != "f":
-        raise DTypeError(f"r2c needs real floating-point input, got {x!r}; use fft for complex input", dtype=str(x.dtype))
+        raise DTypeError(
+            f"r2c needs real floating-point input, got {x!r}; use fft for complex input", dtype=str(x.dtype)
+        )
     _checked("a real Fourier transform", x, (axis,))
     return x.with_(shape=_resized(x, axis, half(x.shape[axis])), dtype=complex_of(x.dtype))
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from tenferro_tensor import SCALARS, Array, catalog, tensor
-from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, complex_of, inexact_of
 
 from tenferro_fft._primitives import BACKWARD, FORWARD, c2c, c2r, half, r2c
+from tenferro_tensor import SCALARS, Array, catalog, tensor
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, complex_of, inexact_of
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -128,9 +128,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     return catalog.conj(rfft(x, n=n, axis=axis, norm=_swapped(norm)))
 
 
-def _complex(
-    what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int
-) -> Any:
+def _complex(what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: Norm, sign: int) -> Any:
     x = _as_complex(x)
     axes, points = _geometry(what, x, s, axes)
     if not axes:
@@ -160,14 +158,20 @@ def _geometry(
     if s is not None and len(s) != len(axes):
         raise ArgumentError(f"{what}: s has {len(s)} entries for {len(axes)} axes; give one per axis", s=tuple(s))
     if any(not -x.ndim <= a < x.ndim for a in axes) or len({a % x.ndim for a in axes}) < len(axes):
-        raise AxisError(f"{what}: axes must be distinct and exist in shape {x.shape}, got {tuple(axes)}", axes=tuple(axes))
+        raise AxisError(
+            f"{what}: axes must be distinct and exist in shape {x.shape}, got {tuple(axes)}", axes=tuple(axes)
+        )
     if not axes and what.endswith("rfftn"):
         raise AxisError(f"{what} needs at least one axis, got an array of shape {x.shape} and axes {tuple(axes)}")
     found = tuple(a % x.ndim for a in axes)
     extents = [x.shape[a] for a in found]
     if halved:
         extents[-1] = 2 * (extents[-1] - 1)
-    points = tuple(extents) if s is None else tuple(e if n is None or n == -1 else n for n, e in zip(s, extents, strict=True))
+    points = (
+        tuple(extents)
+        if s is None
+        else tuple(e if n is None or n == -1 else n for n, e in zip(s, extents, strict=True))
+    )
     for a, n in zip(found, points, strict=True):
         if isinstance(n, int) and n < 1:
             raise ArgumentError(f"{what} needs at least 1 point along axis {a}, got {n} (shape {x.shape})", axis=a, n=n)

@@ -1,0 +1,104 @@
+"""The printer: each call appends one operation in StableHLO's generic form and names its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_tensor import Spec
+from tenferro_xla._text import dense, tensor_type
+
+
+class Value(NamedTuple):
+    """A value of the module: its name and spec."""
+
+    name: str
+    spec: Spec
+
+
+Body = Callable[..., Value]
+"""Computes the result of a region from its scalar arguments."""
+
+
+class Emitter:
+    """Writes operations; lowerings are functions of an emitter and values."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+        self._indent = "    "
+
+    def op(
+        self, name: str, operands: Sequence[Value], out: Spec, attributes: str = "", regions: Sequence[str] = ()
+    ) -> Value:
+        """Append an operation of one result.
+
+        Args:
+            name: dialect and operation, as in ``stablehlo.add``; the dialect ``stablehlo`` may be left out.
+            operands: its operands.
+            out: spec of the result.
+            attributes: text of the attributes, without braces.
+            regions: texts made by `region`.
+        """
+        return self.ops(name, operands, (out,), attributes, regions)[0]
+
+    def ops(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        outs: Sequence[Spec],
+        attributes: str = "",
+        regions: Sequence[str] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation of several results."""
+        results = tuple(Value(self._fresh(), s) for s in outs)
+        full = name if "." in name else f"stablehlo.{name}"
+        left = f"{', '.join(r.name for r in results)} = " if results else ""
+        types = ", ".join(tensor_type(v.spec) for v in operands)
+        out = ", ".join(tensor_type(s) for s in outs)
+        self.lines.append(
+            f'{self._indent}{left}"{full}"({", ".join(v.name for v in operands)})'
+            + (f" ({', '.join(regions)})" if regions else "")
+            + (f" {{{attributes}}}" if attributes else "")
+            + f" : ({types}) -> {out if len(outs) == 1 else f'({out})'}"
+        )
+        return results
+
+    def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[Value]]) -> str:
+        """The text of a region that maps scalar arguments to what `body` returns."""
+        inner = Emitter()
+        inner._count, inner._indent = self._count, self._indent + "  "
+        values = [Value(inner._fresh(), s) for s in arguments]
+        results = body(inner, *values)
+        header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in values)
+        inner.ops("return", results, ())
+        self._count = inner._count
+        return "\n".join(["{", f"{self._indent}^bb0({header}):", *inner.lines, f"{self._indent}}}"])
+
+    def constant(self, array: Any, spec: Spec) -> Value:
+        """A constant; a scalar fills the whole shape."""
+        a = np.asarray(array, spec.dtype)
+        text = dense(a) if a.shape == spec.shape or spec.size == 0 else dense(a.reshape(()))
+        if spec.size == 0:
+            text = "dense<>"
+        return self.op("constant", (), spec, f"value = {text} : {tensor_type(spec)}")
+
+    def compare(self, direction: str, x: Value, y: Value) -> Value:
+        """Element-wise comparison; `direction` is ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
+        out = x.spec.with_(dtype=np.dtype(bool))
+        return self.op("compare", (x, y), out, f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+
+    def select(self, pred: Value, x: Value, y: Value) -> Value:
+        """`x` where `pred` is true, else `y`."""
+        return self.op("select", (pred, x, y), x.spec)
+
+    def convert(self, x: Value, dtype: Any) -> Value:
+        """StableHLO's own conversion of dtypes."""
+        wanted = np.dtype(dtype)
+        return x if x.spec.dtype == wanted else self.op("convert", (x,), x.spec.with_(dtype=wanted))
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"%{self._count - 1}"

@@ -1,0 +1,126 @@
+"""A program as a StableHLO module: equations in order, each by the lowering of its primitive."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor._normalise import targets
+from tenferro_tensor_core import PlacementError, UnsupportedError
+from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._text import tensor_type
+from tenferro_xla.lowerings import CORE
+
+
+@dataclass(frozen=True, slots=True)
+class StableHloModule:
+    """A StableHLO module as text.
+
+    Attributes:
+        text: the module; its entry point is ``main``.
+        fingerprint: SHA-256 of the text, the same for equal programs in every process.
+        inputs: specs of the arguments of ``main``.
+        outputs: specs of its results.
+    """
+
+    text: str
+    fingerprint: str
+    inputs: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def lower_to_stablehlo(program: Program) -> StableHloModule:
+    """Write a program as a StableHLO module.
+
+    Args:
+        program: a traced program of fixed sizes.
+
+    Returns:
+        The module, ready for PJRT or for other tools that read StableHLO.
+
+    Raises:
+        UnsupportedError: a primitive has no lowering, or sizes are symbolic; names the user's line.
+
+    >>> import numpy as np
+    >>> from tenferro_runtime import trace
+    >>> print(lower_to_stablehlo(trace(lambda x: x + x, np.ones(3))))
+    module @program {
+      func.func public @main(%0: tensor<3xf64>) -> (tensor<3xf64>) {
+        %1 = "stablehlo.add"(%0, %0) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+        return %1 : tensor<3xf64>
+      }
+    }
+    """
+    for s in (*program.inputs, *program.outputs):
+        tensor_type(s)  # refuses symbolic sizes before anything is written
+    emitter = Emitter()
+    arguments = [Value(emitter._fresh(), s) for s in program.inputs]
+    results = _inlined(emitter, program, arguments)
+    header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in arguments)
+    types = ", ".join(tensor_type(v.spec) for v in results)
+    lines = [
+        "module @program {",
+        f"  func.func public @main({header}) -> ({types}) {{",
+        *emitter.lines,
+        f"    return {', '.join(v.name for v in results)} : {types}" if results else "    return",
+        "  }",
+        "}",
+    ]
+    text = "\n".join(lines)
+    return StableHloModule(text, hashlib.sha256(text.encode()).hexdigest(), program.inputs, program.outputs)
+
+
+def _inlined(e: Emitter, program: Program, arguments: list[Value]) -> list[Value]:
+    values: dict[int, Value] = dict(zip(program.input_ids, arguments, strict=True))
+    for v, tensor in program.constants.items():
+        values[v] = e.constant(tensor._concrete(), tensor.spec)
+    for eq in program.equations:
+        results = _lowered(e, program, eq, values)
+        values.update(zip(eq.results, results, strict=True))
+    return [values[v] for v in program.output_ids]
+
+
+def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value]) -> list[Value]:
+    operands = _operands(e, program, eq, values)
+    p = eq.op.primitive
+    if p is call:
+        return _inlined(e, eq.op.params["program"], operands)
+    if p is catalog.transfer:
+        raise PlacementError(
+            f"transfer{_at(eq)} moves data between devices, but a StableHLO module runs on one; "
+            "trace the function without to_device",
+            source=eq.where,
+        )
+    lower = CORE.get(p) or REGISTRY.find("lowering", p)
+    if lower is None:
+        raise UnsupportedError(
+            f"{p.name}{_at(eq)} has no StableHLO lowering; register one with Registry.lowering, "
+            "or run the program on the CPU backend",
+            primitive=p.name,
+            source=eq.where,
+        )
+    outs = tuple(program.specs[v] for v in eq.results)
+    result = lower(e, operands, outs, **eq.op.params)
+    return [result] if isinstance(result, Value) else list(result)
+
+
+def _at(eq: Equation) -> str:
+    return f" ({eq.where})" if eq.where else ""
+
+
+def _operands(e: Emitter, program: Program, eq: Equation, values: dict[int, Value]) -> list[Value]:
+    """The operands as values; numbers become constants of the spec that they stand in for."""
+    if not any(isinstance(v, Literal) for v in eq.operands):
+        return [values[v] for v in eq.variables]
+    seen = tuple(v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands)
+    found: list[Value] = []
+    for v, spec in zip(eq.operands, targets(eq.op, seen), strict=True):
+        found.append(e.constant(np.asarray(v.value, spec.dtype), spec) if isinstance(v, Literal) else values[v])
+    return found

@@ -1,0 +1,22 @@
+"""How each core primitive is written in StableHLO; guests add theirs by ``Registry.lowering``.
+
+A lowering is called as ``lower(emitter, operands, outs, **params)`` and returns a `Value`, or a tuple of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_tensor import Primitive
+from tenferro_xla.lowerings.elementwise import ELEMENTWISE
+from tenferro_xla.lowerings.indexing import INDEXING
+from tenferro_xla.lowerings.reduction import REDUCTIONS
+from tenferro_xla.lowerings.structure import STRUCTURE
+
+Lowering = Callable[..., Any]
+
+CORE: dict[Primitive, Lowering] = {**ELEMENTWISE, **STRUCTURE, **REDUCTIONS, **INDEXING}
+"""Lowerings of the core primitives."""
+
+__all__ = ["CORE", "Lowering"]

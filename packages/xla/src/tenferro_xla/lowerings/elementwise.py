@@ -1,0 +1,286 @@
+"""Element-wise primitives: most have an operation of their own, the rest are composed exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import Primitive, Spec, catalog
+from tenferro_xla._emitter import Emitter, Value
+
+_BOOL = np.dtype(bool)
+
+
+def named(name: str) -> Callable[..., Value]:
+    """The lowering to one operation with the same operands."""
+    return lambda e, xs, outs, **_: e.op(name, xs, outs[0])
+
+
+def _parts(e: Emitter, z: Value) -> tuple[Value, Value]:
+    part = z.spec.with_(dtype=np.empty(0, z.spec.dtype).real.dtype)
+    return e.op("real", (z,), part), e.op("imag", (z,), part)
+
+
+def _by_parts(f: Callable[[Emitter, Value], Value]) -> Callable[..., Value]:
+    """A function of real numbers applied to both parts of complex ones."""
+
+    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+        if not xs[0].spec.cplx:
+            return f(e, xs[0])
+        re, im = _parts(e, xs[0])
+        return e.op("complex", (f(e, re), f(e, im)), outs[0])
+
+    return lower
+
+
+def _floats_only(name: str) -> Callable[..., Value]:
+    """An operation that leaves integers as they are."""
+    return _by_parts(lambda e, x: e.op(name, (x,), x.spec) if x.spec.inexact else x)
+
+
+def _trunc(e: Emitter, xs: Any, outs: Any) -> Value:
+    (x,) = xs
+    if not x.spec.inexact:
+        return x  # type: ignore[no-any-return]
+    down, up = e.op("floor", (x,), x.spec), e.op("ceil", (x,), x.spec)
+    return e.select(e.compare("LT", x, e.constant(0, x.spec)), up, down)
+
+
+def _compared(direction: str) -> Callable[..., Value]:
+    return lambda e, xs, outs: e.compare(direction, *xs)
+
+
+def _any_part(test: Callable[[Emitter, Value], Value], join: str, of_integers: bool) -> Callable[..., Value]:
+    """A test of real numbers; that of both parts is joined for complex ones, integers have a fixed answer."""
+
+    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+        (x,) = xs
+        if not x.spec.inexact:
+            return e.constant(of_integers, outs[0])
+        if not x.spec.cplx:
+            return test(e, x)
+        re, im = _parts(e, x)
+        return e.op(join, (test(e, re), test(e, im)), outs[0])
+
+    return lower
+
+
+def _is_finite(e: Emitter, x: Value) -> Value:
+    return e.op("is_finite", (x,), x.spec.with_(dtype=_BOOL))
+
+
+def is_nan(e: Emitter, x: Value) -> Value:
+    """Whether a real number is NaN: it differs from itself."""
+    return e.compare("NE", x, x)
+
+
+def _is_inf(e: Emitter, x: Value) -> Value:
+    return e.compare("EQ", e.op("abs", (x,), x.spec), e.constant(math.inf, x.spec))
+
+
+def _signbit(e: Emitter, xs: Any, outs: Any) -> Value:
+    (x,) = xs
+    bits = x.spec.with_(dtype=np.dtype(f"int{8 * x.spec.dtype.itemsize}"))
+    return e.compare("LT", e.op("bitcast_convert", (x,), bits), e.constant(0, bits))
+
+
+def _copysign(e: Emitter, xs: Any, outs: Any) -> Value:
+    x, y = xs
+    size = e.op("abs", (x,), x.spec)
+    return e.select(_signbit(e, (y,), None), e.op("negate", (size,), x.spec), size)
+
+
+def _scaled_log(base: float) -> Callable[..., Value]:
+    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+        y = e.op("log", xs, outs[0])
+        return e.op("multiply", (y, e.constant(1 / math.log(base), outs[0])), outs[0])
+
+    return lower
+
+
+def _exp2(e: Emitter, xs: Any, outs: Any) -> Value:
+    return e.op("power", (e.constant(2, outs[0]), xs[0]), outs[0])
+
+
+def _hypot(e: Emitter, xs: Any, outs: Any) -> Value:
+    out = outs[0]
+    x, y = (e.op("abs", (v,), out) for v in xs)
+    long, short = e.op("maximum", (x, y), out), e.op("minimum", (x, y), out)
+    safe = e.select(e.compare("EQ", long, e.constant(0, out)), e.constant(1, out), long)
+    ratio = e.op("divide", (short, safe), out)
+    root = e.op("sqrt", (e.op("add", (e.op("multiply", (ratio, ratio), out), e.constant(1, out)), out),), out)
+    inf = e.constant(math.inf, out)
+    infinite = e.op("or", (e.compare("EQ", x, inf), e.compare("EQ", y, inf)), out.with_(dtype=_BOOL))
+    return e.select(infinite, inf, e.op("multiply", (long, root), out))
+
+
+def logaddexp(e: Emitter, xs: Any, outs: Any) -> Value:
+    """``max + log1p(exp(-|x - y|))``; where the operands are one infinity, their difference has no meaning."""
+    x, y = xs
+    out = outs[0]
+    gap = e.op("negate", (e.op("abs", (e.op("subtract", (x, y), out),), out),), out)
+    tail = e.op("log_plus_one", (e.op("exponential", (gap,), out),), out)
+    top = e.op("maximum", (x, y), out)
+    same = e.compare("EQ", x, y)
+    tail = e.select(same, e.constant(math.log(2), out), tail)
+    return e.op("add", (top, tail), out)
+
+
+def _divided(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
+    """Quotient towards minus infinity, and the remainder with the sign of the divisor, as NumPy computes them."""
+    out = x.spec
+    zero, one = e.constant(0, out), e.constant(1, out)
+    by_zero = e.compare("EQ", y, zero)
+    safe = y if out.inexact else e.select(by_zero, one, y)
+    r = e.op("remainder", (x, safe), out)
+    nonzero = e.compare("NE", r, zero)
+    across = e.op(
+        "and", (nonzero, e.compare("NE", e.compare("LT", r, zero), e.compare("LT", safe, zero))), nonzero.spec
+    )
+    mod = e.select(across, e.op("add", (r, safe), out), r)
+    if not out.inexact:
+        q = e.op("divide", (x, safe), out)
+        q = e.select(across, e.op("subtract", (q, one), out), q)
+        return e.select(by_zero, zero, q), e.select(by_zero, zero, mod)
+    q = e.op("divide", (e.op("subtract", (x, r), out), safe), out)
+    q = e.select(across, e.op("subtract", (q, one), out), q)
+    down = e.op("floor", (q,), out)
+    far = e.compare("GT", e.op("subtract", (q, down), out), e.constant(0.5, out))
+    q = e.select(far, e.op("add", (down, one), out), down)
+    return e.select(by_zero, e.op("divide", (x, y), out), q), mod
+
+
+def _fmod(e: Emitter, xs: Any, outs: Any) -> Value:
+    x, y = xs
+    if x.spec.inexact:
+        return e.op("remainder", xs, outs[0])
+    zero = e.constant(0, outs[0])
+    by_zero = e.compare("EQ", y, zero)
+    r = e.op("remainder", (x, e.select(by_zero, e.constant(1, outs[0]), y)), outs[0])
+    return e.select(by_zero, zero, r)
+
+
+def _shift_right(e: Emitter, xs: Any, outs: Any) -> Value:
+    kind = "logical" if outs[0].dtype.kind == "u" else "arithmetic"
+    return e.op(f"shift_right_{kind}", xs, outs[0])
+
+
+def _population_count(e: Emitter, xs: Any, outs: Any) -> Value:
+    (x,) = xs
+    if x.spec.dtype.kind == "i":
+        x = e.op("abs", (x,), x.spec)
+    return e.convert(e.op("popcnt", (x,), x.spec), np.uint8)
+
+
+def _abs(e: Emitter, xs: Any, outs: Any) -> Value:
+    return xs[0] if xs[0].spec.dtype.kind in "bu" else e.op("abs", xs, outs[0])
+
+
+def _sign(e: Emitter, xs: Any, outs: Any) -> Value:
+    (x,) = xs
+    if x.spec.dtype.kind != "u":
+        return e.op("sign", xs, outs[0])
+    zero = e.constant(0, x.spec)
+    return e.select(e.compare("EQ", x, zero), zero, e.constant(1, x.spec))
+
+
+def _conj(e: Emitter, xs: Any, outs: Any) -> Value:
+    if not xs[0].spec.cplx:
+        return xs[0]  # type: ignore[no-any-return]
+    re, im = _parts(e, xs[0])
+    return e.op("complex", (re, e.op("negate", (im,), im.spec)), outs[0])
+
+
+def _real(e: Emitter, xs: Any, outs: Any) -> Value:
+    return _parts(e, xs[0])[0] if xs[0].spec.cplx else xs[0]
+
+
+def _imag(e: Emitter, xs: Any, outs: Any) -> Value:
+    return _parts(e, xs[0])[1] if xs[0].spec.cplx else e.constant(0, outs[0])
+
+
+def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
+    """A complex number keeps its real part, and becomes true where it is not zero."""
+    (x,) = xs
+    if dtype == _BOOL:
+        return x if x.spec.dtype == _BOOL else e.compare("NE", x, e.constant(0, x.spec))
+    if x.spec.cplx and dtype.kind != "c":
+        x = _parts(e, x)[0]
+    return e.convert(x, dtype)
+
+
+def _clamp(e: Emitter, xs: Any, outs: Any) -> Value:
+    x, lo, hi = xs
+    return e.op("minimum", (e.op("maximum", (x, lo), outs[0]), hi), outs[0])
+
+
+def _polygamma(e: Emitter, xs: Any, outs: Any, *, order: int) -> Value:
+    if order == 0:
+        return e.op("chlo.digamma", xs, outs[0])
+    return e.op("chlo.polygamma", (e.constant(order, outs[0]), xs[0]), outs[0])
+
+
+def _identity(e: Emitter, xs: Any, outs: Any) -> Value:
+    return xs[0]  # type: ignore[no-any-return]
+
+
+_NAMED: Final[dict[Primitive, str]] = {
+    catalog.add: "add", catalog.sub: "subtract", catalog.mul: "multiply", catalog.div: "divide", catalog.pow: "power",
+    catalog.neg: "negate", catalog.maximum: "maximum", catalog.minimum: "minimum", catalog.atan2: "atan2",
+    catalog.sqrt: "sqrt", catalog.rsqrt: "rsqrt", catalog.cbrt: "cbrt", catalog.exp: "exponential",
+    catalog.expm1: "exponential_minus_one", catalog.log: "log", catalog.log1p: "log_plus_one", catalog.sin: "sine",
+    catalog.cos: "cosine", catalog.tan: "tan", catalog.tanh: "tanh", catalog.asin: "chlo.asin",
+    catalog.acos: "chlo.acos", catalog.atan: "chlo.atan", catalog.sinh: "chlo.sinh", catalog.cosh: "chlo.cosh",
+    catalog.asinh: "chlo.asinh", catalog.acosh: "chlo.acosh", catalog.atanh: "chlo.atanh", catalog.erf: "chlo.erf",
+    catalog.erfc: "chlo.erfc", catalog.erfinv: "chlo.erf_inv", catalog.lgamma: "chlo.lgamma",
+    catalog.digamma: "chlo.digamma", catalog.nextafter: "chlo.next_after", catalog.bitwise_and: "and",
+    catalog.bitwise_or: "or", catalog.bitwise_xor: "xor", catalog.bitwise_not: "not",
+    catalog.shift_left: "shift_left", catalog.complex: "complex", catalog.select: "select",
+}  # fmt: skip
+
+ELEMENTWISE: Final[dict[Primitive, Callable[..., Value]]] = {
+    **{p: named(name) for p, name in _NAMED.items()},
+    catalog.eq: _compared("EQ"),
+    catalog.ne: _compared("NE"),
+    catalog.lt: _compared("LT"),
+    catalog.le: _compared("LE"),
+    catalog.gt: _compared("GT"),
+    catalog.ge: _compared("GE"),
+    catalog.abs: _abs,
+    catalog.sign: _sign,
+    catalog.floor: _floats_only("floor"),
+    catalog.ceil: _floats_only("ceil"),
+    catalog.round: _floats_only("round_nearest_even"),
+    catalog.trunc: _trunc,
+    catalog.floor_divide: lambda e, xs, outs: _divided(e, *xs)[0],
+    catalog.remainder: lambda e, xs, outs: _divided(e, *xs)[1],
+    catalog.fmod: _fmod,
+    catalog.copysign: _copysign,
+    catalog.signbit: _signbit,
+    catalog.is_finite: _any_part(_is_finite, "and", True),
+    catalog.is_nan: _any_part(is_nan, "or", False),
+    catalog.is_inf: _any_part(_is_inf, "or", False),
+    catalog.log2: _scaled_log(2),
+    catalog.log10: _scaled_log(10),
+    catalog.exp2: _exp2,
+    catalog.hypot: _hypot,
+    catalog.logaddexp: logaddexp,
+    catalog.polygamma: _polygamma,
+    catalog.shift_right: _shift_right,
+    catalog.population_count: _population_count,
+    catalog.conj: _conj,
+    catalog.real: _real,
+    catalog.imag: _imag,
+    catalog.convert: converted,
+    catalog.clamp: _clamp,
+    catalog.stop_gradient: _identity,
+}
+"""Lowerings of the element-wise primitives."""
+
+
+def scalar_of(spec: Spec) -> Spec:
+    """The spec of one element."""
+    return spec.with_(shape=())

@@ -1,0 +1,76 @@
+"""Gather, scatter and dynamic slices: StableHLO's own operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_tensor import Primitive, catalog
+from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._text import i64s, listed
+from tenferro_xla.lowerings.elementwise import scalar_of
+from tenferro_xla.lowerings.reduction import joined
+
+
+def _gather(
+    e: Emitter, xs: Any, outs: Any, *, offset_dims: Any, collapsed_dims: Any, start_index_map: Any, slice_sizes: Any
+) -> Value:
+    numbers = (
+        f"#stablehlo.gather<offset_dims = {listed(offset_dims)}, collapsed_slice_dims = {listed(collapsed_dims)}, "
+        f"start_index_map = {listed(start_index_map)}, index_vector_dim = {xs[1].spec.ndim - 1}>"
+    )
+    return e.op(
+        "gather",
+        xs,
+        outs[0],
+        f"dimension_numbers = {numbers}, slice_sizes = {i64s(slice_sizes)}, indices_are_sorted = false",
+    )
+
+
+_JOINS: Final = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}
+
+
+def _scatter(
+    e: Emitter, xs: Any, outs: Any, *, update_window_dims: Any, inserted_dims: Any, scatter_dims: Any, mode: str
+) -> Value:
+    numbers = (
+        f"#stablehlo.scatter<update_window_dims = {listed(update_window_dims)}, "
+        f"inserted_window_dims = {listed(inserted_dims)}, scatter_dims_to_operand_dims = {listed(scatter_dims)}, "
+        f"index_vector_dim = {xs[1].spec.ndim - 1}>"
+    )
+    s = scalar_of(xs[0].spec)
+    region = e.region((s, s), lambda inner, a, b: (b,)) if mode == "set" else joined(e, _JOINS[mode], s)
+    return e.op(
+        "scatter",
+        xs,
+        outs[0],
+        f"scatter_dimension_numbers = {numbers}, indices_are_sorted = false, unique_indices = false",
+        (region,),
+    )
+
+
+def _starts(e: Emitter, starts: Value) -> list[Value]:
+    """The elements of a vector of start indices, one scalar each."""
+    one = starts.spec.with_(shape=(1,))
+    scalars = []
+    for k in range(starts.spec.shape[0]):  # type: ignore[arg-type]
+        at = f"start_indices = {i64s((k,))}, limit_indices = {i64s((k + 1,))}, strides = {i64s((1,))}"
+        scalars.append(e.op("reshape", (e.op("slice", (starts,), one, at),), scalar_of(one)))
+    return scalars
+
+
+def _dynamic_slice(e: Emitter, xs: Any, outs: Any, *, sizes: Any) -> Value:
+    return e.op("dynamic_slice", (xs[0], *_starts(e, xs[1])), outs[0], f"slice_sizes = {i64s(sizes)}")
+
+
+def _dynamic_update_slice(e: Emitter, xs: Any, outs: Any) -> Value:
+    return e.op("dynamic_update_slice", (xs[0], xs[1], *_starts(e, xs[2])), outs[0])
+
+
+INDEXING: Final[dict[Primitive, Callable[..., Value]]] = {
+    catalog.gather: _gather,
+    catalog.scatter: _scatter,
+    catalog.dynamic_slice: _dynamic_slice,
+    catalog.dynamic_update_slice: _dynamic_update_slice,
+}
+"""Lowerings of indexed reads and writes."""

@@ -1,0 +1,80 @@
+"""Shapes, joins, creation and contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import Primitive, catalog
+from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._text import i64s, listed
+
+
+def _broadcast_in_dim(e: Emitter, xs: Any, outs: Any, *, shape: Any, dims: Any) -> Value:
+    return e.op("broadcast_in_dim", xs, outs[0], f"broadcast_dimensions = {i64s(dims)}")
+
+
+def _reshape(e: Emitter, xs: Any, outs: Any, *, shape: Any) -> Value:
+    return e.op("reshape", xs, outs[0])
+
+
+def _transpose(e: Emitter, xs: Any, outs: Any, *, permutation: Any) -> Value:
+    return e.op("transpose", xs, outs[0], f"permutation = {i64s(permutation)}")
+
+
+def _slice(e: Emitter, xs: Any, outs: Any, *, start: Any, limit: Any, stride: Any) -> Value:
+    return e.op(
+        "slice", xs, outs[0], f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s(stride)}"
+    )
+
+
+def _pad(e: Emitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: Any) -> Value:
+    return e.op(
+        "pad",
+        xs,
+        outs[0],
+        f"edge_padding_low = {i64s(low)}, edge_padding_high = {i64s(high)}, interior_padding = {i64s(interior)}",
+    )
+
+
+def _concatenate(e: Emitter, xs: Any, outs: Any, *, axis: int) -> Value:
+    return e.op("concatenate", xs, outs[0], f"dimension = {axis} : i64")
+
+
+def _reverse(e: Emitter, xs: Any, outs: Any, *, axes: Any) -> Value:
+    return e.op("reverse", xs, outs[0], f"dimensions = {i64s(axes)}")
+
+
+def _iota(e: Emitter, xs: Any, outs: Any, *, shape: Any, dtype: Any, axis: int, place: Any) -> Value:
+    return e.op("iota", (), outs[0], f"iota_dimension = {axis} : i64")
+
+
+def _dot_general(e: Emitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> Value:
+    """Booleans have no dot product in XLA: they are counted as integers and compared with 0."""
+    numbers = (
+        f"#stablehlo.dot<lhs_batching_dimensions = {listed(batch[0])}, rhs_batching_dimensions = {listed(batch[1])}, "
+        f"lhs_contracting_dimensions = {listed(contract[0])}, rhs_contracting_dimensions = {listed(contract[1])}>"
+    )
+    exact = "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
+    attributes = f"dot_dimension_numbers = {numbers}, precision_config = {exact}"
+    if outs[0].dtype != np.bool_:
+        return e.op("dot_general", xs, outs[0], attributes)
+    counted = outs[0].with_(dtype=np.dtype("int32"))
+    count = e.op("dot_general", [e.convert(x, np.int32) for x in xs], counted, attributes)
+    return e.compare("NE", count, e.constant(0, counted))
+
+
+STRUCTURE: Final[dict[Primitive, Callable[..., Value]]] = {
+    catalog.broadcast_in_dim: _broadcast_in_dim,
+    catalog.reshape: _reshape,
+    catalog.transpose: _transpose,
+    catalog.slice_: _slice,
+    catalog.pad: _pad,
+    catalog.concatenate: _concatenate,
+    catalog.reverse: _reverse,
+    catalog.iota: _iota,
+    catalog.dot_general: _dot_general,
+}
+"""Lowerings of the structural, creating and contracting primitives."""

@@ -1,0 +1,99 @@
+"""Transforms against NumPy's, for every norm, length and axis; and the errors."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenferro_fft as tf
+from tenferro_tensor import tensor
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError
+
+NORMS = ["backward", "ortho", "forward"]
+
+
+def draw(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * rng.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def close(got, want):
+    assert got.shape == want.shape
+    assert got.dtype == want.dtype
+    tight = got.dtype in (np.float64, np.complex128)
+    np.testing.assert_allclose(got._concrete(), want, rtol=1e-11 if tight else 2e-4, atol=1e-11 if tight else 2e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("n", [None, 1, 3, 4, 5, 9])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_one_dimensional_transforms(norm, dtype, n, axis):
+    x = draw((4, 5), dtype)
+    close(tf.fft(x, n=n, axis=axis, norm=norm), np.fft.fft(x, n, axis, norm))
+    close(tf.ifft(x, n=n, axis=axis, norm=norm), np.fft.ifft(x, n, axis, norm))
+    close(tf.irfft(x, n=n, axis=axis, norm=norm), np.fft.irfft(x, n, axis, norm))
+    close(tf.hfft(x, n=n, axis=axis, norm=norm), np.fft.hfft(x, n, axis, norm))
+    if x.dtype.kind == "f":
+        close(tf.rfft(x, n=n, axis=axis, norm=norm), np.fft.rfft(x, n, axis, norm))
+        close(tf.ihfft(x, n=n, axis=axis, norm=norm), np.fft.ihfft(x, n, axis, norm))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("s", "axes"), [(None, None), ((3, 6), None), ((4,), (0,)), ((2, 5), (2, 0)), (None, (1,))])
+def test_several_axes(norm, s, axes):
+    chosen = axes if axes is not None else (range(3) if s is None else range(3 - len(s), 3))
+    z, x = draw((3, 4, 5), "complex128"), draw((3, 4, 5), "float64")
+    close(tf.fftn(z, s=s, axes=axes, norm=norm), np.fft.fftn(z, s, list(chosen), norm))
+    close(tf.ifftn(z, s=s, axes=axes, norm=norm), np.fft.ifftn(z, s, list(chosen), norm))
+    close(tf.rfftn(x, s=s, axes=axes, norm=norm), np.fft.rfftn(x, s, list(chosen), norm))
+    close(tf.irfftn(z, s=s, axes=axes, norm=norm), np.fft.irfftn(z, s, list(chosen), norm))
+
+
+@given(st.integers(1, 12), st.integers(0, 3), st.sampled_from(NORMS))
+def test_inverses_undo(n, batch, norm):
+    x = draw((batch, n), "float64", seed=n)
+    np.testing.assert_allclose(tf.ifft(tf.fft(x, norm=norm), norm=norm)._concrete(), x, atol=1e-12)
+    np.testing.assert_allclose(tf.irfft(tf.rfft(x, norm=norm), n=n, norm=norm)._concrete(), x, atol=1e-12)
+
+
+def test_empty_batches_and_integers():
+    assert tf.rfft(np.ones((0, 4))).shape == (0, 3)
+    assert tf.irfft(np.ones((0, 3), complex)).shape == (0, 4)
+    close(tf.fft(np.arange(4)), np.fft.fft(np.arange(4)))
+
+
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_frequencies_and_shifts(n):
+    np.testing.assert_allclose(tf.fftfreq(n, d=0.3)._concrete(), np.fft.fftfreq(n, 0.3))
+    np.testing.assert_allclose(tf.rfftfreq(n, d=0.3)._concrete(), np.fft.rfftfreq(n, 0.3))
+    x = draw((n, 3), "float64")
+    for axes in (None, 0, (1, 0)):
+        np.testing.assert_array_equal(tf.fftshift(x, axes=axes)._concrete(), np.fft.fftshift(x, axes))
+        np.testing.assert_array_equal(tf.ifftshift(tensor(x), axes=axes)._concrete(), np.fft.ifftshift(x, axes))
+
+
+MISTAKES = [
+    (lambda: tf.fft(np.ones(4), n=0), ArgumentError, "needs at least 1 point along axis 0, got 0"),
+    (lambda: tf.fft(np.ones((2, 0))), ArgumentError, "needs at least 1 point along axis 1"),
+    (lambda: tf.fft(np.ones(4), axis=1), AxisError, "axes must be distinct and exist in shape (4,), got (1,)"),
+    (lambda: tf.fftn(np.ones((4, 4)), axes=(0, -2)), AxisError, "axes must be distinct"),
+    (lambda: tf.fftn(np.ones((4, 4)), s=(2,), axes=(0, 1)), ArgumentError, "s has 1 entries for 2 axes"),
+    (lambda: tf.fft(np.ones(4), norm="unitary"), ArgumentError, "not 'unitary'"),
+    (lambda: tf.rfft(np.ones(4, complex)), DTypeError, "use fftn or fft"),
+    (lambda: tf.fft(np.float64(1.0)), AxisError, "exist in shape ()"),
+    (lambda: tf.fft("signal"), ArgumentError, "takes an array, got a str"),
+    (lambda: tf.fftfreq(0), ArgumentError, "positive number of points, got 0"),
+    (lambda: tf.fftshift(np.ones(3), axes=2), AxisError, "axis 2 does not exist in shape (3,)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), MISTAKES)
+def test_mistakes_are_named(call, kind, text):
+    with pytest.raises(kind, match=re.escape(text)):
+        call()
