@@ -1,9 +1,9 @@
 """Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
 
+from tenferro_ad import _record  # noqa: F401 - sets how EagerTensor records
 from tenferro_ad._eager import EagerTensor
 from tenferro_ad._forward import jvp
 from tenferro_ad._modes import no_grad, record_sources
-from tenferro_ad._record import record as _record  # sets how EagerTensor records
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
 

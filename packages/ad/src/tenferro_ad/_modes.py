@@ -47,7 +47,7 @@ class _Scope(ContextDecorator):
         token.var.reset(token)
 
 
-class no_grad(_Scope):  # noqa: N801 - a scope, written as in `with no_grad():`
+class no_grad(_Scope):
     """Scope, or decorator of a function, in which operations leave no trace for differentiation.
 
     It concerns everything that was being differentiated when the scope was entered, in either mode: results are plain
@@ -66,7 +66,7 @@ class no_grad(_Scope):  # noqa: N801 - a scope, written as in `with no_grad():`
         return _floor.set(next_level())
 
 
-class record_sources(_Scope):  # noqa: N801 - a scope, as above
+class record_sources(_Scope):
     """Scope, or decorator, in which every recorded operation remembers the user's line.
 
     An error that a derivative raises later then names the line of the operation that it belongs to. Recording costs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from tenferro_tensor_core import GradientError
 

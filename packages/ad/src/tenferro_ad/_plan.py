@@ -1,18 +1,33 @@
-"""Pullback plans: how to pull a cotangent through one op, for given differentiated operands and operand specs."""
+"""Pullback plans: how to pull a cotangent through one op, for given differentiated operands and operand specs.
+
+A rule is applied as it is written the first time. From the second time on it is traced once for these specs, and runs
+as straight-line code: over raw arrays where everything is concrete, over values otherwise.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pullback
+from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
-from tenferro_tensor import Op
-
-BOUND: Final = 4096
+from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
+from tenferro_tensor import SCALARS, Op, Spec, _select
+from tenferro_tensor_core import TracingError
 
 Hook = Callable[..., Any]
 """``hook(op, level, lower, need, parents)``: records an op that brings its own way of being recorded."""
+
+PATIENCE: Final = 2
+"""Number of pulls before a rule is rendered."""
+MANY: Final = 64
+"""From this number of rendered specs on, a primitive's shapes are taken to be ever new..."""
+LONG_PATIENCE: Final = 16
+"""...and this is the number of pulls before another one is rendered."""
+
+_rendered: Counter[Any] = Counter()
 
 
 class PullbackPlan:
@@ -22,22 +37,38 @@ class PullbackPlan:
         site: the op and its circumstances.
         active: whether a derivative passes.
         many: whether the op has several outputs.
-        save: positions among (operands..., outputs...) of what a node saves.
-        pull: what a node calls with a cotangent and the saved values.
+        how: what a node saves, as positions among (operands..., outputs...), and what it calls with a cotangent and
+            the saved values; one pair, since a thread may record while another one renders.
         hook: records the op instead, or ``None``.
     """
 
-    __slots__ = ("active", "hook", "many", "pull", "save", "site")
+    __slots__ = ("_codes", "_uses", "active", "hook", "how", "many", "site")
 
     def __init__(self, site: Site, hook: Hook | None = None) -> None:
         self.site, self.hook = site, hook
-        self.active, self.many, self.save = site.active, site.many, site.save
-        self.pull = self.pull_by_rule
+        self.active, self.many = site.active, site.many
+        self.how: tuple[tuple[int, ...], Pull] = (site.save, self.pull_first)
+        self._uses = 0
+        self._codes: dict[tuple[bool, ...], Callable[..., Any]] = {}
 
     @property
     def op(self) -> Op:
         """The op, which errors name."""
         return self.site.op
+
+    def pull_first(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Apply the rule, and think of rendering it."""
+        save, pull = self.how
+        if pull != self.pull_first:
+            if save != self.site.save:
+                saved = tuple([v for i, v in zip(self.site.save, saved) if i in save])
+            return pull(g, saved)
+        self._uses += 1
+        patience = PATIENCE if _rendered[self.op.primitive] < MANY else LONG_PATIENCE
+        if self._uses >= patience and not _select.open_scopes:
+            self._render()
+            return self.pull_first(g, saved)
+        return self.pull_by_rule(g, saved)
 
     def pull_by_rule(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Apply the rule as it is written; works on values of every kind."""
@@ -48,16 +79,93 @@ class PullbackPlan:
             slots[i] = v
         return pullback(site, slots[:count], slots[count:], g if self.many else (g,))
 
+    def _render(self) -> None:
+        site = self.site
+        if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
+            self.how = site.save, self.pull_by_rule
+            return
+        _rendered[self.op.primitive] += 1
+        if self.many:
+            self.how = site.save, self._pull_many
+            return
+        traced = traced_pullback(site, (True,))
+        if traced is None:
+            self.how = site.save, self.pull_by_rule
+            return
+        program, places = traced
+        save = site.save
+        if isinstance(site.rule, General):
+            # Such a rule has named nothing, so only now it is known what it reads.
+            used = _used(program)
+            save = tuple([i for k, i in enumerate(site.save) if program.input_ids[k + 1] in used])
+            program = _without_inputs(program, used | {program.input_ids[0]})
+        fallback = self.pull_by_rule if save == site.save else None
+        self.how = save, pull_code(site, program, places, save, (True,), fallback)
 
-_plans: dict[Any, PullbackPlan] = {}
+    def _pull_many(self, gs: list[Any], saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        mask = tuple([g is not None for g in gs])
+        code = self._codes.get(mask)
+        if code is None:
+            traced = traced_pullback(self.site, mask)
+            if traced is None:
+                code = self.pull_by_rule
+            else:
+                code = pull_code(self.site, *traced, self.site.save, mask, self.pull_by_rule)
+            self._codes[mask] = code
+        return code(gs, saved)
+
+
+def traced_pullback(site: Site, mask: tuple[bool, ...]) -> tuple[Program, tuple[int, ...]] | None:
+    """The pullback as a program of the cotangents that are there and of the saved values.
+
+    Python scalars among the saved values become inputs without axes. Returns the program and the positions among
+    ``site.need`` of its outputs; ``None`` for a rule that cannot be traced, which must be applied as it is.
+    """
+    builder = Builder()
+    cts = [builder.input(s) if there else None for s, there in zip(site.outs, mask)]
+    count = len(site.given)
+    slots: list[Any] = [None] * (count + len(site.outs))
+    for i in site.save:
+        if i >= count:
+            slots[i] = builder.input(site.outs[i - count])
+        elif site.given[i] in SCALARS:
+            slots[i] = builder.input(site.specs[i].with_(shape=()))
+        else:
+            slots[i] = builder.input(site.given[i])
+    try:
+        pulled = pullback(site, slots[:count], slots[count:], cts)
+        if builder.captured:
+            return None
+        there = tuple([k for k, c in enumerate(pulled) if c is not None])
+        return optimise(builder.close([pulled[k] for k in there])), there
+    except TracingError:
+        return None
+
+
+def _used(program: Program) -> set[int]:
+    found = set(program.output_ids)
+    for eq in program.equations:
+        found.update(eq.variables)
+    return found
+
+
+def _without_inputs(program: Program, kept: set[int]) -> Program:
+    return Program(
+        tuple([v for v in program.input_ids if v in kept]),
+        program.constants,
+        program.equations,
+        program.output_ids,
+        program.specs,
+    )
+
+
+PLANS: Final[BoundedCache[Any, PullbackPlan]] = BoundedCache("pullback plans", 4096, recency=False)
 
 
 def pullback_plan(op: Op, need: tuple[int, ...], given: tuple[Any, ...]) -> PullbackPlan:
     """The plan for an op, the positions of its differentiated operands, and the specs of all operands."""
     key = (op, need, given)
-    plan = _plans.get(key)
+    plan = PLANS.table.get(key)
     if plan is None:
-        if len(_plans) >= BOUND:
-            _plans.clear()
-        plan = _plans[key] = PullbackPlan(Site(op, rule_of(op), need, given))
+        plan = PLANS.put(key, PullbackPlan(Site(op, rule_of(op), need, given)))
     return plan

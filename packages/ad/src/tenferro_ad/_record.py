@@ -35,8 +35,8 @@ def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents:
     if not plan.active:
         return out
     values = (*lower, *out) if plan.many else (*lower, out)
-    saved = tuple([values[i] for i in plan.save])
-    node = make_node(plan.pull, parents, saved)
+    save, pull = plan.how
+    node = make_node(pull, parents, tuple([values[i] for i in save]))
     if _modes.slow and _modes.sourced():
         node = _with_source(node)
     return wrap_many(out, level, node) if plan.many else wrap(out, level, node)

@@ -1,0 +1,106 @@
+"""A pullback program as the function that nodes call: unwraps concrete values, runs kernels, wraps the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_ad._apply import Site
+from tenferro_runtime.extension import Program, render
+from tenferro_tensor import SCALARS, Tensor, _select
+from tenferro_tensor._place import HOST
+
+Pull = Callable[[Any, Any], "tuple[Any, ...]"]
+
+
+def pull_code(
+    site: Site,
+    program: Program,
+    places: tuple[int, ...],
+    save: tuple[int, ...],
+    mask: tuple[bool, ...],
+    fallback: Pull | None,
+) -> Pull:
+    """Write the function.
+
+    Args:
+        site: the op and its circumstances.
+        program: the pullback: of the cotangents in `mask` and the saved values, to the cotangents at `places`.
+        places: positions among ``site.need`` of the program's outputs; the others are zero.
+        save: positions of the saved values.
+        mask: which cotangents are there; a pullback of an op of one output takes it bare.
+        fallback: the rule itself, for saved Python scalars among values that are not concrete.
+    """
+    many = site.many
+    count = len(site.given)
+    gs = [f"g{k}" for k, there in enumerate(mask) if there]
+    saved = [f"s{k}" for k in range(len(save))]
+    scalars = {f"s{k}": site.specs[i].dtype for k, i in enumerate(save) if i < count and site.given[i] in SCALARS}
+    arrays = [name for name in (*gs, *saved) if name not in scalars]
+    concrete = all(s.place is HOST for s in site.outs) or not scalars
+    names: dict[str, Any] = {"Tensor": Tensor, "new": object.__new__, "select": _select, "op": site.op}
+    lines = ["def pull(g, saved):"]
+    if many:
+        lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g")
+    elif gs:
+        lines.append("    g0 = g")
+    if saved:
+        lines.append(f"    {', '.join(saved)}, = saved")
+    if concrete:
+        test = " is ".join(["Tensor", *[f"{a}.__class__" for a in arrays]])
+        lines.append(f"    if not select.open_scopes and {test}:")
+        lines += ["    " + line for line in _raw_lines(site, program, places, [*gs, *saved], scalars, names)]
+    if scalars and fallback is not None:
+        names["fallback"] = fallback
+        lines.append("    return fallback(g, saved)")
+    else:
+        names["values"] = render(program, "value")
+        for s in scalars:
+            names[f"t_{s}"] = _standing(site, scalars[s])
+        lines.append(f"    c = values({', '.join(f't_{s}({s})' if s in scalars else s for s in (*gs, *saved))})")
+        found = [f"c[{places.index(k)}]" if k in places else "None" for k in range(len(site.need))]
+        lines.append(f"    return ({', '.join(found)},)")
+    exec(compile("\n".join(lines), f"<pullback of {site.op.primitive.name}>", "exec"), names)
+    pull: Any = names["pull"]
+    pull.op = site.op
+    return pull  # type: ignore[no-any-return]
+
+
+def _standing(site: Site, dtype: Any) -> Callable[[Any], Any]:
+    from tenferro_tensor import tensor
+
+    device = site.outs[0].place.device
+    return lambda s: tensor(s, dtype=dtype, device=device)
+
+
+def _raw_lines(
+    site: Site,
+    program: Program,
+    places: tuple[int, ...],
+    arguments: list[str],
+    scalars: dict[str, Any],
+    names: dict[str, Any],
+) -> list[str]:
+    """Run the program on raw arrays; an output that is an input is passed on as it is."""
+    by_id = dict(zip(program.input_ids, arguments))
+    same = {k: by_id[v] for k, v in zip(places, program.output_ids) if v in by_id and by_id[v] not in scalars}
+    made = [k for k in places if k not in same]
+    found = [f"c{k}" if k in made else same.get(k, "None") for k in range(len(site.need))]
+    lines = []
+    if made:
+        kept = program.with_(output_ids=tuple([v for k, v in zip(places, program.output_ids) if k in made]))
+        names["run"] = render(kept, "raw", bare=len(made) == 1)
+        raws = []
+        for a in arguments:
+            if a in scalars:
+                names[f"type_{a}"] = {"float64": float, "complex128": complex}.get(scalars[a].name, scalars[a].type)
+                raws.append(f"type_{a}({a})")
+            else:
+                raws.append(f"{a}.data")
+        left = ", ".join(f"r{k}" for k in made)
+        lines.append(f"    {left} = run({', '.join(raws)})")
+        for k in made:
+            names[f"spec{k}"] = site.given[site.need[k]]
+            lines.append(f"    c{k} = new(Tensor); c{k}.data = r{k}; c{k}.spec = spec{k}")
+    lines.append(f"    return ({', '.join(found)},)")
+    return lines
