@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from tenferro_tensor import catalog
-from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor import catalog, functions
+from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import DimLike
+from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.updating import At
+from tenferro_tensor_core import (
+    ArgumentError,
+    BackendUnavailableError,
+    DimLike,
+    PlacementError,
+    ShapeError,
+    UnsupportedError,
+)
 
 BINARY_OPERATORS: Final[dict[str, Op]] = {
     f"__{name}__": primitive.op()
@@ -86,6 +95,113 @@ class Array:
         """The device that computes on this value when nothing else is said."""
         return self.spec.place.device
 
+    sum = functions.sum
+    prod = functions.prod
+    mean = functions.mean
+    var = functions.var
+    std = functions.std
+    max = functions.max
+    min = functions.min
+    all = functions.all
+    any = functions.any
+    argmax = functions.argmax
+    argmin = functions.argmin
+    cumsum = functions.cumulative_sum
+    cumprod = functions.cumulative_prod
+    argsort = functions.argsort
+    sort = functions.sort
+    squeeze = functions.squeeze
+    swapaxes = functions.swapaxes
+    ravel = functions.ravel
+    flatten = functions.ravel
+    take = functions.take
+    repeat = functions.repeat
+    diagonal = functions.diagonal
+    trace = functions.trace
+    astype = functions.astype
+    clip = functions.clip
+    round = functions.round
+    conj = functions.conj
+    dot = functions.matmul
+    nonzero = functions.nonzero
+    to_device = functions.to_device
+    __getitem__ = getitem
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements in another shape, given as one tuple or as several integers; one may be -1.
+
+        >>> tr.arange(6).reshape(2, -1).shape
+        (2, 3)
+        """
+        return functions.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order, given as one tuple or as several integers; without any, in reverse.
+
+        >>> tr.zeros((2, 3, 4)).transpose(1, 0, 2).shape
+        (3, 2, 4)
+        """
+        order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+        return functions.permute_dims(self, range(self.spec.ndim)[::-1] if order is None else order)
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - the standard's name
+        """The transpose of a matrix; stacks have `mT`, and other orders `transpose`."""
+        if self.spec.ndim != 2:
+            raise ShapeError(
+                f"T is the transpose of a matrix, got {self.spec!r}; use mT for stacks of matrices, "
+                "or transpose() to reverse all axes",
+                shape=self.spec.shape,
+            )
+        return functions.matrix_transpose(self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - the standard's name
+        """The transpose of each matrix of a stack."""
+        return functions.matrix_transpose(self)
+
+    @property
+    def H(self) -> Any:  # noqa: N802 - the name of the field
+        """The conjugate transpose of each matrix of a stack."""
+        out = functions.matrix_transpose(self)
+        return catalog.conj(out) if self.spec.cplx else out
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return functions.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts; 0 for real numbers."""
+        return functions.imag(self)
+
+    @property
+    def at(self) -> At:
+        """Updates as functions: ``x.at[key].set(values)`` is `x` with a part replaced, as are ``add``, ``multiply``,
+        ``subtract``, ``min`` and ``max``."""
+        return At(self)
+
+    def copy(self) -> Any:
+        """The value itself: values are immutable, so that nobody can tell it from a copy."""
+        return self
+
+    def __setitem__(self, key: Any, values: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"values are immutable, so x[{_shown(key)}] = ... is not possible; write x = x.at[{_shown(key)}].set(...), "
+            "or .add, .multiply, .min, .max"
+        )
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, (Array, np.ndarray)):
+            return functions.matmul(self, other)
+        return NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if isinstance(other, (Array, np.ndarray)):
+            return functions.matmul(other, self)
+        return NotImplemented
+
     def __pos__(self) -> Any:
         return self
 
@@ -97,30 +213,136 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         if not self.spec.ndim:
             raise TypeError("iteration over a tensor without axes")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (getitem(self, i) for i in range(len(self)))
 
     def __bool__(self) -> bool:
+        if self.spec.size != 1:
+            raise ArgumentError(
+                f"the truth value of {self.spec!r} is not defined: it does not have one element; use any() or all()",
+                shape=self.spec.shape,
+            )
         return bool(self._concrete())
 
     def __int__(self) -> int:
-        return int(self._concrete())
+        return int(self._single("int()"))
 
     def __float__(self) -> float:
-        return float(self._concrete())
+        return float(self._single("float()"))
 
     def __complex__(self) -> complex:
-        return complex(self._concrete())
+        return complex(self._single("complex()"))
 
     def __index__(self) -> int:
-        return self._concrete().__index__()
+        if self.spec.dtype.kind not in "iu":
+            raise TypeError(f"only integer tensors can be an index, got {self.spec!r}")
+        return int(self._single("an index"))
 
     def item(self) -> Any:
         """The only element as a Python scalar."""
+        return self._single("item()")
+
+    def _single(self, asked: str) -> Any:
+        if self.spec.size != 1:
+            raise ShapeError(
+                f"{asked} needs a tensor of one element, got {self.spec!r}; index or reduce it first",
+                shape=self.spec.shape,
+            )
         return self._concrete().item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python scalars."""
         return self._concrete().tolist()
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array, which may share memory with the value; copies from an accelerator."""
+        return self._concrete()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._require_host("np.asarray()")
+        return np.array(self._concrete(), dtype=dtype, copy=copy)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if self.spec.place.memory_space is not HOST.memory_space:
+            return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        host = self._concrete()
+        if not host.flags.writeable and (max_version is None or max_version[0] < 1):
+            host = host.copy()  # such consumers know no read-only memory, and may write into it
+        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        space = self.spec.place.memory_space
+        if space is HOST.memory_space:
+            return 1, 0
+        return self._raw().__dlpack_device__()  # type: ignore[no-any-return]
+
+    def _raw(self) -> Any:
+        raise PlacementError(f"{type(self).__name__} exports no device memory; detach it first")
+
+    def _require_host(self, asked: str) -> None:
+        if self.spec.place.memory_space is not HOST.memory_space:
+            raise PlacementError(
+                f"{asked} was asked of {self.spec!r}, and would copy it to main memory; nothing is transferred "
+                "implicitly: call .numpy(), or .to_device('cpu:0') first",
+                device=str(self.spec.place.device),
+            )
+
+    namespace: ClassVar[Any] = None
+    """The module of the Array API functions; the package that has it fills it in."""
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if self.namespace is None:
+            raise BackendUnavailableError(
+                "the Array API namespace is in tenferro_runtime; pip install tenferro-runtime, and import it"
+            )
+        known = self.namespace.__array_api_version__
+        if api_version is not None and api_version > known:
+            raise ArgumentError(
+                f"Array API version {api_version!r} was asked for; this is version {known}", version=api_version
+            )
+        return self.namespace
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __rpow__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __rand__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __ror__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __rxor__(self, other: Any) -> Any: ...
+        def __lshift__(self, other: Any) -> Any: ...
+        def __rlshift__(self, other: Any) -> Any: ...
+        def __rshift__(self, other: Any) -> Any: ...
+        def __rrshift__(self, other: Any) -> Any: ...
+        def __eq__(self, other: Any) -> Any: ...
+        def __ne__(self, other: Any) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -129,6 +351,18 @@ class Array:
         extra = "" if known else f", dtype={self.spec.dtype.name}"
         extra += "" if self.spec.size != 0 else f", shape={self.spec.shape}"
         return f"{name}({body}{extra})"
+
+
+def _shown(key: Any) -> str:
+    """An index key as people write it."""
+    if key.__class__ is tuple:
+        return ", ".join(map(_shown, key))
+    if key is Ellipsis:
+        return "..."
+    if isinstance(key, slice):
+        start, stop, step = ("" if v is None else str(v) for v in (key.start, key.stop, key.step))
+        return f"{start}:{stop}{f':{step}' if step else ''}"
+    return repr(key) if isinstance(key, (int, list, type(None))) else "..."
 
 
 def _operator(op: Op, reflected: bool) -> Callable[[Any, Any], Any]:

@@ -129,8 +129,8 @@ class Primitive:
 
     bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
     """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
-    adopt: ClassVar[Callable[[Any], Any]]
-    """Makes a concrete tensor of a host array; set by the concrete tensor."""
+    adopt: ClassVar[Callable[..., Any]]
+    """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=)``; set by the concrete tensor."""
 
     def __init__(
         self,

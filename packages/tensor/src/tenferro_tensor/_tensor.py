@@ -15,6 +15,7 @@ from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor_core import ArgumentError, dtype, from_numpy, weak
 
 _new = object.__new__
@@ -62,6 +63,21 @@ class Tensor(Array):
         if self.spec.place is HOST:
             return np.asarray(self.data)
         return get_backend(self.spec.place.device.kind).download(self.data)
+
+    def _raw(self) -> Any:
+        return self.data
+
+    def __matmul__(self, other: Any) -> Any:
+        if other.__class__ is Tensor and not _select.open_scopes:
+            key = (self.spec, other.spec)
+            op = PRODUCTS.get(key)
+            if op is not None:
+                plan = op.plans.get(key)
+                if plan is not None:
+                    z = _new(Tensor)
+                    z.data, z.spec = plan.run(self.data, other.data), plan.out
+                    return z
+        return super().__matmul__(other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._concrete(), self.spec)

@@ -1,0 +1,115 @@
+"""The Array API namespace: functions, dtypes, constants, and what there is to inspect.
+
+`tenferro_runtime` re-exports everything here. The linear algebra and Fourier families are separate distributions;
+``linalg`` and ``fft`` find them, where they are installed, when they are first used.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any, Final
+
+from tenferro_tensor import Array, ComputeDevice, available_backends, get_backend
+from tenferro_tensor._entry_points import installed
+from tenferro_tensor._select import scoped_device
+from tenferro_tensor_core import (
+    DTYPES,
+    BackendUnavailableError,
+    DType,
+    TenferroError,
+    complex128,
+    float64,
+    int64,
+    isdtype,
+)
+
+ARRAY_API_VERSION: Final = "2024.12"
+
+e: Final = math.e
+inf: Final = math.inf
+nan: Final = math.nan
+newaxis: Final = None
+pi: Final = math.pi
+
+EXTENSION_GROUP: Final = "tenferro.extensions"
+FAMILIES: Final = {"fft": "pip install tenferro-fft", "linalg": "pip install tenferro-linalg"}
+"""Sub-namespaces of the standard that other distributions bring, and how to get them."""
+
+
+class ArrayNamespaceInfo:
+    """What ``__array_namespace_info__()`` returns: capabilities, devices and dtypes.
+
+    >>> tr.__array_namespace_info__().default_device()
+    ComputeDevice('cpu:0')
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the library can do beyond the core: boolean indexing, data-dependent shapes, largest number of axes."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> ComputeDevice:
+        """The device that new arrays go to when nothing else is said."""
+        return scoped_device() or ComputeDevice("cpu:0")
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes that Python numbers, integers and indices get."""
+        return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}
+
+    def devices(self) -> list[ComputeDevice]:
+        """The devices that can run work now."""
+        found: list[ComputeDevice] = []
+        for name in available_backends():
+            try:
+                found.extend(get_backend(name).devices())
+            except BackendUnavailableError:
+                continue  # installed, but its device or driver is missing here
+        return found
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
+        """The dtypes of a kind, by name; of all kinds by default."""
+        named = {dt.name: dt for dt in DTYPES}
+        return {n: dt for n, dt in named.items() if kind is None or isdtype(dt, kind)}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:  # noqa: N807 - the standard's name
+    """Capabilities, devices and dtypes of this namespace.
+
+    >>> sorted(tr.__array_namespace_info__().dtypes(kind="real floating"))
+    ['float32', 'float64']
+    """
+    return ArrayNamespaceInfo()
+
+
+class MissingFamilyError(TenferroError, AttributeError):
+    """A sub-namespace was asked for whose distribution is not installed; the message names it.
+
+    It is an `AttributeError`, so that ``hasattr(namespace, "linalg")`` asks whether the family is there.
+    """
+
+
+def family(name: str) -> Any:
+    """The module of an operation family, found by its entry point.
+
+    Raises:
+        MissingFamilyError: no installed distribution brings it; the text says which one does.
+    """
+    entry = installed(EXTENSION_GROUP).get(name)
+    if entry is None:
+        raise MissingFamilyError(
+            f"the {name} functions are a distribution of their own, which is not installed here; {FAMILIES[name]}",
+            family=name,
+        )
+    return import_module(entry.module.partition(".")[0])
+
+
+def export(name: str) -> Any:
+    """What the namespace answers to a name that it does not hold: a family, or the error that Python expects."""
+    if name in FAMILIES:
+        return family(name)
+    raise AttributeError(f"module 'tenferro_runtime' has no attribute {name!r}")
+
+
+def register(namespace: Any) -> None:
+    """Make a module the answer of ``__array_namespace__``."""
+    Array.namespace = namespace

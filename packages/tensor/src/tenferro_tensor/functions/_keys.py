@@ -1,0 +1,218 @@
+"""What an index key means: one entry for each axis of the operand or of the result, in order.
+
+Integers and slices are resolved against the extents; masks become the positions of their true elements.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_tensor.functions._operand import host_elements, value
+from tenferro_tensor.functions.searching import nonzero
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, TracingError, ask, dim_max, dim_min, floordiv
+
+
+class Range(NamedTuple):
+    """The elements ``start, start + step, ...``, `length` of them, along an axis."""
+
+    axis: int
+    start: DimLike
+    length: DimLike
+    step: int
+
+
+class Pick(NamedTuple):
+    """One index, which drops the axis."""
+
+    axis: int
+    at: DimLike
+
+
+class Choose(NamedTuple):
+    """An integer array of indices along an axis: a host array with its negative indices resolved, or a value."""
+
+    axis: int
+    indices: Any
+
+
+class New(NamedTuple):
+    """A new axis of extent 1."""
+
+
+class Gap(NamedTuple):
+    """An ellipsis that stands for no axis; it still keeps the arrays at its sides apart."""
+
+
+Entry = Range | Pick | Choose | New | Gap
+_MASK_ADVICE: Final = "select elements by where(mask, x, fill), or apply the mask outside of the trace"
+
+
+class Key(NamedTuple):
+    """A resolved key: entries in order, and the operand's shape with axes for 0-d masks put in."""
+
+    entries: tuple[Entry, ...]
+    shape: tuple[DimLike, ...]
+
+
+def resolve(shape: tuple[DimLike, ...], key: Any) -> Key:
+    """Resolve an index key against a shape.
+
+    Raises:
+        AxisError: an index is out of bounds, or there are more indices than axes.
+    """
+    items = [_item(i) for i in (key if isinstance(key, tuple) else (key,))]
+    consumed = sum(_axes_taken(i) for i in items)
+    dots = sum(i is Ellipsis for i in items)
+    if dots > 1:
+        raise AxisError(f"an index holds at most one ellipsis, got {dots}; write the other slices out", key=repr(key))
+    if consumed > len(shape):
+        raise AxisError(
+            f"{consumed} indices for an array with {len(shape)} axes; give at most one for each axis",
+            indices=consumed,
+            ndim=len(shape),
+        )
+    if not dots:
+        items.append(Ellipsis)
+    extents, entries = list(shape), list[Entry]()
+    axis = 0
+    for item in items:
+        if item is None:
+            entries.append(New())
+        elif item is Ellipsis:
+            rest = len(shape) - consumed
+            entries.extend([Range(axis + i, 0, extents[axis + i], 1) for i in range(rest)] or [Gap()])
+            axis += rest
+        elif isinstance(item, slice):
+            entries.append(_range(axis, item, extents[axis]))
+            axis += 1
+        elif isinstance(item, (int, Dim)):
+            entries.append(Pick(axis, _pick(axis, item, extents[axis])))
+            axis += 1
+        elif _is_mask(item):
+            if not item.ndim:
+                extents.insert(axis, 1)
+            for found in _true_positions(item, tuple(extents[axis : axis + max(item.ndim, 1)]), axis):
+                entries.append(Choose(axis, found))
+                axis += 1
+        else:
+            entries.append(Choose(axis, _checked(item, axis, extents[axis])))
+            axis += 1
+    if not dots and isinstance(entries[-1], Gap):
+        entries.pop()
+    return Key(tuple(entries), tuple(extents))
+
+
+def _is_mask(item: Any) -> bool:
+    return bool(item.dtype.kind == "b")
+
+
+def _axes_taken(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, (slice, int, Dim)):
+        return 1
+    return item.ndim if _is_mask(item) else 1
+
+
+def _item(item: Any) -> Any:
+    """One of: None, Ellipsis, slice, int, Dim, a mask or an integer array (host array or value)."""
+    if item is None or item is Ellipsis or isinstance(item, (slice, Dim)) or item.__class__ is int:
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(item)
+    if isinstance(item, list):
+        item = np.asarray(item) if len(item) else np.zeros(0, np.int64)
+    if not hasattr(item, "spec") and not isinstance(item, (np.ndarray, np.generic)):
+        try:
+            return operator.index(item)
+        except TypeError:
+            raise AxisError(
+                f"an index is an integer, a slice, an ellipsis, None, or an array of integers or "
+                f"booleans, not {item!r}",
+                given=repr(item),
+            ) from None
+    if item.dtype.kind not in "iub":
+        raise AxisError(
+            f"arrays used as indices hold integers or booleans, not {item.dtype.name}; convert with astype(int64), or "
+            "compare to get a mask",
+            dtype=item.dtype.name,
+        )
+    if not hasattr(item, "spec") and not item.ndim and item.dtype.kind != "b":
+        return int(item)
+    return item
+
+
+def _pick(axis: int, i: DimLike, n: DimLike) -> DimLike:
+    inside = ask(i, "<", n) if ask(i, ">=", 0) else ask(-i, "<=", n)
+    if not inside:
+        raise AxisError(_outside(i, axis, n), index=i, axis=axis, extent=n)
+    return i if ask(i, ">=", 0) else n + i
+
+
+def _outside(i: Any, axis: int, n: Any) -> str:
+    seen = f"indices go from {-n} to {n - 1}" if not isinstance(n, int) or n else "it has no elements"
+    return f"index {i} is out of bounds for axis {axis} with extent {n}; {seen}"
+
+
+def _range(axis: int, s: slice, n: DimLike) -> Range:
+    step = 1 if s.step is None else operator.index(s.step)
+    if step == 0:
+        raise ArgumentError(f"a slice needs a step other than 0, got {s} for axis {axis}", axis=axis)
+    if isinstance(n, int) and not isinstance(s.start, Dim) and not isinstance(s.stop, Dim):
+        start, stop, step = s.indices(n)
+        count = len(range(start, stop, step))
+        return Range(axis, start if count else 0, count, step)
+    if step > 0:
+        first = _bound(s.start, n, 0, n, 0)
+        last = _bound(s.stop, n, n, n, 0)
+        return Range(axis, first, floordiv(dim_max(last - first, 0) + (step - 1), step), step)
+    first = _bound(s.start, n, n - 1, n - 1, -1)
+    last = _bound(s.stop, n, -1, n - 1, -1)
+    return Range(axis, first, floordiv(dim_max(first - last, 0) + (-step - 1), -step), step)
+
+
+def _bound(given: Any, n: DimLike, default: DimLike, most: DimLike, least: int) -> DimLike:
+    """A slice bound of a symbolic axis, limited to where the elements are."""
+    if given is None:
+        return default
+    if not isinstance(given, Dim):
+        given = operator.index(given)
+    return dim_min(given, most) if ask(given, ">=", 0) else dim_max(n + given, least)
+
+
+def _checked(item: Any, axis: int, n: DimLike) -> Any:
+    """Integer indices: where they are known, checked and counted from 0, else the value as it is."""
+    host = host_elements(item)
+    if host is None or not isinstance(n, int):
+        return item if hasattr(item, "spec") else value(item)
+    host = host.astype(np.int64, copy=False)
+    if host.size and (host.min() < -n or host.max() >= n):
+        worst = host.min() if host.min() < -n else host.max()
+        raise AxisError(_outside(worst, axis, n), index=int(worst), axis=axis, extent=n)
+    return np.where(host < 0, host + n, host)
+
+
+def _true_positions(mask: Any, extents: tuple[DimLike, ...], axis: int) -> tuple[Any, ...]:
+    for i, (have, want) in enumerate(zip(mask.shape, extents, strict=False)):
+        if not ask(have, "==", want):
+            raise AxisError(
+                f"a mask of shape {tuple(mask.shape)} does not fit: its axis {i} has extent {have}, "
+                f"but axis {axis + i} of the array has extent {want}; broadcast the mask first",
+                axis=axis + i,
+                shape=tuple(mask.shape),
+            )
+    if not mask.ndim:
+        return (np.zeros(int(bool(mask)), np.int64),)
+    host = host_elements(mask)
+    if host is not None:
+        return host.nonzero()
+    try:
+        return nonzero(mask)
+    except TracingError as cause:
+        raise TracingError(
+            f"indexing with a mask has a result whose size depends on the elements of the mask, which are not known "
+            f"while tracing; {_MASK_ADVICE}"
+        ) from cause

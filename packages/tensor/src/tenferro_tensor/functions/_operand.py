@@ -1,0 +1,193 @@
+"""How public functions take their arguments: operands, axes, common dtypes, and sizes as values.
+
+Operands may be values of any kind, NumPy arrays and numbers. Axes may be negative; primitives want them counted from 0.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import common_dtype, describe
+from tenferro_tensor._place import HOST
+from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import (
+    ArgumentError,
+    AxisError,
+    DimLike,
+    DType,
+    TracingError,
+    bool_,
+    int64,
+)
+
+OPS_PER_TABLE: Final = 1024
+"""Bound of a table from (number of axes, axis) to op; a table that outgrows it starts anew."""
+
+_REDUCE_SUM: Final = catalog.reduce_sum
+
+
+def value(x: Any) -> Any:
+    """`x` as a value: a NumPy array or a number becomes a concrete tensor."""
+    if hasattr(x, "spec"):
+        return x
+    if x.__class__ in SCALARS or isinstance(x, (np.ndarray, np.generic)):
+        return Primitive.adopt(x)
+    raise ArgumentError(
+        f"a {type(x).__name__} is neither a tensor, a NumPy array nor a number; make it one with asarray()",
+        given=type(x).__name__,
+    )
+
+
+def truth(x: Any) -> Any:
+    """Booleans as they are; numbers compared with 0."""
+    if x.__class__ is bool:
+        return x
+    x = value(x)
+    return x if x.spec.dtype is bool_ else catalog.ne(x, 0)
+
+
+def converted(x: Any, dtype: DType) -> Any:
+    """A value in another dtype, by an unchecked step; the value itself where it has that dtype."""
+    return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
+
+
+def alike(*xs: Any) -> list[Any]:
+    """Values in the dtype that the operands promote to; Python numbers among them are weak."""
+    dtype = common_dtype(list(describe(tuple([x if x.__class__ in SCALARS else value(x) for x in xs]))))
+    return [_number(x, dtype, xs) if x.__class__ in SCALARS else converted(value(x), dtype) for x in xs]
+
+
+def _number(x: Any, dtype: DType, beside: Sequence[Any]) -> Any:
+    place = next((v.spec.place for v in beside if hasattr(v, "spec")), HOST)
+    try:
+        host = np.asarray(x, dtype)
+    except OverflowError as cause:
+        raise ArgumentError(
+            f"{x} does not fit {dtype.name}, the dtype of the arrays beside it; convert them to a wider dtype", value=x
+        ) from cause
+    return Primitive.adopt(host, device=place.device)
+
+
+def axis_of(name: str, axis: Any, ndim: int) -> int:
+    """One axis, counted from 0."""
+    try:
+        i = operator.index(axis)
+    except TypeError:
+        raise ArgumentError(f"{name} takes an integer as axis, got {axis!r}", function=name) from None
+    if not -ndim <= i < ndim:
+        seen = f"its axes go from {-ndim} to {ndim - 1}" if ndim else "it has no axes"
+        raise AxisError(f"{name}: axis {i} is out of range for an array with {ndim} axes; {seen}", axis=i, ndim=ndim)
+    return i % ndim
+
+
+def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Distinct axes, counted from 0; ``None`` means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (axis_of(name, axis, ndim),)
+    axes = tuple([axis_of(name, a, ndim) for a in axis])
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{name}: axis {tuple(axis)} names an axis twice; give each axis once", axes=axes)
+    return axes
+
+
+def shape_of(shape: Any) -> tuple[DimLike, ...]:
+    """A shape given as one extent or as a sequence of them."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(shape)
+    if (hasattr(shape, "spec") and shape.ndim == 1) or isinstance(shape, np.ndarray):
+        return tuple(shape.tolist())
+    return (shape,)
+
+
+class AxisOps(dict[tuple[int, Any], Any]):
+    """The ops of a reducing primitive by (number of axes, axis argument): one look-up finds a known one."""
+
+    def __init__(self, name: str, primitive: Primitive) -> None:
+        super().__init__()
+        self.name, self.primitive = name, primitive
+
+    def __missing__(self, key: tuple[int, Any]) -> Any:
+        op = self.primitive.op(axes=axes_of(self.name, key[1], key[0]))
+        if len(self) >= OPS_PER_TABLE:
+            self.clear()
+        self[key] = op
+        return op
+
+    def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
+        """Reduce `x` over the axes that the argument `axis` names."""
+        spec = x.spec
+        op = self[spec.ndim, tuple(axis) if axis.__class__ is list else axis]
+        out = op(x)
+        return kept(out, spec, op.params["axes"]) if keepdims else out
+
+
+def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
+    """A reduced value with the reduced axes put back, with extent 1."""
+    return catalog.reshape(reduced, shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
+
+
+def all_true(x: Any) -> Any:
+    """Booleans of the shape of `x`, all true; for symbolic shapes, whose sizes are known to `x` alone."""
+    return catalog.bitwise_or(catalog.eq(x, x), catalog.ne(x, x))
+
+
+def count(x: Any, axes: Sequence[int]) -> Any:
+    """Number of elements that a reduction of `x` over `axes` combines: an integer, for symbolic extents a value.
+
+    A value has the shape of the reduction.
+    """
+    extents = [x.spec.shape[a] for a in axes]
+    if all(d.__class__ is int for d in extents):
+        return math.prod(extents)
+    return _REDUCE_SUM(catalog.convert(all_true(x), dtype=int64), axes=tuple(axes))
+
+
+def extent(x: Any, axis: int) -> Any:
+    """Extent of an axis as an operand: an integer, for a symbolic extent a 0-d value."""
+    d = x.spec.shape[axis]
+    if d.__class__ is int:
+        return d
+    others = tuple([a for a in range(x.spec.ndim) if a != axis])
+    line = catalog.reduce_any(all_true(x), axes=others)
+    return _REDUCE_SUM(catalog.convert(line, dtype=int64), axes=(0,))
+
+
+def positions(x: Any, axis: int) -> Any:
+    """Own index along `axis`: integers of the shape of `x` with extents 1 on the other axes."""
+    d = x.spec.shape[axis]
+    shape = tuple([d if a == axis else 1 for a in range(x.spec.ndim)])
+    if d.__class__ is int:
+        return catalog.iota(shape=shape, dtype=int64, axis=axis, place=x.spec.place)
+    others = tuple([a for a in range(x.spec.ndim) if a != axis])
+    line = catalog.convert(catalog.reduce_any(all_true(x), axes=others), dtype=int64)
+    return catalog.reshape(catalog.sub(catalog.cumsum(line, axis=0, reverse=False), 1), shape=shape)
+
+
+def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
+    """The elements of a value that is concrete and lies in main memory, without a transfer; else ``None``."""
+    if not hasattr(x, "spec"):
+        return np.asarray(x)
+    if x.spec.place.memory_space is not HOST.memory_space:
+        return None
+    try:
+        return x._concrete()  # type: ignore[no-any-return]
+    except TracingError:
+        return None
+
+
+def require_concrete(x: Any, name: str, way_out: str) -> None:
+    """Raise where the size of a result depends on elements that are not known yet."""
+    try:
+        x._concrete()
+    except TracingError as cause:
+        raise TracingError(
+            f"{name} has a result whose size depends on the elements, which are not known while tracing; {way_out}",
+            function=name,
+        ) from cause

@@ -1,0 +1,16 @@
+"""A run of elements along one axis."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+
+
+def span(x: Any, axis: int, start: Any, limit: Any) -> Any:
+    """The elements from `start` to before `limit` along an axis."""
+    shape = x.spec.shape
+    return catalog.slice_(
+        x,
+        start=tuple([start if a == axis else 0 for a in range(len(shape))]),
+        limit=tuple([limit if a == axis else d for a, d in enumerate(shape)]),
+        stride=(1,) * len(shape),
+    )

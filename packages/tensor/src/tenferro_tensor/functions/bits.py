@@ -1,0 +1,86 @@
+"""Bit-wise operations, element by element; on booleans they are logical."""
+
+from typing import Any, Final
+
+from tenferro_tensor import catalog
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+]
+
+_BITWISE_AND: Final = catalog.bitwise_and.op()
+_POPULATION_COUNT: Final = catalog.population_count.op()
+_BITWISE_NOT: Final = catalog.bitwise_not.op()
+_SHIFT_LEFT: Final = catalog.shift_left.op()
+_BITWISE_OR: Final = catalog.bitwise_or.op()
+_SHIFT_RIGHT: Final = catalog.shift_right.op()
+_BITWISE_XOR: Final = catalog.bitwise_xor.op()
+
+
+def bitwise_and(x1: Any, x2: Any, /) -> Any:
+    """Bit-wise and; of booleans, logical.
+
+    >>> tr.bitwise_and(tr.asarray([6, 5]), 3)
+    Tensor([2, 1])
+    """
+    return _BITWISE_AND(x1, x2)
+
+
+def bitwise_count(x: Any, /) -> Any:
+    """Number of set bits of the magnitude, as uint8.
+
+    >>> tr.bitwise_count(tr.asarray([7, 8])).tolist()
+    [3, 1]
+    """
+    return _POPULATION_COUNT(x)
+
+
+def bitwise_invert(x: Any, /) -> Any:
+    """Bit-wise complement; of booleans, logical not.
+
+    >>> tr.bitwise_invert(tr.asarray([0, 1]))
+    Tensor([-1, -2])
+    """
+    return _BITWISE_NOT(x)
+
+
+def bitwise_left_shift(x1: Any, x2: Any, /) -> Any:
+    """Bits of `x1` moved up by `x2` places.
+
+    >>> tr.bitwise_left_shift(tr.asarray([1, 2]), 3)
+    Tensor([ 8, 16])
+    """
+    return _SHIFT_LEFT(x1, x2)
+
+
+def bitwise_or(x1: Any, x2: Any, /) -> Any:
+    """Bit-wise or; of booleans, logical.
+
+    >>> tr.bitwise_or(tr.asarray([4, 5]), 3)
+    Tensor([7, 7])
+    """
+    return _BITWISE_OR(x1, x2)
+
+
+def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
+    """Bits of `x1` moved down by `x2` places; the sign is kept.
+
+    >>> tr.bitwise_right_shift(tr.asarray([8, -8]), 2)
+    Tensor([ 2, -2])
+    """
+    return _SHIFT_RIGHT(x1, x2)
+
+
+def bitwise_xor(x1: Any, x2: Any, /) -> Any:
+    """Bit-wise exclusive or; of booleans, logical.
+
+    >>> tr.bitwise_xor(tr.asarray([6, 5]), 3)
+    Tensor([5, 6])
+    """
+    return _BITWISE_XOR(x1, x2)

@@ -1,0 +1,327 @@
+"""Arrays from shapes, ranges, numbers and foreign data.
+
+``device`` is a name such as ``"cpu:0"`` or a `ComputeDevice`; by default new arrays are where the enclosing scope says,
+else in main memory, and the ``*_like`` functions stay where their argument is.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._place import Place
+from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._select import place_of
+from tenferro_tensor.functions._operand import all_true, converted, positions, shape_of, value
+from tenferro_tensor.functions.dtypes import astype, convert
+from tenferro_tensor.functions.joining import stack
+from tenferro_tensor.functions.placement import to_device
+from tenferro_tensor_core import (
+    ArgumentError,
+    Dim,
+    DType,
+    ShapeError,
+    TracingError,
+    bool_,
+    complex128,
+    float64,
+    int64,
+    is_integer,
+)
+from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core import from_dlpack as _from_dlpack
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
+    """A value of numbers, nested sequences, NumPy arrays, buffers or DLPack producers; values are returned as they are.
+
+    Differentiated and traced values inside nested sequences are stacked, so that derivatives pass.
+
+    Args:
+        obj: the data.
+        dtype: dtype of the result; by default that of the data, float64 for Python floats.
+        device: where it goes.
+        copy: ``True`` copies data of others, ``False`` raises where that is needed, ``None`` copies when needed.
+
+    >>> tr.asarray([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if hasattr(obj, "spec"):
+        return _adapted(obj, dtype, device)
+    if isinstance(obj, (list, tuple)) and _holds_values(obj):
+        return _adapted(_stacked(obj), dtype, device)
+    if not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+        return _adapted(from_dlpack(obj, copy=copy), dtype, device)
+    return Primitive.adopt(obj, dtype=dtype, device=device, copy=copy)
+
+
+def _adapted(x: Any, dtype: Any, device: Any) -> Any:
+    if device is not None:
+        x = to_device(x, device)
+    return x if dtype is None else astype(x, dtype)
+
+
+def _holds_values(obj: Any) -> bool:
+    return any(_holds_values(v) if isinstance(v, (list, tuple)) else getattr(v, "level", 0) > 0 for v in obj)
+
+
+def _stacked(obj: Any) -> Any:
+    return stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in obj])
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor that shares the memory of a DLPack producer, or copies it where sharing is impossible.
+
+    Raises:
+        HostAdapterError: the producer's data are not in main memory, or a copy is needed and `copy` is ``False``.
+
+    >>> tr.from_dlpack(np.asarray([1.0, 2.0]))
+    Tensor([1., 2.])
+    """
+    if hasattr(x, "spec"):
+        return _adapted(x, None, device)
+    return _adapted(Primitive.adopt(_from_dlpack(x, copy=copy)), None, device)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of a shape whose every element is `fill_value`, which may be a 0-d value.
+
+    Raises:
+        TracingError: the shape holds symbolic sizes, which only values know: use `full_like`.
+
+    >>> tr.full((2,), 7)
+    Tensor([7, 7])
+    """
+    extents = shape_of(shape)
+    if any(isinstance(d, Dim) for d in extents):
+        raise TracingError(
+            f"an array of the symbolic shape ({', '.join(map(str, extents))}) cannot be made from nothing; "
+            "derive it from a value of that shape: zeros_like, ones_like, full_like, or broadcast_to",
+            shape=extents,
+        )
+    place = place_of(device)
+    if hasattr(fill_value, "spec"):
+        x = fill_value if dtype is None else astype(fill_value, dtype)
+        if x.spec.ndim:
+            raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
+        return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
+    return _constant(extents, fill_value, None if dtype is None else known_dtype(dtype), place)
+
+
+def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
+    if dtype is None and fill.__class__ in SCALARS:
+        dtype = {bool: bool_, int: int64, float: float64, complex: complex128}[fill.__class__]
+    try:
+        host = np.full(shape, fill, dtype)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise ArgumentError(
+            f"cannot make an array of shape {shape!r} filled with {fill!r}: {cause}; give extents of at least 0 and "
+            "a number that fits the dtype",
+            shape=shape,
+        ) from cause
+    return Primitive.adopt(host, device=place.device)
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of zeros, float64 by default.
+
+    >>> tr.zeros(2)
+    Tensor([0., 0.])
+    """
+    return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of ones, float64 by default.
+
+    >>> tr.ones((1, 2))
+    Tensor([[1., 1.]])
+    """
+    return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array whose elements do not matter; since values are immutable it is an array of zeros.
+
+    >>> tr.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array with the shape of `x` (and its dtype and place) whose every element is `fill_value`.
+
+    >>> tr.full_like(tr.asarray([1.0, 2.0]), 7)
+    Tensor([7., 7.])
+    """
+    x = value(x)
+    dtype = x.spec.dtype if dtype is None else known_dtype(dtype)
+    if not x.spec.symbolic:
+        return full(x.spec.shape, fill_value, dtype=dtype, device=x.spec.place.device if device is None else device)
+    true = all_true(x)
+    out = true if dtype is bool_ else converted(true, dtype)
+    out = catalog.bitwise_and(out, fill_value) if dtype is bool_ else convert(catalog.mul(out, fill_value), dtype)
+    return out if device is None else to_device(out, device)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of zeros with the shape of `x` (and its dtype and place).
+
+    >>> tr.zeros_like(tr.asarray([1, 2]))
+    Tensor([0, 0])
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of ones with the shape of `x` (and its dtype and place).
+
+    >>> tr.ones_like(tr.asarray([1.5, 2.5]))
+    Tensor([1., 1.])
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array with the shape of `x` whose elements do not matter: zeros.
+
+    >>> tr.empty_like(tr.asarray([1, 2])).shape
+    (2,)
+    """
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """Numbers from `start` (0 if only one bound is given) to before `stop`, `step` apart.
+
+    >>> tr.arange(1, 10, 3)
+    Tensor([1, 4, 7])
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
+    if dtype is None:
+        given = (start, stop, step)
+        whole = all(isinstance(v, (int, np.integer)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given)
+        dtype = int64 if whole else float64
+    bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
+    return Primitive.adopt(np.arange(*bounds, dtype=known_dtype(dtype)), device=device)
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, Dim):
+        raise TracingError(
+            f"a range to the symbolic size {x} cannot be made from nothing; derive it from a value of that extent: "
+            "cumulative_sum(ones_like(v)) - 1",
+            size=str(x),
+        )
+    return x.item() if hasattr(x, "spec") else x
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Any:
+    """`num` numbers from `start` to `stop`, evenly spaced; without `endpoint`, `stop` is left out.
+
+    The bounds may be 0-d values, through which derivatives pass.
+
+    >>> tr.linspace(0.0, 1.0, 5)
+    Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    if num < 0:
+        raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
+    if hasattr(start, "spec") or hasattr(stop, "spec"):
+        steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
+        out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
+        return out if dtype is None else astype(out, dtype)
+    return Primitive.adopt(
+        np.linspace(start, stop, num, endpoint=endpoint, dtype=None if dtype is None else known_dtype(dtype)),
+        device=device,
+    )
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    """A matrix with ones on diagonal `k` (0 the main one, positive above it) and zeros elsewhere.
+
+    >>> tr.eye(2)
+    Tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if isinstance(n_rows, Dim) or isinstance(n_cols, Dim):
+        raise TracingError(
+            f"an identity of symbolic size {(n_rows, n_cols)} cannot be made from nothing; derive it from a matrix v "
+            "of that shape: tril(triu(ones_like(v)))"
+        )
+    dtype = float64 if dtype is None else known_dtype(dtype)
+    return Primitive.adopt(np.eye(n_rows, n_cols, k, dtype), device=device)
+
+
+def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:
+    x = value(x)
+    if x.spec.ndim < 2:
+        raise ShapeError(f"{name} needs at least two axes, got {x.spec!r}; reshape to a matrix", shape=x.spec.shape)
+    rows, cols = positions(x, x.spec.ndim - 2), positions(x, x.spec.ndim - 1)
+    inside = catalog.ge(catalog.add(rows, k), cols) if lower else catalog.le(catalog.add(rows, k), cols)
+    return catalog.select(inside, x, False if x.spec.dtype is bool_ else 0)
+
+
+def tril(x: Any, /, *, k: int = 0) -> Any:
+    """The elements of (stacks of) matrices on and below diagonal `k`, zeros elsewhere.
+
+    >>> tr.tril(tr.asarray([[1, 2], [3, 4]]))
+    Tensor([[1, 0],
+            [3, 4]])
+    """
+    return _triangle(x, k, True, "tril")
+
+
+def triu(x: Any, /, *, k: int = 0) -> Any:
+    """The elements of (stacks of) matrices on and above diagonal `k`, zeros elsewhere.
+
+    >>> tr.triu(tr.asarray([[1, 2], [3, 4]]))
+    Tensor([[1, 2],
+            [0, 4]])
+    """
+    return _triangle(x, k, False, "triu")
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """Coordinate arrays of the grid that vectors span; ``"xy"`` swaps the first two axes, ``"ij"`` does not.
+
+    >>> [g.tolist() for g in tr.meshgrid(tr.asarray([1, 2]), tr.asarray([3, 4, 5]), indexing="ij")]
+    [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid takes indexing='xy' or indexing='ij', got {indexing!r}", indexing=indexing)
+    vectors = [value(a) for a in arrays]
+    for i, v in enumerate(vectors):
+        if v.spec.ndim > 1:
+            raise ShapeError(f"meshgrid takes vectors, but operand {i} is {v.spec!r}; ravel it", shape=v.spec.shape)
+    vectors = [catalog.reshape(v, shape=(1,)) if not v.spec.ndim else v for v in vectors]
+    swap = indexing == "xy" and len(vectors) > 1
+    axes = [1, 0, *range(2, len(vectors))] if swap else list(range(len(vectors)))
+    shape: list[Any] = [0] * len(vectors)
+    for v, axis in zip(vectors, axes, strict=True):
+        shape[axis] = v.spec.shape[0]
+    goal = tuple(shape)
+    return [catalog.broadcast_in_dim(v, shape=goal, dims=(a,)) for v, a in zip(vectors, axes, strict=True)]

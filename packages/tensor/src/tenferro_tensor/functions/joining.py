@@ -1,0 +1,206 @@
+"""Joining, splitting, repeating and padding."""
+
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import alike, axis_of, host_elements, shape_of, value
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
+from tenferro_tensor.functions.reading import take
+from tenferro_tensor_core import ArgumentError, ShapeError, TracingError, ask, floordiv
+
+__all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
+
+    Raises:
+        ShapeError: the other extents do not agree.
+
+    >>> tr.concat([tr.asarray([1, 2]), tr.asarray([3])])
+    Tensor([1, 2, 3])
+    """
+    values = _several("concat", arrays)
+    if axis is None:
+        values, axis = [ravel(v) for v in values], 0
+    if len(values) == 1:
+        axis_of("concat", axis, values[0].spec.ndim)
+        return values[0]
+    return catalog.concatenate(*values, axis=axis_of("concat", axis, values[0].spec.ndim))
+
+
+def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
+    found = list(arrays)
+    if not found:
+        raise ArgumentError(f"{name} needs at least one array, got an empty sequence; pass the arrays to join")
+    return alike(*[value(a) for a in found])
+
+
+def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
+    """Arrays of one shape joined along a new axis.
+
+    Raises:
+        ShapeError: the shapes differ.
+
+    >>> tr.stack([tr.asarray([1, 2]), tr.asarray([3, 4])])
+    Tensor([[1, 2],
+            [3, 4]])
+    """
+    values = _several("stack", arrays)
+    axis = axis_of("stack", axis, values[0].spec.ndim + 1)
+    for i, v in enumerate(values):
+        if v.spec.ndim != values[0].spec.ndim or not all(
+            ask(a, "==", b) for a, b in zip(v.spec.shape, values[0].spec.shape, strict=True)
+        ):
+            raise ShapeError(
+                f"stack needs arrays of one shape, but array 0 is {values[0].spec!r} and array {i} is {v.spec!r}; "
+                "broadcast them first, or join them along an axis with concat",
+                shapes=tuple(v.spec.shape for v in values),
+            )
+    return catalog.concatenate(*[expand_dims(v, axis=axis) for v in values], axis=axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of `x` along an axis, which they lack.
+
+    >>> tr.unstack(tr.asarray([[1, 2], [3, 4]]))
+    (Tensor([1, 2]), Tensor([3, 4]))
+    """
+    x = value(x)
+    axis = axis_of("unstack", axis, x.spec.ndim)
+    n = _length(x, axis, "unstack")
+    rest = (*x.spec.shape[:axis], *x.spec.shape[axis + 1 :])
+    return tuple([catalog.reshape(span(x, axis, i, i + 1), shape=rest) for i in range(n)])
+
+
+def _length(x: Any, axis: int, name: str) -> int:
+    n = x.spec.shape[axis]
+    if n.__class__ is not int:
+        raise TracingError(
+            f"{name} makes one array for each index of axis {axis}, whose extent {n} is not known while tracing; "
+            "compute on the whole axis, or trace with a fixed extent",
+            axis=axis,
+        )
+    return n
+
+
+def split(x: Any, indices_or_sections: Any, /, *, axis: int = 0) -> list[Any]:
+    """`x` cut along an axis into a number of equal parts, or before each of the given indices.
+
+    >>> tr.split(tr.arange(5), [2, 3])
+    [Tensor([0, 1]), Tensor([2]), Tensor([3, 4])]
+    """
+    x = value(x)
+    axis = axis_of("split", axis, x.spec.ndim)
+    n = x.spec.shape[axis]
+    if isinstance(indices_or_sections, (int, np.integer)):
+        parts = int(indices_or_sections)
+        if parts < 1 or not ask(n % parts, "==", 0):
+            raise ShapeError(
+                f"split cannot cut extent {n} of axis {axis} into {parts} equal parts; give the cut indices instead",
+                extent=n,
+                parts=parts,
+            )
+        each = floordiv(n, parts)
+        cuts = [each * i for i in range(parts + 1)]
+    else:
+        n = _length(x, axis, "split at indices")
+        inner = [slice(i, None).indices(n)[0] for i in map(operator.index, indices_or_sections)]
+        cuts = [0, *inner, n]
+    return [span(x, axis, a, b if ask(a, "<=", b) else a) for a, b in pairwise(cuts)]
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+    """Each element repeated along an axis, or, without axis, of the vector of all elements.
+
+    `repeats` is one number, or one for each index of the axis (known when the call is made).
+
+    >>> tr.repeat(tr.asarray([1, 2]), 2)
+    Tensor([1, 1, 2, 2])
+    """
+    x = value(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of("repeat", axis, x.spec.ndim)
+    times = host_elements(repeats)
+    if times is None:
+        raise TracingError(
+            "repeat has a result whose size depends on `repeats`, which is not known while tracing; pass integers, "
+            "or a static argument"
+        )
+    if times.dtype.kind not in "iu" or (times < 0).any() or times.ndim > 1:
+        raise ArgumentError(f"repeat takes one count or a vector of counts, integers of at least 0, got {times!r}")
+    shape = x.spec.shape
+    if times.size == 1:
+        r = int(times.reshape(()))
+        wide = broadcast_to(expand_dims(x, axis=axis + 1), (*shape[: axis + 1], r, *shape[axis + 1 :]))
+        return catalog.reshape(wide, shape=(*shape[:axis], shape[axis] * r, *shape[axis + 1 :]))
+    if not ask(shape[axis], "==", times.size):
+        raise ShapeError(
+            f"repeat needs one count for each of the {shape[axis]} indices of axis {axis}, got {times.size}",
+            extent=shape[axis],
+            counts=times.size,
+        )
+    return take(x, np.repeat(np.arange(times.size), times), axis=axis)
+
+
+def tile(x: Any, repetitions: Any, /) -> Any:
+    """`x` laid side by side, `repetitions` times along each axis.
+
+    >>> tr.tile(tr.asarray([1, 2]), (2,))
+    Tensor([1, 2, 1, 2])
+    """
+    x = value(x)
+    reps = shape_of(repetitions)
+    n = max(len(reps), x.spec.ndim)
+    reps = (1,) * (n - len(reps)) + reps
+    shape = (1,) * (n - x.spec.ndim) + x.spec.shape
+    if any(r.__class__ is int and r < 0 for r in reps):
+        raise ArgumentError(f"tile takes numbers of repetitions of at least 0, got {repetitions!r}")
+    spread = [d for r, s in zip(reps, shape, strict=True) for d in (r, s)]
+    narrow = [d for s in shape for d in (1, s)]
+    wide = broadcast_to(reshape(x, tuple(narrow)), tuple(spread))
+    return catalog.reshape(wide, shape=tuple([r * s for r, s in zip(reps, shape, strict=True)]))
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """`x` with constants around it.
+
+    Args:
+        x: the array.
+        pad_width: ``(before, after)`` for each axis, one pair for all axes, or one integer for all sides.
+        mode: ``"constant"`` only.
+        constant_values: the constant.
+
+    >>> tr.pad(tr.asarray([1, 2]), (1, 2))
+    Tensor([0, 1, 2, 0, 0])
+    """
+    if mode != "constant":
+        raise ArgumentError(
+            f"pad knows mode='constant' only, got {mode!r}; build others with concat and flip", mode=mode
+        )
+    x = value(x)
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width), (x.spec.ndim, 2)).tolist()
+    except ValueError:
+        raise ShapeError(
+            f"pad needs (before, after) for each of the {x.spec.ndim} axes of {x.spec!r}, one pair or one integer, "
+            f"got {pad_width!r}",
+            shape=x.spec.shape,
+        ) from None
+    if any(operator.index(w) < 0 for pair in widths for w in pair):
+        raise ArgumentError(f"pad takes widths of at least 0, got {pad_width!r}; slice to crop")
+    inner, fill = alike(x, constant_values)
+    return catalog.pad(
+        inner,
+        fill,
+        low=tuple([a for a, _ in widths]),
+        high=tuple([b for _, b in widths]),
+        interior=(0,) * x.spec.ndim,
+    )

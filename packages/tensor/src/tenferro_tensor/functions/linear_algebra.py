@@ -1,0 +1,235 @@
+"""Products of vectors, matrices and higher arrays, and their diagonals.
+
+Every product is one `dot_general`: extents that broadcast are free axes of the operand that has them, never copied.
+"""
+
+import operator
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import broadcast_shapes
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._operand import alike, axes_of, axis_of, positions, value
+from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
+from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min
+
+__all__ = ["diagonal", "kron", "matmul", "outer", "tensordot", "trace", "vecdot"]
+
+KNOWN_PRODUCTS: Final = 1024
+"""Bound of `PRODUCTS`; when it is full it starts anew."""
+
+PRODUCTS: Final[dict[tuple[Spec, Spec], Op]] = {}
+"""Matrix products that are one `dot_general` as they stand, by the specs of the operands."""
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Matrix product; leading axes are stacks and broadcast, a vector is a row on the left and a column on the right.
+
+    Raises:
+        ShapeError: an operand has no axes, or the contracted extents differ.
+
+    >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
+    Tensor([3, 7])
+    """
+    if not (hasattr(x1, "spec") and hasattr(x2, "spec")):
+        x1, x2 = value(x1), value(x2)
+    op = PRODUCTS.get((x1.spec, x2.spec))
+    if op is None:
+        op = _plain_product(x1.spec, x2.spec)
+        if op is None:
+            return _product(*alike(x1, x2))
+    return op(x1, x2)
+
+
+def _plain_product(x: Spec, y: Spec) -> Op | None:
+    """The op of a product that needs no conversion, reshape or transposition; remembered where sizes are known."""
+    _require_product(x, y)
+    n = x.ndim - 2
+    stacked = n > 0 and y.ndim == x.ndim
+    if x.dtype != y.dtype or x.symbolic or y.symbolic:
+        return None
+    if not (y.ndim <= 2 or (stacked and x.shape[:-2] == y.shape[:-2])):
+        return None
+    over = ((x.ndim - 1,), (max(y.ndim - 2, 0),))
+    lead = tuple(range(n)) if stacked and y.ndim > 2 else ()
+    op = catalog.dot_general.op(contract=over, batch=(lead, lead))
+    if len(PRODUCTS) >= KNOWN_PRODUCTS:
+        PRODUCTS.clear()
+    PRODUCTS[x, y] = op
+    return op
+
+
+def _require_product(x: Spec, y: Spec) -> None:
+    if not x.ndim or not y.ndim:
+        raise ShapeError(
+            f"matmul needs operands with at least one axis, got {x!r} and {y!r}; multiply by numbers with *",
+            shapes=(x.shape, y.shape),
+        )
+    inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+    if not ask(x.shape[-1], "==", inner):
+        raise ShapeError(
+            f"matmul cannot multiply {x!r} by {y!r}: the last axis of the first has extent {x.shape[-1]}, "
+            f"axis {max(y.ndim - 2, 0)} of the second has extent {inner}; transpose or reshape an operand",
+            shapes=(x.shape, y.shape),
+        )
+
+
+def _product(x: Any, y: Any) -> Any:
+    """The general matrix product of operands of one dtype."""
+    vector_x, vector_y = x.spec.ndim == 1, y.spec.ndim == 1
+    stack_x, stack_y = x.spec.shape[:-2], y.spec.shape[:-2]
+    stack = broadcast_shapes(stack_x, stack_y)
+    n = len(stack)
+    in_x = [_extends(stack_x, i, n, d) for i, d in enumerate(stack)]
+    in_y = [_extends(stack_y, i, n, d) for i, d in enumerate(stack)]
+    x = _without(x, [i - n + len(stack_x) for i in range(n) if not in_x[i]])
+    y = _without(y, [i - n + len(stack_y) for i in range(n) if not in_y[i]])
+    axes_x, axes_y = [i for i in range(n) if in_x[i]], [i for i in range(n) if in_y[i]]
+    shared = [i for i in axes_x if in_y[i]]
+    out = catalog.dot_general(
+        x,
+        y,
+        contract=((x.spec.ndim - 1,), (len(axes_y),)),
+        batch=(tuple([axes_x.index(i) for i in shared]), tuple([axes_y.index(i) for i in shared])),
+    )
+    labels: list[Any] = [*shared, *[i for i in axes_x if i not in shared], *["row"] * (not vector_x)]
+    labels += [*[i for i in axes_y if i not in shared], *["column"] * (not vector_y)]
+    neither = [i for i in range(n) if not in_x[i] and not in_y[i]]
+    if neither:  # stacks of extent 1 on both sides were dropped: put them back
+        out = catalog.reshape(out, shape=(*(1,) * len(neither), *out.spec.shape))
+        labels = [*neither, *labels]
+    wanted = [*range(n), *["row"] * (not vector_x), *["column"] * (not vector_y)]
+    return permute_dims(out, [labels.index(w) for w in wanted])
+
+
+def _extends(stack: tuple[DimLike, ...], i: int, n: int, goal: DimLike) -> bool:
+    """Whether a stack has axis ``i`` of the common one, in full and not by broadcasting."""
+    own = i - n + len(stack)
+    return own >= 0 and (stack[own] is goal or ask(stack[own], "==", goal)) and not ask(stack[own], "==", 1)
+
+
+def _without(x: Any, axes: list[int]) -> Any:
+    drop = {a for a in axes if a >= 0}
+    return catalog.reshape(x, shape=tuple([d for a, d in enumerate(x.spec.shape) if a not in drop])) if drop else x
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Inner products along an axis, ``sum(conj(x1) * x2)``; the other axes broadcast.
+
+    >>> tr.vecdot(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
+    Tensor([3, 7])
+    """
+    x, y = alike(value(x1), value(x2))
+    if not x.spec.ndim or not y.spec.ndim:
+        raise ShapeError(f"vecdot needs operands with at least one axis, got {x.spec!r} and {y.spec!r}")
+    n = max(x.spec.ndim, y.spec.ndim)
+    back = axis_of("vecdot", axis, n) - n
+    x, y = (moveaxis(v, axis_of("vecdot", back, v.spec.ndim), -1) for v in (x, y))
+    if not ask(x.spec.shape[-1], "==", y.spec.shape[-1]):
+        raise ShapeError(
+            f"vecdot needs equal extents along axis {axis}, got {x.spec.shape[-1]} and {y.spec.shape[-1]}; that axis "
+            "does not broadcast",
+            shapes=(x.spec.shape, y.spec.shape),
+        )
+    x = catalog.conj(x) if x.spec.cplx else x
+    row = catalog.reshape(x, shape=(*x.spec.shape[:-1], 1, x.spec.shape[-1]))
+    column = catalog.reshape(y, shape=(*y.spec.shape, 1))
+    out = matmul(row, column)
+    return catalog.reshape(out, shape=out.spec.shape[:-2])
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    """Sum of products over pairs of axes; the result has the other axes of `x1`, then those of `x2`.
+
+    Args:
+        x1: first operand.
+        x2: second operand.
+        axes: how many of the last axes of `x1` pair with the first of `x2`, in order, or two sequences of axes.
+
+    >>> tr.tensordot(tr.ones((2, 3)), tr.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
+    x, y = alike(value(x1), value(x2))
+    if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise ArgumentError(f"tensordot takes axes as an integer or as two sequences of axes, got {axes!r}")
+        over_x, over_y = (
+            axes_of("tensordot", a if isinstance(a, (tuple, list)) else (a,), v.spec.ndim)
+            for a, v in zip(axes, (x, y), strict=True)
+        )
+    else:
+        n = operator.index(axes)
+        if not 0 <= n <= min(x.spec.ndim, y.spec.ndim):
+            raise ArgumentError(
+                f"tensordot cannot pair {n} axes of {x.spec!r} with {y.spec!r}; they have {x.spec.ndim} and "
+                f"{y.spec.ndim}",
+                axes=n,
+            )
+        over_x, over_y = tuple(range(x.spec.ndim - n, x.spec.ndim)), tuple(range(n))
+    return catalog.dot_general(x, y, contract=(over_x, over_y), batch=((), ()))
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Products of each element of a vector with each of another.
+
+    >>> tr.outer(tr.asarray([1, 2]), tr.asarray([3, 4]))
+    Tensor([[3, 4],
+            [6, 8]])
+    """
+    x, y = ravel(x1), ravel(x2)
+    return catalog.mul(catalog.reshape(x, shape=(*x.spec.shape, 1)), y)
+
+
+def kron(x1: Any, x2: Any, /) -> Any:
+    """Kronecker product: each element of `x1` replaced by its product with the whole of `x2`.
+
+    >>> tr.kron(tr.asarray([1, 10]), tr.asarray([1, 2]))
+    Tensor([ 1,  2, 10, 20])
+    """
+    x, y = value(x1), value(x2)
+    n = max(x.spec.ndim, y.spec.ndim)
+    of_x = (1,) * (n - x.spec.ndim) + x.spec.shape
+    of_y = (1,) * (n - y.spec.ndim) + y.spec.shape
+    wide_x = catalog.reshape(x, shape=tuple([d for a in of_x for d in (a, 1)]))
+    wide_y = catalog.reshape(y, shape=tuple([d for a in of_y for d in (1, a)]))
+    return catalog.reshape(catalog.mul(wide_x, wide_y), shape=tuple([a * b for a, b in zip(of_x, of_y, strict=True)]))
+
+
+def diagonal(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+    """The diagonals of (stacks of) matrices, along a new last axis; `offset` counts above the main one.
+
+    >>> tr.diagonal(tr.asarray([[1, 2], [3, 4]]))
+    Tensor([1, 4])
+    """
+    x = value(x)
+    if x.spec.ndim < 2:
+        raise ShapeError(f"diagonal needs at least two axes, got {x.spec!r}; reshape to a matrix", shape=x.spec.shape)
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    rows, cols = x.spec.shape[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    length = dim_max(dim_min(rows - down, cols - right), 0)
+    if length.__class__ is not int:
+        return _masked_diagonal(x, offset)[..., down : down + length]
+    where = np.arange(length)
+    return getitem(x, (Ellipsis, where + down, where + right))
+
+
+def _masked_diagonal(x: Any, offset: int) -> Any:
+    """Each row's element on the diagonal, 0 where the row has none; for symbolic extents."""
+    n = x.spec.ndim
+    on = catalog.eq(catalog.add(positions(x, n - 2), offset), positions(x, n - 1))
+    return catalog.reduce_sum(catalog.select(on, x, False if x.spec.dtype.kind == "b" else 0), axes=(n - 1,))
+
+
+def trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Any:
+    """Sums of the diagonals of (stacks of) matrices.
+
+    >>> tr.trace(tr.asarray([[1, 2], [3, 4]]))
+    Tensor(5)
+    """
+    return _sum(diagonal(x, offset=offset, axis1=axis1, axis2=axis2), -1, dtype=dtype)

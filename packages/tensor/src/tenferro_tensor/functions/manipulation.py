@@ -1,0 +1,262 @@
+"""Another shape or another order of the same elements."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import broadcast_shapes, brought
+from tenferro_tensor._primitive import Op
+from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, value
+from tenferro_tensor.functions._span import span
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, floordiv
+
+__all__ = [
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "roll",
+    "squeeze",
+    "swapaxes",
+]
+
+_TRANSPOSE_LAST: Final[dict[int, Op]] = {}
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+    """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
+
+    Values are immutable, so that `copy` makes no difference that a program could see.
+
+    Raises:
+        ShapeError: the shape holds another number of elements.
+
+    >>> tr.reshape(tr.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    x = value(x)
+    extents = shape_of(shape)
+    if extents == x.spec.shape:
+        return x
+    return catalog.reshape(x, shape=_solved(x.spec, extents))
+
+
+def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    extents = tuple([d if isinstance(d, Dim) else _index(d) for d in extents])
+    holes = [i for i, d in enumerate(extents) if d.__class__ is int and d < 0]
+    if not holes:
+        return extents
+    rest = math.prod([d for i, d in enumerate(extents) if i not in holes])
+    if len(holes) > 1 or extents[holes[0]] != -1 or ask(rest, "==", 0):
+        raise ShapeError(
+            f"reshape of {spec!r} to {extents}: one extent may be -1 and the others must leave it determined; "
+            "give the extents",
+            shape=spec.shape,
+            wanted=extents,
+        )
+    if not ask(spec.size % rest, "==", 0):
+        raise ShapeError(
+            f"reshape cannot arrange the {spec.size} elements of {spec!r} as {extents}: {rest} does not divide "
+            f"{spec.size}; give a shape with the same number of elements",
+            shape=spec.shape,
+            wanted=extents,
+        )
+    return (*extents[: holes[0]], floordiv(spec.size, rest), *extents[holes[0] + 1 :])
+
+
+def _index(d: Any) -> int:
+    try:
+        return operator.index(d)
+    except TypeError:
+        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}", value=repr(d)) from None
+
+
+def ravel(x: Any, /) -> Any:
+    """The elements in row-major order as a vector.
+
+    >>> tr.ravel(tr.asarray([[1, 2], [3, 4]]))
+    Tensor([1, 2, 3, 4])
+    """
+    x = value(x)
+    return x if x.spec.ndim == 1 else catalog.reshape(x, shape=(x.spec.size,))
+
+
+def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
+    """The axes in another order: axis ``i`` of the result is axis ``axes[i]`` of `x`.
+
+    >>> tr.permute_dims(tr.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    x = value(x)
+    permutation = axes_of("permute_dims", tuple(axes), x.spec.ndim)
+    if len(permutation) != x.spec.ndim:
+        raise ArgumentError(
+            f"permute_dims needs each of the {x.spec.ndim} axes of {x.spec!r} once, got {tuple(axes)}", axes=tuple(axes)
+        )
+    return x if permutation == tuple(range(x.spec.ndim)) else catalog.transpose(x, permutation=permutation)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes swapped: the transpose of each matrix of a stack.
+
+    >>> tr.matrix_transpose(tr.zeros((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    if not hasattr(x, "spec"):
+        x = value(x)
+    n = x.spec.ndim
+    op = _TRANSPOSE_LAST.get(n)
+    if op is None:
+        if n < 2:
+            raise ShapeError(
+                f"matrix_transpose needs at least two axes, got {x.spec!r}; reshape to a matrix", shape=x.spec.shape
+            )
+        op = _TRANSPOSE_LAST[n] = catalog.transpose.op(permutation=(*range(n - 2), n - 1, n - 2))
+    return op(x)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
+    """Two axes swapped.
+
+    >>> tr.swapaxes(tr.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    x = value(x)
+    order = list(range(x.spec.ndim))
+    a, b = axis_of("swapaxes", axis1, len(order)), axis_of("swapaxes", axis2, len(order))
+    order[a], order[b] = b, a
+    return permute_dims(x, order)
+
+
+def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
+    """Axes moved to new places; the others keep their order.
+
+    >>> tr.moveaxis(tr.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = value(x)
+    n = x.spec.ndim
+    sources = axes_of("moveaxis", source if isinstance(source, (tuple, list)) else (source,), n)
+    places = axes_of("moveaxis", destination if isinstance(destination, (tuple, list)) else (destination,), n)
+    if len(sources) != len(places):
+        raise ArgumentError(f"moveaxis needs as many places as axes, got source {source} and destination {destination}")
+    order = [a for a in range(n) if a not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return permute_dims(x, order)
+
+
+def squeeze(x: Any, /, axis: Any) -> Any:
+    """The axes named, of extent 1, dropped.
+
+    Raises:
+        ShapeError: an axis has another extent.
+
+    >>> tr.squeeze(tr.zeros((1, 3, 1)), axis=(0, 2)).shape
+    (3,)
+    """
+    x = value(x)
+    axes = axes_of("squeeze", (axis,) if not isinstance(axis, (tuple, list)) else axis, x.spec.ndim)
+    for a in axes:
+        if not ask(x.spec.shape[a], "==", 1):
+            raise ShapeError(
+                f"squeeze drops axes of extent 1, but axis {a} of {x.spec!r} has extent {x.spec.shape[a]}; "
+                "index or reduce it instead",
+                shape=x.spec.shape,
+                axis=a,
+            )
+    return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes])) if axes else x
+
+
+def expand_dims(x: Any, /, *, axis: Any = 0) -> Any:
+    """New axes of extent 1 at the places that `axis` names in the result.
+
+    >>> tr.expand_dims(tr.zeros((2, 3)), axis=1).shape
+    (2, 1, 3)
+    """
+    x = value(x)
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    n = x.spec.ndim + len(given)
+    new = axes_of("expand_dims", tuple(given), n)
+    old = iter(x.spec.shape)
+    return catalog.reshape(x, shape=tuple([1 if i in new else next(old) for i in range(n)]))
+
+
+def broadcast_to(x: Any, /, shape: Any) -> Any:
+    """`x` repeated to a shape: aligned at the right, extents equal or 1.
+
+    Raises:
+        ShapeError: the shape of `x` does not broadcast to it.
+
+    >>> tr.broadcast_to(tr.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2],
+            [1, 2]])
+    """
+    x = value(x)
+    goal = shape_of(shape)
+    if broadcast_shapes(x.spec.shape, goal) != goal:
+        raise ShapeError(
+            f"{x.spec!r} does not broadcast to {goal}; align the axes at the right, with extents equal or 1",
+            shape=x.spec.shape,
+            wanted=goal,
+        )
+    return brought(x, x.spec.with_(shape=goal))
+
+
+def broadcast_arrays(*arrays: Any) -> list[Any]:
+    """Values repeated to the one shape that they broadcast to.
+
+    >>> [a.shape for a in tr.broadcast_arrays(tr.zeros((2, 1)), tr.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
+    values = [value(a) for a in arrays]
+    if not values:
+        return []
+    goal = broadcast_shapes(*[v.spec.shape for v in values])
+    return [brought(v, v.spec.with_(shape=goal)) for v in values]
+
+
+def flip(x: Any, /, *, axis: Any = None) -> Any:
+    """The elements in reverse order along axes, by default along all.
+
+    >>> tr.flip(tr.asarray([1, 2, 3]))
+    Tensor([3, 2, 1])
+    """
+    x = value(x)
+    axes = axes_of("flip", axis, x.spec.ndim)
+    return catalog.reverse(x, axes=axes) if axes else x
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+    """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
+
+    >>> tr.roll(tr.asarray([1, 2, 3]), 1)
+    Tensor([3, 1, 2])
+    """
+    x = value(x)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, axis=0), x.spec.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ArgumentError(f"roll needs one shift for each axis, got shift {shift} and axis {axis}")
+    for by, a in zip(shifts, axes, strict=True):
+        x = _rolled(x, operator.index(by), axis_of("roll", a, x.spec.ndim))
+    return x
+
+
+def _rolled(x: Any, by: int, axis: int) -> Any:
+    n = x.spec.shape[axis]
+    if by == 0 or ask(n, "==", 0):
+        return x
+    by = by % n
+    if by.__class__ is int and by == 0:
+        return x
+    return catalog.concatenate(span(x, axis, n - by, n), span(x, axis, 0, n - by), axis=axis)

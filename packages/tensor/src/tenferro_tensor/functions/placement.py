@@ -1,0 +1,28 @@
+"""The only function that moves data."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._select import place_of
+from tenferro_tensor.functions._operand import value
+from tenferro_tensor_core import ArgumentError
+
+__all__ = ["to_device"]
+
+
+def to_device(x: Any, device: str | ComputeDevice, /, *, stream: Any = None) -> Any:
+    """`x` on a device: a copy where the memory differs, the value itself where it is there already.
+
+    Raises:
+        ArgumentError: a stream is given; work is ordered by the compute context instead.
+
+    >>> tr.to_device(tr.asarray([1.0]), "cpu:0").device
+    ComputeDevice('cpu:0')
+    """
+    if stream is not None:
+        raise ArgumentError(
+            f"to_device takes no stream, got {stream!r}; enter a compute context that owns it", stream=repr(stream)
+        )
+    x, place = value(x), place_of(device)
+    return x if x.spec.place is place else catalog.transfer(x, place=place)

@@ -1,0 +1,221 @@
+"""Reading by index: ``x[key]``, `take` and `take_along_axis`."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import broadcast_shapes, brought
+from tenferro_tensor._primitive import Op, Primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
+from tenferro_tensor.functions._operand import axis_of, converted, extent, positions, value
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64
+
+__all__ = ["take", "take_along_axis"]
+
+KNOWN_KEYS: Final = 2048
+"""Bound of the table of the ops behind keys of integers and slices; a table that outgrows it starts anew."""
+
+_basic_ops: Final[dict[Any, tuple[Op, ...]]] = {}
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """``x[key]`` with NumPy's meaning: integers, slices, ellipsis, new axes, masks and integer arrays.
+
+    Indices that are known are checked; those that are not (traced, or on an accelerator) are clamped to the axis.
+    """
+    spec = x.spec
+    token = None if spec.symbolic else _token(key)
+    if token is not None:
+        ops = _basic_ops.get((spec, token))
+        if ops is None:
+            ops = _remembered((spec, token), tuple(basic_ops(spec, resolve(spec.shape, key))))
+        for op in ops:
+            x = op(x)
+        return x
+    resolved = resolve(spec.shape, key)
+    if resolved.shape != spec.shape:
+        x = catalog.reshape(x, shape=resolved.shape)
+    for op in basic_ops(x.spec, resolved):
+        x = op(x)
+    chosen = [e for e in resolved.entries if isinstance(e, Choose)]
+    return _gathered(x, resolved) if chosen else x
+
+
+def _remembered(key: Any, ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    if len(_basic_ops) >= KNOWN_KEYS:
+        _basic_ops.clear()
+    _basic_ops[key] = ops
+    return ops
+
+
+def _token(key: Any) -> Any:
+    """A hashable form of a key of integers and slices, else ``None``."""
+    if key.__class__ is int:
+        return key
+    tokens: list[Any] = []
+    for item in key if key.__class__ is tuple else (key,):
+        if item.__class__ is int or item is None or item is Ellipsis:
+            tokens.append(item)
+        elif item.__class__ is slice:
+            for bound in (item.start, item.stop, item.step):
+                if bound is not None and bound.__class__ is not int:
+                    return None
+            tokens.append((item.start, item.stop, item.step))
+        else:
+            return None
+    return tuple(tokens)
+
+
+def basic_ops(spec: Spec, key: Key) -> list[Op]:
+    """The ops for everything but index arrays: slice, then reverse, then reshape; each only where it does something."""
+    start: list[DimLike] = [0] * spec.ndim
+    limit: list[DimLike] = list(spec.shape)
+    stride, reversed_axes = [1] * spec.ndim, []
+    shape: list[DimLike] = []
+    for e in key.entries:
+        if isinstance(e, New):
+            shape.append(1)
+        elif isinstance(e, Pick):
+            start[e.axis], limit[e.axis] = e.at, e.at + 1
+        elif isinstance(e, Choose):
+            shape.append(spec.shape[e.axis])
+        elif isinstance(e, Range):
+            shape.append(e.length)
+            _slice_range(e, spec.shape[e.axis], start, limit, stride)
+            if e.step < 0 and not (e.length.__class__ is int and e.length <= 1):
+                reversed_axes.append(e.axis)
+    ops = []
+    if tuple(limit) != spec.shape or any(s != 0 for s in start) or any(s != 1 for s in stride):
+        ops.append(catalog.slice_.op(start=tuple(start), limit=tuple(limit), stride=tuple(stride)))
+    if reversed_axes:
+        ops.append(catalog.reverse.op(axes=tuple(reversed_axes)))
+    if any(isinstance(e, (New, Pick)) for e in key.entries):
+        ops.append(catalog.reshape.op(shape=tuple(shape)))
+    return ops
+
+
+def _slice_range(e: Range, extent: DimLike, start: list[DimLike], limit: list[DimLike], stride: list[int]) -> None:
+    if e.step in (1, -1) and (e.length is extent or e.length == extent):
+        return
+    if ask(e.length, "==", 0):
+        limit[e.axis] = 0
+    elif e.step > 0:
+        start[e.axis], stride[e.axis] = e.start, e.step
+        # Up to a stride past the last element is as good as just past it, and needs no length when that is symbolic.
+        limit[e.axis] = e.start + e.length if e.step == 1 else dim_min(e.start + e.length * e.step, extent)
+    else:
+        start[e.axis], stride[e.axis] = e.start + (e.length - 1) * e.step, -e.step
+        limit[e.axis] = e.start + 1
+
+
+def _gathered(x: Any, key: Key) -> Any:
+    """The part of a key that is index arrays, on a value to which the rest has been applied."""
+    axes: list[int] = []
+    group: list[int] = []
+    place, axis = 0, 0
+    arrays: list[Any] = []
+    for i, e in enumerate(key.entries):
+        if isinstance(e, (Choose, Pick)):
+            place = place if group else axis
+            group.append(i)
+        if isinstance(e, Choose):
+            axes.append(axis)
+            arrays.append(e.indices)
+        if not isinstance(e, (Pick, Gap)):
+            axis += 1
+    together = group[-1] - group[0] + 1 == len(group)
+    return gather_axes(x, tuple(axes), arrays, place if together else 0)
+
+
+def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) -> Any:
+    """The elements of `x` at index arrays for some axes; the axes of the broadcast arrays come at `place`."""
+    shape = x.spec.shape
+    common = broadcast_shapes(*[a.shape for a in arrays])
+    rest = [d for a, d in enumerate(shape) if a not in axes]
+    if any(shape[a] == 0 for a in axes):
+        return _from_nothing(x, (*rest[:place], *common, *rest[place:]))
+    offsets = [i if i < place else i + len(common) for i in range(len(rest))]
+    return catalog.gather(
+        x,
+        index_vectors(x, axes, arrays, common),
+        offset_dims=tuple(offsets),
+        collapsed_dims=tuple(sorted(axes)),
+        start_index_map=axes,
+        slice_sizes=tuple([1 if a in axes else d for a, d in enumerate(shape)]),
+    )
+
+
+def _from_nothing(x: Any, shape: tuple[DimLike, ...]) -> Any:
+    if 0 not in shape:
+        raise ShapeError(f"nothing can be taken from {x.spec!r}, which has no elements along an indexed axis")
+    return catalog.reshape(x, shape=shape)
+
+
+def index_vectors(x: Any, axes: tuple[int, ...], arrays: list[Any], common: tuple[DimLike, ...]) -> Any:
+    """The index vectors of a gather or scatter: arrays, one for each axis, broadcast and stacked along a last axis."""
+    if all(isinstance(a, np.ndarray) for a in arrays):
+        stacked = np.stack([np.broadcast_to(a, common) for a in arrays], axis=-1)  # type: ignore[arg-type]
+        return Primitive.adopt(stacked, device=x.spec.place.device)
+    columns = [_column(x, axis, a, common) for axis, a in zip(axes, arrays, strict=True)]
+    return columns[0] if len(columns) == 1 else catalog.concatenate(*columns, axis=len(common))
+
+
+def _column(x: Any, axis: int, indices: Any, common: tuple[DimLike, ...]) -> Any:
+    """One index array as a column of index vectors, counted from 0."""
+    if isinstance(indices, np.ndarray):
+        indices = Primitive.adopt(indices, device=x.spec.place.device)
+    else:
+        signed = indices.spec.dtype.kind == "i"
+        indices = converted(indices, int64)
+        if signed:
+            below = catalog.add(indices, extent(x, axis))
+            indices = catalog.select(catalog.lt(indices, 0), below, indices)
+    wide = brought(indices, indices.spec.with_(shape=common))
+    return catalog.reshape(wide, shape=(*common, 1))
+
+
+def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+    """The elements of `x` at integer indices along an axis, which a vector need not name.
+
+    >>> tr.take(tr.asarray([10, 20, 30]), tr.asarray([2, 0]))
+    Tensor([30, 10])
+    """
+    x = value(x)
+    if axis is None:
+        if x.spec.ndim != 1:
+            raise ArgumentError(
+                f"take needs an axis for an array with {x.spec.ndim} axes; pass axis=, or a vector (ravel)",
+                ndim=x.spec.ndim,
+            )
+        axis = 0
+    axis = axis_of("take", axis, x.spec.ndim)
+    if isinstance(indices, (list, tuple)):
+        indices = list(indices)
+    elif not hasattr(indices, "spec"):
+        indices = np.asarray(indices)
+    return getitem(x, (slice(None),) * axis + (indices,))
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """The elements of `x` at an own index for each line along an axis; the other axes broadcast.
+
+    >>> tr.take_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), axis=1)
+    Tensor([[2],
+            [3]])
+    """
+    x, indices = value(x), value(indices)
+    n = x.spec.ndim
+    if indices.spec.ndim != n:
+        raise ShapeError(
+            f"take_along_axis needs indices with the {n} axes of {x.spec!r}, got {indices.spec!r}; reshape them",
+            shapes=(x.shape, indices.shape),
+        )
+    axis = axis_of("take_along_axis", axis, n)
+    others = [a for a in range(n) if a != axis]
+    goal = list(broadcast_shapes(*[tuple([s[a] for a in others]) for s in (x.spec.shape, indices.spec.shape)]))
+    wide = brought(x, x.spec.with_(shape=(*goal[:axis], x.spec.shape[axis], *goal[axis:])))
+    if any(ask(d, "==", 0) for d in goal):
+        return catalog.reshape(wide, shape=(*goal[:axis], indices.spec.shape[axis], *goal[axis:]))
+    return getitem(wide, tuple([indices if a == axis else positions(wide, a) for a in range(n)]))

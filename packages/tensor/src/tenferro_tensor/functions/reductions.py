@@ -1,0 +1,101 @@
+"""Sums, products, extrema and logic over axes.
+
+``axis`` is one axis, a tuple of axes or ``None`` for all; ``keepdims=True`` leaves the reduced axes with extent 1.
+"""
+
+from typing import Any, Final
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import AxisOps, converted, truth, value
+from tenferro_tensor_core import DType, int64, uint64
+from tenferro_tensor_core import dtype as known_dtype
+
+__all__ = ["all", "any", "count_nonzero", "max", "min", "prod", "sum"]
+
+_SUM: Final = AxisOps("sum", catalog.reduce_sum)
+_PROD: Final = AxisOps("prod", catalog.reduce_prod)
+_MAX: Final = AxisOps("max", catalog.reduce_max)
+_MIN: Final = AxisOps("min", catalog.reduce_min)
+_ALL: Final = AxisOps("all", catalog.reduce_all)
+_ANY: Final = AxisOps("any", catalog.reduce_any)
+
+
+def accumulated(x: Any, dtype: Any) -> Any:
+    """`x` in the dtype that sums are made in: the one asked for, else 64 bits for booleans and integers."""
+    if dtype is not None:
+        return converted(x, known_dtype(dtype))
+    have: DType = x.spec.dtype
+    return x if have.kind in "fc" else converted(x, uint64 if have.kind == "u" else int64)
+
+
+def sum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Sum over axes; 0 of no elements. Integers are summed in 64 bits.
+
+    >>> tr.sum(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    Tensor([4., 6.])
+    """
+    if not hasattr(x, "spec"):
+        x = value(x)
+    if dtype is not None or not x.spec.inexact:
+        x = accumulated(x, dtype)
+    return _SUM.reduce(x, axis, keepdims)
+
+
+def prod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Product over axes; 1 of no elements. Integers are multiplied in 64 bits.
+
+    >>> tr.prod(tr.asarray([1, 2, 3]))
+    Tensor(6)
+    """
+    return _PROD.reduce(accumulated(value(x), dtype), axis, keepdims)
+
+
+def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Largest element over axes; NaN if one is NaN.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+
+    >>> tr.max(tr.asarray([[1, 5], [7, 2]]), axis=1)
+    Tensor([5, 7])
+    """
+    return _MAX.reduce(value(x), axis, keepdims)
+
+
+def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Smallest element over axes; NaN if one is NaN.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+
+    >>> tr.min(tr.asarray([[1, 5], [7, 2]]), axis=1)
+    Tensor([1, 2])
+    """
+    return _MIN.reduce(value(x), axis, keepdims)
+
+
+def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Whether all elements over axes are true, that is nonzero; true of no elements.
+
+    >>> tr.all(tr.asarray([True, False]))
+    Tensor(False)
+    """
+    return _ALL.reduce(truth(value(x)), axis, keepdims)
+
+
+def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Whether some element over axes is true, that is nonzero; false of no elements.
+
+    >>> tr.any(tr.asarray([True, False]))
+    Tensor(True)
+    """
+    return _ANY.reduce(truth(value(x)), axis, keepdims)
+
+
+def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Number of elements over axes that are not zero, as int64.
+
+    >>> tr.count_nonzero(tr.asarray([[1, 0], [2, 3]]), axis=0)
+    Tensor([2, 1])
+    """
+    return _SUM.reduce(converted(truth(value(x)), int64), axis, keepdims)

@@ -1,0 +1,78 @@
+"""Cumulative sums and products, and differences, along an axis."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor._primitive import Primitive
+from tenferro_tensor.functions._operand import alike, axis_of, kept, value
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.creation import full_like
+from tenferro_tensor.functions.reductions import accumulated
+from tenferro_tensor_core import ArgumentError, dim_min
+
+__all__ = ["cumulative_prod", "cumulative_sum", "diff"]
+
+
+def _cumulative(name: str, primitive: Primitive, start: int, x: Any, axis: Any, dtype: Any, include: bool) -> Any:
+    x = accumulated(value(x), dtype)
+    if axis is None:
+        if x.spec.ndim != 1:
+            raise ArgumentError(
+                f"{name} needs an axis for an array with {x.spec.ndim} axes; pass axis=, or a vector (ravel)",
+                ndim=x.spec.ndim,
+            )
+        axis = 0
+    axis = axis_of(name, axis, x.spec.ndim)
+    out = primitive(x, axis=axis, reverse=False)
+    if not include:
+        return out
+    edge = kept(catalog.reduce_any(catalog.ne(x, x), axes=(axis,)), x.spec, (axis,))
+    return catalog.concatenate(full_like(edge, start, dtype=out.spec.dtype), out, axis=axis)
+
+
+def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Sums of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
+
+    `include_initial` puts the empty sum, 0, in front.
+
+    >>> tr.cumulative_sum(tr.asarray([1, 2, 3]), include_initial=True)
+    Tensor([0, 1, 3, 6])
+    """
+    return _cumulative("cumulative_sum", catalog.cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Products of the elements up to each one along an axis, which a vector need not name; integers in 64 bits.
+
+    `include_initial` puts the empty product, 1, in front.
+
+    >>> tr.cumulative_prod(tr.asarray([1, 2, 3]))
+    Tensor([1, 2, 6])
+    """
+    return _cumulative("cumulative_prod", catalog.cumprod, 1, x, axis, dtype, include_initial)
+
+
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis, taken `n` times; of booleans, whether neighbours differ.
+
+    `prepend` and `append` are joined to `x` along the axis first.
+
+    >>> tr.diff(tr.asarray([1, 4, 9]))
+    Tensor([3, 5])
+    """
+    if n < 0:
+        raise ArgumentError(f"diff takes differences n times, n at least 0, got {n}", n=n)
+    x = value(x)
+    axis = axis_of("diff", axis, x.spec.ndim)
+    joined = [part for part in (prepend, x, append) if part is not None]
+    if len(joined) > 1:
+        x = catalog.concatenate(*alike(*joined), axis=axis)
+    for _ in range(n):
+        extent = x.spec.shape[axis]
+        upper, lower = span(x, axis, dim_min(extent, 1), extent), span(x, axis, 0, _one_less(extent))
+        x = catalog.ne(upper, lower) if x.spec.dtype.kind == "b" else catalog.sub(upper, lower)
+    return x
+
+
+def _one_less(extent: Any) -> Any:
+    return extent - dim_min(extent, 1)

@@ -1,0 +1,109 @@
+"""Where things are: positions of extrema, of nonzero elements, and in sorted order."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._primitive import Primitive
+from tenferro_tensor.functions._operand import (
+    alike,
+    axis_of,
+    host_elements,
+    kept,
+    require_concrete,
+    truth,
+    value,
+)
+from tenferro_tensor_core import ArgumentError, ShapeError, int64
+
+__all__ = ["argmax", "argmin", "nonzero", "searchsorted"]
+
+
+def _located(primitive: Primitive, x: Any, axis: int | None, keepdims: bool) -> Any:
+    x = value(x)
+    spec = x.spec
+    if axis is None:
+        out = primitive(catalog.reshape(x, shape=(spec.size,)), axis=0)
+        return kept(out, spec, range(spec.ndim)) if keepdims else out
+    axis = axis_of(primitive.name, axis, spec.ndim)
+    out = primitive(x, axis=axis)
+    return kept(out, spec, (axis,)) if keepdims else out
+
+
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """Index of the first largest element along an axis, or among all elements; NaN counts as largest.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+
+    >>> tr.argmax(tr.asarray([[1, 5], [7, 2]]), axis=1)
+    Tensor([1, 0])
+    """
+    return _located(catalog.argmax, x, axis, keepdims)
+
+
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """Index of the first smallest element along an axis, or among all elements; NaN counts as smallest.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+
+    >>> tr.argmin(tr.asarray([[1, 5], [7, 2]]), axis=1)
+    Tensor([0, 1])
+    """
+    return _located(catalog.argmin, x, axis, keepdims)
+
+
+def nonzero(x: Any, /) -> tuple[Any, ...]:
+    """Indices of the nonzero elements, in row-major order: one vector for each axis.
+
+    Raises:
+        TracingError: the elements are not known while tracing, hence the size of the result neither.
+        ShapeError: `x` has no axes.
+
+    >>> tr.nonzero(tr.asarray([[0, 1], [2, 0]]))
+    (Tensor([0, 1]), Tensor([1, 0]))
+    """
+    x = value(x)
+    if not x.spec.ndim:
+        raise ShapeError("nonzero needs at least one axis, got a 0-d array; reshape it to (1,)", shape=())
+    require_concrete(x, "nonzero", "count with count_nonzero, or select with where(mask, x, fill)")
+    host = host_elements(x)
+    if host is not None:
+        return tuple([Primitive.adopt(i, device=x.spec.place.device) for i in host.nonzero()])
+    return _unravelled(_true_flat(catalog.reshape(truth(x), shape=(x.spec.size,))), x.spec.shape)
+
+
+def _true_flat(mask: Any) -> Any:
+    """Positions of the true elements of a vector, by primitives: only their number leaves the device."""
+    n = int(catalog.reduce_sum(catalog.convert(mask, dtype=int64), axes=(0,)))
+    first = catalog.argsort(catalog.bitwise_not(mask), axis=0, descending=False)
+    return catalog.slice_(first, start=(0,), limit=(n,), stride=(1,))
+
+
+def _unravelled(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    strides = [int(np.prod(shape[a + 1 :], dtype=np.int64)) for a in range(len(shape))]
+    return tuple(
+        [catalog.remainder(catalog.floor_divide(flat, s or 1), n or 1) for s, n in zip(strides, shape, strict=True)]
+    )
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
+    """Where to insert the elements of `x2` into the ascending vector `x1`: before or after its equals.
+
+    Args:
+        x1: the sorted vector, or, with `sorter`, any vector.
+        x2: the elements.
+        side: ``"left"`` for before, ``"right"`` for after.
+        sorter: indices that sort `x1`, as `argsort` gives them.
+
+    >>> tr.searchsorted(tr.asarray([1, 3, 5]), tr.asarray([3, 4]))
+    Tensor([1, 2])
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted takes side='left' or side='right', got {side!r}", side=side)
+    known, wanted = alike(value(x1), x2)
+    if sorter is not None:
+        known = known[sorter]
+    return catalog.searchsorted(known, wanted, side=side)

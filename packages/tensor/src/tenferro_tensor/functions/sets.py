@@ -1,0 +1,113 @@
+"""Distinct elements and membership. The sizes of results depend on the elements, which have to be known.
+
+Equal elements are found by sorting; the values are then read from the operand, so that derivatives pass. NaNs are
+distinct from each other.
+"""
+
+from typing import Any, NamedTuple
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import alike, require_concrete, value
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.creation import full_like
+from tenferro_tensor.functions.joining import concat
+from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.functions.scans import cumulative_sum, diff
+from tenferro_tensor.functions.searching import nonzero
+from tenferro_tensor_core import bool_, int64
+
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The distinct elements in ascending order, where each occurs first, which one each element is, and how often.
+
+    Raises:
+        TracingError: the elements are not known while tracing.
+
+    >>> tr.unique_all(tr.asarray([3, 1, 3])).counts
+    Tensor([1, 2])
+    """
+    x = value(x)
+    require_concrete(x, "unique", "sort the elements and compare neighbours, which keeps the size")
+    flat = catalog.stop_gradient(ravel(x))
+    n = flat.spec.size
+    if n == 0:
+        none = catalog.convert(flat, dtype=int64)
+        return UniqueAll(ravel(x), none, catalog.reshape(none, shape=x.spec.shape), none)
+    order = catalog.argsort(flat, axis=0, descending=False)
+    in_order = getitem(flat, order)
+    changes = catalog.ne(span(in_order, 0, 1, n), span(in_order, 0, 0, n - 1))
+    first = concat([full_like(span(in_order, 0, 0, 1), True, dtype=bool_), changes])
+    (starts,) = nonzero(first)
+    indices = getitem(order, starts)
+    rank = cumulative_sum(first) - 1
+    inverse = catalog.reshape(getitem(rank, catalog.argsort(order, axis=0, descending=False)), shape=x.spec.shape)
+    counts = diff(starts, append=full_like(span(starts, 0, 0, 1), n))
+    return UniqueAll(getitem(ravel(x), indices), indices, inverse, counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The distinct elements in ascending order, and how often each occurs.
+
+    >>> tr.unique_counts(tr.asarray([3, 1, 3])).values
+    Tensor([1, 3])
+    """
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The distinct elements in ascending order, and which of them each element of `x` is.
+
+    >>> tr.unique_inverse(tr.asarray([3, 1, 3])).inverse_indices
+    Tensor([1, 0, 1])
+    """
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Any:
+    """The distinct elements in ascending order.
+
+    >>> tr.unique_values(tr.asarray([3, 1, 3]))
+    Tensor([1, 3])
+    """
+    return unique_all(x).values
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+    """Whether each element of `x1` is among those of `x2`; with `invert`, whether it is not.
+
+    >>> tr.isin(tr.asarray([1, 2, 3]), tr.asarray([3, 1]))
+    Tensor([ True, False,  True])
+    """
+    x1, x2 = alike(x1, x2)
+    known = ravel(x2)
+    each = catalog.reshape(x1, shape=(*x1.spec.shape, 1))
+    among = catalog.reduce_any(catalog.eq(each, known), axes=(x1.spec.ndim,))
+    return catalog.bitwise_not(among) if invert else among

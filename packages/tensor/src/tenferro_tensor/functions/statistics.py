@@ -1,0 +1,120 @@
+"""Means and variances over axes, and exponentials that are normalised over axes."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import axes_of, converted, count, kept, value
+from tenferro_tensor.functions.arithmetic import abs2
+from tenferro_tensor.functions.reductions import max as _max
+from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor_core import ArgumentError, inexact_of
+
+__all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
+
+
+def _floating(x: Any) -> Any:
+    x = value(x)
+    return converted(x, inexact_of(x.spec.dtype))
+
+
+def _divided(total: Any, x: Any, axis: Any, keepdims: bool, correction: float = 0.0) -> Any:
+    """A sum over axes divided by the number of its terms less the correction."""
+    axes = axes_of("mean", axis, x.spec.ndim)
+    n = count(x, axes)
+    if n.__class__ is not int and keepdims:
+        n = kept(n, x.spec, axes)
+    return catalog.div(total, converted_like(n, total) - correction)
+
+
+def converted_like(n: Any, x: Any) -> Any:
+    """A number of terms as a float beside `x`: weak where it is a Python integer."""
+    return float(n) if n.__class__ is int else converted(n, catalog.real.infer(x.spec).dtype)  # type: ignore[union-attr]
+
+
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Arithmetic mean over axes; of integers in float64, NaN of no elements.
+
+    >>> tr.mean(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    Tensor([2., 3.])
+    """
+    x = _floating(x)
+    return _divided(_sum(x, axis, keepdims=keepdims), x, axis, keepdims)
+
+
+def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
+
+    `correction` 0 gives the variance of a population, 1 the unbiased estimate from a sample.
+
+    >>> tr.var(tr.asarray([1.0, 2.0, 3.0]), correction=1)
+    Tensor(1.)
+    """
+    x = _floating(x)
+    spread = abs2(x - mean(x, axis, keepdims=True))
+    return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, keepdims, correction)
+
+
+def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Standard deviation over axes, the square root of `var`; its derivative is infinite where all elements are equal.
+
+    >>> tr.std(tr.asarray([1.0, 2.0, 3.0]), correction=1)
+    Tensor(1.)
+    """
+    return catalog.sqrt(var(x, axis, correction=correction, keepdims=keepdims))
+
+
+def _peak(x: Any, axis: Any) -> Any:
+    """The largest element as a shift, 0 where it is infinite; the result does not depend on it, so no derivative."""
+    peak = catalog.stop_gradient(_max(x, axis, keepdims=True))
+    return catalog.select(catalog.is_finite(peak), peak, 0.0)
+
+
+def _floating_real(x: Any, name: str) -> Any:
+    x = _floating(x)
+    if x.spec.cplx:
+        raise ArgumentError(f"{name} orders its elements and takes real numbers, got {x.spec!r}; take real(x) first")
+    return x
+
+
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """``log(sum(exp(x)))`` over axes, without overflow on the way; minus infinity of no elements.
+
+    >>> tr.logsumexp(tr.asarray([1000.0, 1000.0]))
+    Tensor(1000.69314718)
+    """
+    x = _floating_real(x, "logsumexp")
+    axes = axes_of("logsumexp", axis, x.spec.ndim)
+    if any(x.spec.shape[a] == 0 for a in axes):
+        return catalog.log(_sum(x, axes, keepdims=keepdims))
+    peak = _peak(x, axes)
+    out = catalog.log(_sum(catalog.exp(x - peak), axes, keepdims=True)) + peak
+    rest = tuple([d for a, d in enumerate(x.spec.shape) if a not in axes])
+    return out if keepdims else catalog.reshape(out, shape=rest)
+
+
+def softmax(x: Any, /, axis: Any = -1) -> Any:
+    """``exp(x) / sum(exp(x))`` over axes, without overflow on the way.
+
+    >>> tr.softmax(tr.asarray([0.0, 0.0]))
+    Tensor([0.5, 0.5])
+    """
+    x = _floating_real(x, "softmax")
+    axes = axes_of("softmax", axis, x.spec.ndim)
+    if any(x.spec.shape[a] == 0 for a in axes):
+        return x
+    e = catalog.exp(x - _peak(x, axes))
+    return e / _sum(e, axes, keepdims=True)
+
+
+def log_softmax(x: Any, /, axis: Any = -1) -> Any:
+    """Logarithm of `softmax`, accurate where a share is tiny.
+
+    >>> tr.log_softmax(tr.asarray([0.0, 0.0]))
+    Tensor([-0.69314718, -0.69314718])
+    """
+    x = _floating_real(x, "log_softmax")
+    axes = axes_of("log_softmax", axis, x.spec.ndim)
+    if any(x.spec.shape[a] == 0 for a in axes):
+        return x
+    shifted = x - _peak(x, axes)
+    return shifted - catalog.log(_sum(catalog.exp(shifted), axes, keepdims=True))

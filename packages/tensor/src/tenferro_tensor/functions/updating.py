@@ -1,0 +1,219 @@
+"""Writing by index, as a function: ``x.at[key].set(values)`` is `x` with some elements replaced.
+
+A key is split into windows and starts. Whole axes and runs of neighbours are axes of a window; integers, arrays and
+strided slices are starts of windows. One scatter then does the rest.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import broadcast_shapes, brought, common_dtype, describe
+from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
+from tenferro_tensor.functions._operand import value
+from tenferro_tensor.functions.reading import getitem, index_vectors
+from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert
+
+__all__ = ["At", "Place"]
+
+
+class At:
+    """What ``x.at`` is: ``x.at[key]`` names a part of `x`."""
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> "Place":
+        return Place(self._x, key)
+
+    def __repr__(self) -> str:
+        return f"<at of {self._x.spec!r}; index it, as in x.at[0].set(1.0)>"
+
+
+class Place:
+    """A part of a value, and the functions that give the value with that part changed; nothing changes in place.
+
+    Values are broadcast to the part and converted to the dtype of the value where nothing is lost. Where index arrays
+    name an element twice, `add`, `multiply`, `min` and `max` combine all values, and of `set` one wins.
+    """
+
+    __slots__ = ("_key", "_x")
+
+    def __init__(self, x: Any, key: Any) -> None:
+        self._x, self._key = x, key
+
+    def get(self) -> Any:
+        """The part itself, ``x[key]``."""
+        return getitem(self._x, self._key)
+
+    def set(self, values: Any, /) -> Any:
+        """The value with the part replaced.
+
+        >>> tr.zeros(3).at[1].set(5.0)
+        Tensor([0., 5., 0.])
+        """
+        return _updated(self._x, self._key, values, "set")
+
+    def add(self, values: Any, /) -> Any:
+        """The value with numbers added to the part.
+
+        >>> tr.zeros(3).at[[0, 0, 2]].add(1.0)
+        Tensor([2., 0., 1.])
+        """
+        return _updated(self._x, self._key, values, "add")
+
+    def subtract(self, values: Any, /) -> Any:
+        """The value with numbers subtracted from the part.
+
+        >>> tr.ones(2).at[0].subtract(3.0)
+        Tensor([-2.,  1.])
+        """
+        return _updated(self._x, self._key, catalog.neg(_admitted(self._x, values)), "add")
+
+    def multiply(self, values: Any, /) -> Any:
+        """The value with the part multiplied.
+
+        >>> tr.ones(2).at[0].multiply(3.0)
+        Tensor([3., 1.])
+        """
+        return _updated(self._x, self._key, values, "mul")
+
+    def min(self, values: Any, /) -> Any:
+        """The value with the part replaced where the given numbers are smaller.
+
+        >>> tr.ones(2).at[:].min(tr.asarray([0.0, 2.0]))
+        Tensor([0., 1.])
+        """
+        return _updated(self._x, self._key, values, "min")
+
+    def max(self, values: Any, /) -> Any:
+        """The value with the part replaced where the given numbers are larger.
+
+        >>> tr.ones(2).at[:].max(tr.asarray([0.0, 2.0]))
+        Tensor([1., 2.])
+        """
+        return _updated(self._x, self._key, values, "max")
+
+
+def _admitted(x: Any, values: Any) -> Any:
+    """Values in the dtype of `x`, refused where kind or range would be lost."""
+    dtype = x.spec.dtype
+    if values.__class__ in SCALARS:
+        if common_dtype(list(describe((x, values)))) == dtype:
+            return Primitive.adopt(np.asarray(values, dtype), device=x.spec.place.device)
+        given = type(values).__name__
+    else:
+        values = value(values)
+        if can_convert(values.spec.dtype, dtype):
+            return values if values.spec.dtype == dtype else catalog.convert(values, dtype=dtype)
+        given = values.spec.dtype.name
+    raise DTypeError(
+        f"an update of type {given} does not fit into {x.spec!r} without loss; convert the values with "
+        f"cast(values, {dtype.name}), or the array with astype first",
+        source=given,
+        target=dtype.name,
+    )
+
+
+def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
+    values = _admitted(x, values)
+    resolved = resolve(x.spec.shape, key)
+    shape = x.spec.shape
+    if resolved.shape != shape:
+        x = catalog.reshape(x, shape=resolved.shape)
+    plan = _Windows(x.spec, resolved)
+    part = _broadcast(values, plan.part_shape, x.spec)
+    if 0 in part.spec.shape or 0 in shape:
+        return x if resolved.shape == shape else catalog.reshape(x, shape=shape)
+    out = catalog.scatter(
+        x,
+        index_vectors(x, plan.axes, plan.arrays, plan.starts_shape),
+        catalog.reshape(part, shape=plan.update_shape),
+        update_window_dims=plan.window_dims,
+        inserted_dims=plan.inserted,
+        scatter_dims=plan.axes,
+        mode=mode,
+    )
+    return out if resolved.shape == shape else catalog.reshape(out, shape=shape)
+
+
+def _broadcast(values: Any, part: tuple[DimLike, ...], spec: Spec) -> Any:
+    shape = values.spec.shape
+    if broadcast_shapes(shape, part) != part:
+        raise ShapeError(
+            f"values of shape {shape} do not broadcast to the indexed part, of shape {part}, of {spec!r}; "
+            "align the axes at the right, with extents equal or 1",
+            shape=shape,
+            part=part,
+        )
+    return brought(values, values.spec.with_(shape=part))
+
+
+class _Windows:
+    """A resolved key as the metadata of a scatter.
+
+    Attributes:
+        axes: axes of the operand that have starts.
+        arrays: the starts along each of them, as arrays that broadcast to `starts_shape`.
+        starts_shape: shape of the starts together.
+        part_shape: shape of the indexed part, as reading gives it.
+        update_shape: the same without new axes.
+        window_dims: axes of the update that are axes of the window.
+        inserted: axes of the operand that the window lacks.
+    """
+
+    def __init__(self, spec: Spec, key: Key) -> None:
+        group = [i for i, e in enumerate(key.entries) if isinstance(e, (Choose, Pick))]
+        chosen = [e for e in key.entries if isinstance(e, Choose)]
+        common = broadcast_shapes(*[e.indices.shape for e in chosen]) if chosen else ()
+        together = bool(chosen) and group[-1] - group[0] + 1 == len(group)
+        lead = bool(chosen) and not together
+        self.part_shape: tuple[DimLike, ...] = tuple(common) if lead else ()
+        update: list[tuple[DimLike, bool]] = [(d, False) for d in common] if lead else []
+        starts: list[tuple[int, Any, int | None]] = []  # axis, host array or value, own axis among the updates' axes
+        for i, e in enumerate(key.entries):
+            if chosen and together and i == group[0]:
+                self.part_shape += tuple(common)
+                at = len(update)
+                update.extend((d, False) for d in common)
+            if isinstance(e, New):
+                self.part_shape += (1,)
+            elif isinstance(e, Range):
+                self.part_shape += (e.length,)
+                whole = e.step == 1
+                if not whole:
+                    starts.append((e.axis, np.arange(e.length) * e.step + e.start, len(update)))  # type: ignore[arg-type]
+                elif e.start != 0:
+                    starts.append((e.axis, np.asarray(e.start), None))
+                update.append((e.length, whole))
+            elif isinstance(e, Pick):
+                starts.append((e.axis, np.asarray(e.at), None))
+            elif isinstance(e, Choose):
+                starts.append((e.axis, e.indices, -1))
+        first = 0 if lead or not chosen else at
+        self.update_shape = tuple([d for d, _ in update])
+        self.window_dims = tuple([i for i, (_, window) in enumerate(update) if window])
+        batch = [i for i, (_, window) in enumerate(update) if not window]
+        self.starts_shape = tuple([update[i][0] for i in batch])
+        self.axes = tuple([a for a, _, _ in starts])
+        self.arrays = [_placed(s, own, batch, first, len(common)) for _, s, own in starts]
+        windowed = {e.axis for e in key.entries if isinstance(e, Range) and e.step == 1}
+        self.inserted = tuple([a for a in range(spec.ndim) if a not in windowed])
+        if not self.axes:  # the whole value: a single window that starts at its first element
+            self.axes, self.arrays = (0,) * bool(spec.ndim), [np.zeros((), np.int64)] * bool(spec.ndim)
+
+
+def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:
+    """Starts reshaped so that their axes stand where they belong among the batch axes of the update."""
+    if own is None:
+        return starts
+    if own == -1:
+        after = len([i for i in batch if i >= first + width])
+        return starts.reshape((*starts.shape, *(1,) * after)) if after else starts
+    after = len([i for i in batch if i > own])
+    return starts.reshape((*starts.shape, *(1,) * after))
