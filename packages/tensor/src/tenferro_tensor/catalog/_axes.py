@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, ShapeError, ask
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, DTypeError, ShapeError, ask
 
 
 def same(a: DimLike, b: DimLike) -> bool:
@@ -45,13 +45,26 @@ def require_axes(name: str, axes: Any, ndim: int, of: str, what: str = "axes") -
 
 
 def require_length(name: str, values: Any, n: int, what: str, why: str) -> None:
-    """A tuple with one entry for each of `n` things."""
-    if values.__class__ is not tuple:
-        raise ArgumentError(f"{name} takes a tuple as {what}, got {values!r}", primitive=name)
+    """A tuple of sizes with one entry for each of `n` things."""
+    require_sizes(name, values, what)
     if len(values) != n:
         raise ShapeError(
             f"{name} needs {n} entries in {what}, {why}, got {len(values)}: {show(values)}", primitive=name
         )
+
+
+def require_sizes(name: str, values: Any, what: str) -> None:
+    """A tuple of integers and symbolic sizes."""
+    if values.__class__ is not tuple or not all(_is_int(v) or isinstance(v, Dim) for v in values):
+        raise ArgumentError(
+            f"{name} takes a tuple of integers or symbolic sizes as {what}, got {values!r}", primitive=name
+        )
+
+
+def require_flag(name: str, value: Any, what: str) -> None:
+    """True or false, and nothing that merely counts as one of them: equal ops have equal metadata."""
+    if value.__class__ is not bool:
+        raise ArgumentError(f"{name} takes True or False as {what}, got {value!r}", primitive=name)
 
 
 def require_same_dtype(name: str, *specs: Spec) -> None:

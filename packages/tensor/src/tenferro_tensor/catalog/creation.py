@@ -7,7 +7,7 @@ import numpy as np
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.catalog._axes import require_axis
+from tenferro_tensor.catalog._axes import require_axis, require_sizes
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError
 from tenferro_tensor_core import dtype as known_dtype
 
@@ -23,6 +23,7 @@ def iota(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], axis: int, place: 
         )
     if not isinstance(place, Place):
         raise ArgumentError(f"iota takes a Place, got {place!r}; HOST is main memory", place=repr(place))
+    require_sizes("iota", shape, "shape")
     out = Spec(shape, dtype, place)
     if not shape:
         raise AxisError("iota needs at least one axis to count along, got shape (); use a constant 0", shape=shape)

@@ -2,24 +2,29 @@
 
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.catalog._axes import require_axis, require_kind
+from tenferro_tensor.catalog._axes import require_axis, require_flag, require_kind
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 _ORDERED = "booleans, integers or real floating point, but not complex numbers"
 
 
+def _require_line(name: str, x: Spec, axis: int, reverse: bool) -> None:
+    require_axis(name, axis, x)
+    require_flag(name, reverse, "reverse")
+
+
 @primitive
 def cumsum(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Sums of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
-    require_axis("cumsum", axis, x)
+    _require_line("cumsum", x, axis, reverse)
     return x
 
 
 @primitive
 def cumprod(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Products of the elements up to each one along `axis`, or from each one on if `reverse`; in the dtype of `x`."""
-    require_axis("cumprod", axis, x)
+    _require_line("cumprod", x, axis, reverse)
     return x
 
 
@@ -27,7 +32,7 @@ def cumprod(x: Spec, *, axis: int, reverse: bool) -> Spec:
 def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Largest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
     require_kind("cummax", x, "biuf", _ORDERED)
-    require_axis("cummax", axis, x)
+    _require_line("cummax", x, axis, reverse)
     return x
 
 
@@ -35,7 +40,7 @@ def cummax(x: Spec, *, axis: int, reverse: bool) -> Spec:
 def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """Smallest element up to each one along `axis`, or from each one on if `reverse`; NaN once there is one."""
     require_kind("cummin", x, "biuf", _ORDERED)
-    require_axis("cummin", axis, x)
+    _require_line("cummin", x, axis, reverse)
     return x
 
 
@@ -43,5 +48,5 @@ def cummin(x: Spec, *, axis: int, reverse: bool) -> Spec:
 def cumlogsumexp(x: Spec, *, axis: int, reverse: bool) -> Spec:
     """``log(cumsum(exp(x)))`` along `axis`, without overflow on the way; from each element on if `reverse`."""
     require_kind("cumlogsumexp", x, "f", "real floating point")
-    require_axis("cumlogsumexp", axis, x)
+    _require_line("cumlogsumexp", x, axis, reverse)
     return x

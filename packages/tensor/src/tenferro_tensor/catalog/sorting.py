@@ -2,7 +2,7 @@
 
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.catalog._axes import require_axis, require_kind, require_same_dtype
+from tenferro_tensor.catalog._axes import require_axis, require_flag, require_kind, require_same_dtype
 from tenferro_tensor_core import ArgumentError, ShapeError, int64
 
 __all__ = ["argsort", "searchsorted", "sort"]
@@ -12,6 +12,7 @@ __all__ = ["argsort", "searchsorted", "sort"]
 def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
     """Elements in order along `axis`; NaN is last in both orders."""
     require_axis("sort", axis, x)
+    require_flag("sort", descending, "descending")
     return x
 
 
@@ -19,6 +20,7 @@ def sort(x: Spec, *, axis: int, descending: bool) -> Spec:
 def argsort(x: Spec, *, axis: int, descending: bool) -> Spec:
     """Indices along `axis` that sort `x`; equal elements keep their order, NaN is last, in both orders."""
     require_axis("argsort", axis, x)
+    require_flag("argsort", descending, "descending")
     return x.with_(dtype=int64)
 
 

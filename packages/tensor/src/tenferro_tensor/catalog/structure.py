@@ -7,6 +7,7 @@ from tenferro_tensor.catalog._axes import (
     require_axis,
     require_length,
     require_same_dtype,
+    require_sizes,
     same,
     show,
 )
@@ -23,6 +24,7 @@ def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ..
     the transpose is a plain sum over the new axes.
     """
     name = "broadcast_in_dim"
+    require_sizes(name, shape, "shape")
     require_length(name, dims, x.ndim, "dims", f"one for each axis of {x!r}")
     require_axes(name, dims, len(shape), f"the result shape {show(shape)}", "dims")
     for i, d in enumerate(dims):
@@ -38,6 +40,7 @@ def broadcast_in_dim(x: Spec, *, shape: tuple[DimLike, ...], dims: tuple[int, ..
 @primitive
 def reshape(x: Spec, *, shape: tuple[DimLike, ...]) -> Spec:
     """The same elements, in row-major order, in another shape of the same size."""
+    require_sizes("reshape", shape, "shape")
     out = x.with_(shape=shape)
     if not same(x.size, out.size):
         raise ShapeError(
