@@ -72,7 +72,7 @@ class ArrayNamespaceInfo:
         return {n: dt for n, dt in named.items() if kind is None or isdtype(dt, kind)}
 
 
-def __array_namespace_info__() -> ArrayNamespaceInfo:  # noqa: N807 - the standard's name
+def __array_namespace_info__() -> ArrayNamespaceInfo:
     """Capabilities, devices and dtypes of this namespace.
 
     >>> sorted(tr.__array_namespace_info__().dtypes(kind="real floating"))

@@ -117,7 +117,7 @@ class Array:
     take = functions.take
     repeat = functions.repeat
     diagonal = functions.diagonal
-    trace = functions.trace
+    trace = functions.matrix_trace
     astype = functions.astype
     clip = functions.clip
     round = functions.round
@@ -145,7 +145,7 @@ class Array:
         return functions.permute_dims(self, range(self.spec.ndim)[::-1] if order is None else order)
 
     @property
-    def T(self) -> Any:  # noqa: N802 - the standard's name
+    def T(self) -> Any:
         """The transpose of a matrix; stacks have `mT`, and other orders `transpose`."""
         if self.spec.ndim != 2:
             raise ShapeError(
@@ -156,12 +156,12 @@ class Array:
         return functions.matrix_transpose(self)
 
     @property
-    def mT(self) -> Any:  # noqa: N802 - the standard's name
+    def mT(self) -> Any:
         """The transpose of each matrix of a stack."""
         return functions.matrix_transpose(self)
 
     @property
-    def H(self) -> Any:  # noqa: N802 - the name of the field
+    def H(self) -> Any:
         """The conjugate transpose of each matrix of a stack."""
         out = functions.matrix_transpose(self)
         return catalog.conj(out) if self.spec.cplx else out

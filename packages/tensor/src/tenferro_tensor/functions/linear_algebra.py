@@ -18,7 +18,7 @@ from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min
 
-__all__ = ["diagonal", "kron", "matmul", "outer", "tensordot", "trace", "vecdot"]
+__all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
 
 KNOWN_PRODUCTS: Final = 1024
 """Bound of `PRODUCTS`; when it is full it starts anew."""
@@ -226,10 +226,12 @@ def _masked_diagonal(x: Any, offset: int) -> Any:
     return catalog.reduce_sum(catalog.select(on, x, False if x.spec.dtype.kind == "b" else 0), axes=(n - 1,))
 
 
-def trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Any:
+def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Any:
     """Sums of the diagonals of (stacks of) matrices.
 
-    >>> tr.trace(tr.asarray([[1, 2], [3, 4]]))
+    ``linalg.trace`` and the method ``trace`` are this function; in the main namespace, that name is a program's trace.
+
+    >>> tr.matrix_trace(tr.asarray([[1, 2], [3, 4]]))
     Tensor(5)
     """
     return _sum(diagonal(x, offset=offset, axis1=axis1, axis2=axis2), -1, dtype=dtype)
