@@ -7,10 +7,11 @@ as straight-line code: over raw arrays where everything is concrete, over values
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pullback
+from tenferro_ad._keep import keeper
 from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
@@ -20,12 +21,17 @@ from tenferro_tensor_core import TracingError
 Hook = Callable[..., Any]
 """``hook(op, level, lower, need, parents)``: records an op that brings its own way of being recorded."""
 
+How = tuple[tuple[int, ...], Pull, Callable[..., tuple[Any, ...]]]
+
 PATIENCE: Final = 2
 """Number of pulls before a rule is rendered."""
 MANY: Final = 64
 """From this number of rendered specs on, a primitive's shapes are taken to be ever new..."""
 LONG_PATIENCE: Final = 16
 """...and this is the number of pulls before another one is rendered."""
+
+SCALAR_CODES: Final = 8
+"""Number of values of a Python scalar for which a rule is rendered anew."""
 
 _rendered: Counter[Any] = Counter()
 
@@ -37,8 +43,9 @@ class PullbackPlan:
         site: the op and its circumstances.
         active: whether a derivative passes.
         many: whether the op has several outputs.
-        how: what a node saves, as positions among (operands..., outputs...), and what it calls with a cotangent and
-            the saved values; one pair, since a thread may record while another one renders.
+        how: what a node saves, as positions among (operands..., outputs...); what it calls with a cotangent and the
+            saved values; and the function that picks the saved values. They are one tuple, since a thread may
+            record while another one renders.
         hook: records the op instead, or ``None``.
     """
 
@@ -47,9 +54,13 @@ class PullbackPlan:
     def __init__(self, site: Site, hook: Hook | None = None) -> None:
         self.site, self.hook = site, hook
         self.active, self.many = site.active, site.many
-        self.how: tuple[tuple[int, ...], Pull] = (site.save, self.pull_first)
+        self.how: How
+        self._set(site.save, self.pull_first)
         self._uses = 0
-        self._codes: dict[tuple[bool, ...], Callable[..., Any]] = {}
+        self._codes: dict[tuple[Any, ...], Pull] = {}
+
+    def _set(self, save: tuple[int, ...], pull: Pull) -> None:
+        self.how = save, pull, keeper(len(self.site.given), save)
 
     @property
     def op(self) -> Op:
@@ -58,7 +69,7 @@ class PullbackPlan:
 
     def pull_first(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Apply the rule, and think of rendering it."""
-        save, pull = self.how
+        save, pull, _ = self.how
         if pull != self.pull_first:
             if save != self.site.save:
                 saved = tuple([v for i, v in zip(self.site.save, saved) if i in save])
@@ -82,15 +93,18 @@ class PullbackPlan:
     def _render(self) -> None:
         site = self.site
         if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
-            self.how = site.save, self.pull_by_rule
+            self._set(site.save, self.pull_by_rule)
             return
         _rendered[self.op.primitive] += 1
         if self.many:
-            self.how = site.save, self._pull_many
+            self._set(site.save, self._pull_many)
+            return
+        if any(i < len(site.given) and site.given[i] in SCALARS for i in site.save):
+            self._set(site.save, self._pull_scalar)
             return
         traced = traced_pullback(site, (True,))
         if traced is None:
-            self.how = site.save, self.pull_by_rule
+            self._set(site.save, self.pull_by_rule)
             return
         program, places = traced
         save = site.save
@@ -99,8 +113,27 @@ class PullbackPlan:
             used = _used(program)
             save = tuple([i for k, i in enumerate(site.save) if program.input_ids[k + 1] in used])
             program = _without_inputs(program, used | {program.input_ids[0]})
-        fallback = self.pull_by_rule if save == site.save else None
-        self.how = save, pull_code(site, program, places, save, (True,), fallback)
+        self._set(save, pull_code(site, program, places, save, (True,), self.pull_by_rule))
+
+    def _pull_scalar(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """For saved Python scalars: code for each of the first few values, then one that takes the value."""
+        key = tuple([v for v in saved if v.__class__ in SCALARS])
+        code = self._codes.get(key)
+        if code is None:
+            if len(self._codes) > SCALAR_CODES or not all(key) or any(v != v for v in key):
+                key = ()  # 0.0 and -0.0 are one key, and NaN is never found again
+                code = self._codes.get(key)
+            if code is None:
+                code = self._codes[key] = self._scalar_code(key, saved)
+        return code(g, saved)
+
+    def _scalar_code(self, key: tuple[Any, ...], saved: tuple[Any, ...]) -> Pull:
+        site = self.site
+        scalars = {i: v for i, v in zip(site.save, saved) if v.__class__ in SCALARS} if key else None
+        traced = traced_pullback(site, (True,), scalars)
+        if traced is None:
+            return self.pull_by_rule
+        return pull_code(site, *traced, site.save, (True,), self.pull_by_rule, literal=bool(key))
 
     def _pull_many(self, gs: list[Any], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         mask = tuple([g is not None for g in gs])
@@ -115,10 +148,13 @@ class PullbackPlan:
         return code(gs, saved)
 
 
-def traced_pullback(site: Site, mask: tuple[bool, ...]) -> tuple[Program, tuple[int, ...]] | None:
+def traced_pullback(
+    site: Site, mask: tuple[bool, ...], scalars: Mapping[int, Any] | None = None
+) -> tuple[Program, tuple[int, ...]] | None:
     """The pullback as a program of the cotangents that are there and of the saved values.
 
-    Python scalars among the saved values become inputs without axes. Returns the program and the positions among
+    Python scalars among the saved values are literals where `scalars` has them by position, else inputs without
+    axes. Returns the program and the positions among
     ``site.need`` of its outputs; ``None`` for a rule that cannot be traced, which must be applied as it is.
     """
     builder = Builder()
@@ -128,6 +164,8 @@ def traced_pullback(site: Site, mask: tuple[bool, ...]) -> tuple[Program, tuple[
     for i in site.save:
         if i >= count:
             slots[i] = builder.input(site.outs[i - count])
+        elif scalars is not None and i in scalars:
+            slots[i] = scalars[i]
         elif site.given[i] in SCALARS:
             slots[i] = builder.input(site.specs[i].with_(shape=()))
         else:

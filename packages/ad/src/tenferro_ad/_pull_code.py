@@ -19,7 +19,9 @@ def pull_code(
     places: tuple[int, ...],
     save: tuple[int, ...],
     mask: tuple[bool, ...],
-    fallback: Pull | None,
+    fallback: Pull,
+    *,
+    literal: bool = False,
 ) -> Pull:
     """Write the function.
 
@@ -30,47 +32,35 @@ def pull_code(
         save: positions of the saved values.
         mask: which cotangents are there; a pullback of an op of one output takes it bare.
         fallback: the rule itself, for saved Python scalars among values that are not concrete.
+        literal: saved Python scalars stand in the program as literals, and are no inputs of it.
     """
-    many = site.many
     count = len(site.given)
     gs = [f"g{k}" for k, there in enumerate(mask) if there]
     saved = [f"s{k}" for k in range(len(save))]
     scalars = {f"s{k}": site.specs[i].dtype for k, i in enumerate(save) if i < count and site.given[i] in SCALARS}
     arrays = [name for name in (*gs, *saved) if name not in scalars]
-    concrete = all(s.place is HOST for s in site.outs) or not scalars
-    names: dict[str, Any] = {"Tensor": Tensor, "new": object.__new__, "select": _select, "op": site.op}
+    inputs = arrays if literal else [*gs, *saved]
+    names: dict[str, Any] = {"Tensor": Tensor, "new": object.__new__, "select": _select}
     lines = ["def pull(g, saved):"]
-    if many:
-        lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g")
-    elif gs:
-        lines.append("    g0 = g")
+    lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g" if site.many else "    g0 = g")
     if saved:
         lines.append(f"    {', '.join(saved)}, = saved")
-    if concrete:
+    if not inputs == [*gs, *saved] or not scalars or all(s.place is HOST for s in site.outs):
         test = " is ".join(["Tensor", *[f"{a}.__class__" for a in arrays]])
         lines.append(f"    if not select.open_scopes and {test}:")
-        lines += ["    " + line for line in _raw_lines(site, program, places, [*gs, *saved], scalars, names)]
-    if scalars and fallback is not None:
+        lines += ["    " + line for line in _raw_lines(site, program, places, inputs, scalars, names)]
+    if scalars and not literal:
         names["fallback"] = fallback
         lines.append("    return fallback(g, saved)")
     else:
         names["values"] = render(program, "value")
-        for s in scalars:
-            names[f"t_{s}"] = _standing(site, scalars[s])
-        lines.append(f"    c = values({', '.join(f't_{s}({s})' if s in scalars else s for s in (*gs, *saved))})")
         found = [f"c[{places.index(k)}]" if k in places else "None" for k in range(len(site.need))]
+        lines.append(f"    c = values({', '.join(inputs)})")
         lines.append(f"    return ({', '.join(found)},)")
     exec(compile("\n".join(lines), f"<pullback of {site.op.primitive.name}>", "exec"), names)
     pull: Any = names["pull"]
     pull.op = site.op
     return pull  # type: ignore[no-any-return]
-
-
-def _standing(site: Site, dtype: Any) -> Callable[[Any], Any]:
-    from tenferro_tensor import tensor
-
-    device = site.outs[0].place.device
-    return lambda s: tensor(s, dtype=dtype, device=device)
 
 
 def _raw_lines(

@@ -34,9 +34,8 @@ def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents:
     out = op(*lower)
     if not plan.active:
         return out
-    values = (*lower, *out) if plan.many else (*lower, out)
-    save, pull = plan.how
-    node = make_node(pull, parents, tuple([values[i] for i in save]))
+    _, pull, keep = plan.how
+    node = make_node(pull, parents, keep(*lower, *out) if plan.many else keep(*lower, out))
     if _modes.slow and _modes.sourced():
         node = _with_source(node)
     return wrap_many(out, level, node) if plan.many else wrap(out, level, node)

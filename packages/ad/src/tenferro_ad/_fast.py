@@ -1,0 +1,324 @@
+"""Generated recording methods: the short way of operators and of ops with one or two operands.
+
+They do what `_record` does, unrolled, where everything is as usual: concrete values or values of lower levels, one
+output, nothing asked by `_modes`, no device scope open. A table says which specs have been through the long way
+before; its entries hold the kernel, the output spec and the pullback plan.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad import _modes
+from tenferro_ad._eager import EagerTensor
+from tenferro_ad._node import Node, next_seq
+from tenferro_ad._plan import PullbackPlan, pullback_plan
+from tenferro_ad._rules import rule_of
+from tenferro_runtime.extension import BoundedCache, Linear, Slopes
+from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, _select, catalog
+from tenferro_tensor._array import BINARY_OPERATORS
+
+Entry = tuple[Callable[..., Any], Spec, PullbackPlan]
+
+SHORT: Final[BoundedCache[Any, Entry]] = BoundedCache("short recording", 4096, recency=False)
+"""Entries by (op, need, specs...)."""
+
+_METHOD = """
+def method(self, other):
+    if not modes.slow and not select.open_scopes:
+        kind = other.__class__
+        spec = self.spec
+        if kind is EagerTensor:
+            if other.level == self.level:
+                entry = both.get(spec) if other.spec is spec else mixed.get((spec, other.spec))
+                if entry is not None:
+                    run, out, plan = entry
+                    x = self.value
+                    y = other.value
+                    if x.__class__ is Tensor is y.__class__:
+                        z = new(Tensor)
+                        z.data = run(x.data, y.data)
+                        z.spec = out
+                    else:
+                        z = operate(x, y)
+                    n = new(Node)
+                    n.seq = seq()
+                    n.pull = plan.how[1]
+                    n.parents = (self.node, other.node)
+                    n.saved = ({save_both})
+                    r = new(EagerTensor)
+                    r.value = z
+                    r.spec = out
+                    r.level = self.level
+                    r.node = n
+                    return r
+        elif kind is Tensor:
+            entry = left.get((spec, other.spec))
+            if entry is not None:
+                run, out, plan = entry
+                x = self.value
+                y = other
+                if x.__class__ is Tensor:
+                    z = new(Tensor)
+                    z.data = run(x.data, y.data)
+                    z.spec = out
+                else:
+                    z = operate(x, y)
+                n = new(Node)
+                n.seq = seq()
+                n.pull = plan.how[1]
+                n.parents = (self.node,)
+                n.saved = ({save_left})
+                r = new(EagerTensor)
+                r.value = z
+                r.spec = out
+                r.level = self.level
+                r.node = n
+                return r
+        elif kind in SCALARS:
+            entry = left.get((spec, kind))
+            if entry is not None:
+                run, out, plan = entry
+                x = self.value
+                y = other
+                try:
+                    if x.__class__ is Tensor:
+                        z = new(Tensor)
+                        z.data = run(x.data, y)
+                        z.spec = out
+                    else:
+                        z = operate(x, y)
+                except OverflowError:
+                    return miss(self, other)
+                n = new(Node)
+                n.seq = seq()
+                n.pull = plan.how[1]
+                n.parents = (self.node,)
+                n.saved = ({save_left})
+                r = new(EagerTensor)
+                r.value = z
+                r.spec = out
+                r.level = self.level
+                r.node = n
+                return r
+    return miss(self, other)
+
+def reflected(self, other):
+    if not modes.slow and not select.open_scopes:
+        kind = other.__class__
+        if kind in SCALARS:
+            entry = right.get((kind, self.spec))
+            if entry is not None:
+                run, out, plan = entry
+                x = other
+                y = self.value
+                try:
+                    if y.__class__ is Tensor:
+                        z = new(Tensor)
+                        z.data = run(x, y.data)
+                        z.spec = out
+                    else:
+                        z = operate(x, y)
+                except OverflowError:
+                    return miss(other, self)
+                n = new(Node)
+                n.seq = seq()
+                n.pull = plan.how[1]
+                n.parents = (self.node,)
+                n.saved = ({save_right})
+                r = new(EagerTensor)
+                r.value = z
+                r.spec = out
+                r.level = self.level
+                r.node = n
+                return r
+    return miss(other, self)
+"""
+
+_DIFFERENTIABLE: Final = (catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.pow)
+_FOREIGN: Final = (Array, np.ndarray, np.generic)
+
+
+def _saved_text(op: Op, need: tuple[int, ...], specs: tuple[Spec, Spec]) -> str:
+    save = pullback_plan(op, need, specs).site.save
+    return "".join(f"{'xyz'[i]}, " for i in save)
+
+
+def install_methods(name: str, op: Op, spec: Spec) -> bool:
+    """Generate the methods of an operator; ``False`` where its rule is of a kind that the long way serves."""
+    rule = rule_of(op)
+    if not isinstance(rule, (Slopes, Linear)) or any(i not in rule.operands for i in op.primitive.operands):
+        return False
+    tables: dict[str, dict[Any, Entry]] = {"both": {}, "mixed": {}, "left": {}, "right": {}}
+
+    def miss(x: Any, y: Any) -> Any:
+        if not all(a.__class__ in SCALARS or isinstance(a, _FOREIGN) for a in (x, y)):
+            return NotImplemented
+        result = op(x, y)
+        if result.__class__ is EagerTensor and not _select.open_scopes:
+            _learn(op, x, y, result.level, tables)
+        return result
+
+    names: dict[str, Any] = {
+        "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
+        "SCALARS": SCALARS, "new": object.__new__, "seq": next_seq, "operate": getattr(operator, name), "miss": miss,
+        **tables,
+    }  # fmt: skip
+    pair = (spec, spec)
+    text = _METHOD.format(
+        save_both=_saved_text(op, (0, 1), pair),
+        save_left=_saved_text(op, (0,), pair),
+        save_right=_saved_text(op, (1,), pair),
+    )
+    exec(compile(text, f"<recording of {op.primitive.name}>", "exec"), names)
+    method, reflected = names["method"], names["reflected"]
+    bare = name.strip("_")
+    method.__name__, reflected.__name__ = f"__{bare}__", f"__r{bare}__"
+    setattr(EagerTensor, method.__name__, method)
+    setattr(EagerTensor, reflected.__name__, reflected)
+    return True
+
+
+def _learn(op: Op, x: Any, y: Any, level: int, tables: dict[str, dict[Any, Entry]]) -> None:
+    """Remember specs that went the long way, if the kernel is known by now."""
+    mine = [a.__class__ is EagerTensor and a.level == level for a in (x, y)]
+    given = tuple([a.__class__ if a.__class__ in SCALARS else getattr(a, "spec", None) for a in (x, y)])
+    forward = op.plans.get(given)
+    if forward is None or forward.many:
+        return
+    need = tuple([i for i, m in enumerate(mine) if m])
+    entry = (forward.run, forward.out, pullback_plan(op, need, given))
+    if need == (0, 1):
+        table, key = ("both", given[0]) if given[0] is given[1] else ("mixed", given)
+    else:
+        table, key = "left" if need == (0,) else "right", given
+    if len(tables[table]) >= 512:
+        tables[table].clear()
+    tables[table][key] = entry
+
+
+def _first_use(name: str, op: Op, *, reflected: bool) -> Callable[[Any, Any], Any]:
+    """The method in place until an operator is first used on a differentiated value: generates the real one."""
+
+    def method(self: EagerTensor, other: Any) -> Any:
+        if not (other.__class__ in SCALARS or isinstance(other, _FOREIGN)):
+            return NotImplemented
+        if install_methods(name, op, self.spec):
+            chosen = getattr(EagerTensor, f"__r{name.strip('_')}__" if reflected else name)
+            return chosen(self, other)
+        return op(other, self) if reflected else op(self, other)
+
+    return method
+
+
+def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
+    """`EagerTensor._bind` with the short way for one and two operands in front."""
+    if len(args) == 2 and not _modes.slow and not _select.open_scopes:
+        x, y = args
+        level = self.level
+        parents: tuple[Node, ...] = ()
+        if x.__class__ is EagerTensor and x.level == level:
+            if y.__class__ is EagerTensor and y.level == level:
+                entry = SHORT.table.get((op, 3, x.spec, y.spec))
+                if entry is not None:
+                    parents = (x.node, y.node)
+                    x, y = x.value, y.value
+            elif y.__class__ in SCALARS:
+                entry = None
+            else:
+                entry = SHORT.table.get((op, 1, x.spec, y.spec))
+                if entry is not None:
+                    parents = (x.node,)
+                    x = x.value
+        elif x.__class__ in SCALARS:
+            entry = None
+        else:
+            entry = SHORT.table.get((op, 2, x.spec, y.spec))
+            if entry is not None:
+                parents = (y.node,)
+                y = y.value
+        if entry is not None:
+            run, out, plan = entry
+            if x.__class__ is Tensor is y.__class__:
+                z = _new(Tensor)
+                z.data = run(x.data, y.data)
+                z.spec = out
+            else:
+                z = op(x, y)
+            n = _new(Node)
+            n.seq = next_seq()
+            _, n.pull, keep = plan.how
+            n.parents = parents
+            n.saved = keep(x, y, z)
+            r = _new(EagerTensor)
+            r.value = z
+            r.spec = out
+            r.level = level
+            r.node = n
+            return r
+        result = _bind_long(self, op, args)
+        if result.__class__ is EagerTensor and x.__class__ not in SCALARS and y.__class__ not in SCALARS:
+            mine = [a.__class__ is EagerTensor and a.level == level for a in args]
+            forward = op.plans.get((x.spec, y.spec))
+            if forward is not None and not forward.many:
+                need = tuple([i for i, m in enumerate(mine) if m])
+                plan = pullback_plan(op, need, (x.spec, y.spec))
+                if plan.hook is None:
+                    SHORT.put((op, mine[0] + 2 * mine[1], x.spec, y.spec), (forward.run, forward.out, plan))
+        return result
+    return _bind_long(self, op, args)
+
+
+def unary(self: EagerTensor, op: Op) -> Any:
+    """`EagerTensor._unary` with the short way in front."""
+    if _modes.slow or _select.open_scopes:
+        return _bind_long(self, op, (self,))
+    entry = SHORT.table.get((op, self.spec))
+    if entry is None:
+        result = _bind_long(self, op, (self,))
+        forward = op.plans.get((self.spec,))
+        if result.__class__ is EagerTensor and forward is not None and not forward.many:
+            plan = pullback_plan(op, (0,), (self.spec,))
+            if plan.hook is None:
+                SHORT.put((op, self.spec), (forward.run, forward.out, plan))
+        return result
+    run, out, plan = entry
+    x = self.value
+    if x.__class__ is Tensor:
+        z = _new(Tensor)
+        z.data = run(x.data)
+        z.spec = out
+    else:
+        z = x._unary(op)
+    n = _new(Node)
+    n.seq = next_seq()
+    _, n.pull, keep = plan.how
+    n.parents = (self.node,)
+    n.saved = keep(x, z)
+    r = _new(EagerTensor)
+    r.value = z
+    r.spec = out
+    r.level = self.level
+    r.node = n
+    return r
+
+
+_new = object.__new__
+_bind_long = EagerTensor._bind
+
+
+def install() -> None:
+    """Put the short ways into the class."""
+    for name, op in BINARY_OPERATORS.items():
+        if op.primitive in _DIFFERENTIABLE:
+            setattr(EagerTensor, name, _first_use(name, op, reflected=False))
+            setattr(EagerTensor, f"__r{name[2:]}", _first_use(name, op, reflected=True))
+    EagerTensor._bind = bind  # type: ignore[method-assign]
+    EagerTensor._unary = unary  # type: ignore[method-assign, assignment]
+
+
+install()
