@@ -6,15 +6,22 @@ from typing import Any
 
 from tenferro_runtime import _execute as _execute
 from tenferro_runtime import _namespace
+from tenferro_runtime._compile import CompiledFunction, compile
+from tenferro_runtime._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
-from tenferro_runtime._program import Program
+from tenferro_runtime._program import Program, ProgramError
+from tenferro_runtime._runtime import Runtime, current_runtime
+from tenferro_runtime._trace import trace
 from tenferro_runtime._traced import TracedTensor
+from tenferro_runtime._tree import register_dataclass
+from tenferro_tensor import ComputeDevice, MemorySpace, Spec, Tensor, compute_context, compute_device
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
 from tenferro_tensor_core import (
     complex64,
     complex128,
+    dim,
     float32,
     float64,
     int8,
@@ -30,6 +37,22 @@ from tenferro_tensor_core import (
 __all__ = [
     "MissingFamilyError",
     "Program",
+    "CompiledFunction",
+    "ComputeDevice",
+    "GraphCompiler",
+    "GraphExecutor",
+    "MemorySpace",
+    "ProgramError",
+    "Runtime",
+    "Spec",
+    "Tensor",
+    "compile",
+    "compute_context",
+    "compute_device",
+    "current_runtime",
+    "dim",
+    "register_dataclass",
+    "trace",
     "TracedTensor",
     "__array_api_version__",
     "__array_namespace_info__",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from tenferro_runtime._inference import INFERRED, infer
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._source import Source, here, user_line, where
 from tenferro_runtime._traced import TracedTensor
-from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, next_level, tensor
-from tenferro_tensor._normalise import normalised
+from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
+from tenferro_tensor._normalise import common_dtype, normalised
 from tenferro_tensor._tensor import materialised
-from tenferro_tensor_core import ArgumentError, Guard, TracingError
+from tenferro_tensor_core import ArgumentError, Guard, TracingError, bool_, complex128, float64, int64, weak
 
 _new = object.__new__
+_WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, complex128: complex}
 
 
 class Builder:
@@ -31,7 +32,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_equations", "_inputs", "_lifted", "_names", "_specs", "captured", "closed", "level", "source",
+        "_constants", "_equations", "_inputs", "_lifted", "_names", "_specs", "_weak", "captured", "closed", "level",
+        "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -45,6 +47,7 @@ class Builder:
         self._equations: list[Equation] = []
         self._names: dict[int, str] = {}
         self._lifted: dict[int, TracedTensor] = {}
+        self._weak: dict[int, type] = {}
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
@@ -52,11 +55,17 @@ class Builder:
         self._specs.append(spec)
         return v
 
-    def input(self, spec: Spec, name: str | None = None) -> TracedTensor:
-        """Declare an input."""
+    def input(self, spec: Spec, name: str | None = None, weak: type | None = None) -> TracedTensor:
+        """Declare an input; `weak` is the class of a Python scalar that it stands for.
+
+        A weak value, and what is computed from weak values alone, adapts to the dtype of the arrays beside it, as
+        the Python scalar would.
+        """
         self._require_open(None)
         v = self._variable(spec)
         self._inputs.append(v.id)
+        if weak is not None:
+            self._weak[v.id] = weak
         if name is not None:
             self._names[v.id] = name
         return v
@@ -117,6 +126,31 @@ class Builder:
         """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
         if self.closed:
             self._require_open(next(a for a in args if a.__class__ is TracedTensor and a.home is self))
+        if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
+            return self._bind_weak(op, args)
+        return self._bind(op, args)
+
+    def _bind_weak(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """As `_bind`, some operands being weak: they take the dtype that their Python scalars would."""
+        lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
+        classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
+        p = op.primitive
+        if all(classes):
+            out = self._bind(op, tuple(lifted))
+            kind = None if out.__class__ is tuple or p is catalog.convert else _WEAK.get(out.spec.dtype)
+            if p.elementwise and kind is not None:
+                self._weak[out.id] = kind
+            return out
+        strong = [a.spec for a, c in zip(lifted, classes, strict=True) if c is None]
+        for i, kind in enumerate(classes):
+            if kind is not None and lifted[i].__class__ is TracedTensor and i != p.chooser:
+                ruled: list[Any] = [c or lifted[j].spec for j, c in enumerate(classes) if j != p.chooser]
+                dtype = common_dtype(ruled) if p.elementwise else weak(kind, strong[0].dtype)
+                if lifted[i].spec.dtype != dtype:
+                    lifted[i] = self._bind(catalog.convert.op(dtype=dtype), (lifted[i],))
+        return self._bind(op, tuple(lifted))
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         seen: list[Any] = [op]
         operands: list[Any] = []
         a: Any
@@ -140,7 +174,7 @@ class Builder:
 
         Operands are values of this builder; for element-wise ops also Python scalars.
         """
-        lifted = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
+        lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
         seen = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lifted])
         return self._append(op, lifted, infer(op, seen), user_line())
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tenferro_runtime._program import Program, ProgramError
-from tenferro_runtime._render import render
 from tenferro_runtime._sizes import specialised
-from tenferro_tensor import REGISTRY, Op, Primitive, Spec
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor import Op, Primitive, Spec
 
 
 class _Call(Primitive):
@@ -25,13 +22,13 @@ class _Call(Primitive):
         return found
 
 
-def _infer_call(*xs: Spec, program: Program) -> tuple[Spec, ...]:
+def _call(*xs: Spec, program: Program) -> tuple[Spec, ...]:
     """Apply a program to operands; always a tuple of outputs."""
     return concrete(program, xs).outputs
 
 
-_infer_call.__name__ = "call"
-call = _Call(_infer_call)
+_call.__name__ = "call"
+call = _Call(_call)
 
 
 def concrete(program: Program, specs: tuple[Spec, ...]) -> Program:
@@ -53,25 +50,8 @@ def concrete(program: Program, specs: tuple[Spec, ...]) -> Program:
     if program.symbolic:
         return specialised(program, specs)
     i = next(i for i, (a, b) in enumerate(zip(specs, expected, strict=True)) if a is not b)
-    name = program.names.get(program.input_ids[i])
     raise ProgramError(
-        f"input {i}{f' ({name})' if name else ''} of the program is {expected[i]!r}, got {specs[i]!r}; "
+        f"input {i} ({program.label(program.input_ids[i])}) of the program is {expected[i]!r}, got {specs[i]!r}; "
         "convert the operand, or trace the function for such operands",
         input=i,
     )
-
-
-def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
-    """The program rendered over raw arrays, kept with the program for each device that a scope may choose."""
-    key = ("raw", scoped_device())
-    found = program.memo.get(key)
-    if found is None:
-        found = program.memo[key] = render(program, "raw")
-    return found
-
-
-def _call_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:
-    return executable(concrete(program, ins))
-
-
-REGISTRY.kernel(call, "*", _call_kernel)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._call import call, concrete, executable
+from tenferro_runtime._call import call, concrete
 from tenferro_runtime._program import Program, ProgramError
-from tenferro_runtime._render import explain_failure
-from tenferro_tensor import SCALARS, Array, Tensor, tensor
+from tenferro_runtime._render import explain_failure, render
+from tenferro_runtime.passes.identities import remove_identities
+from tenferro_tensor import REGISTRY, SCALARS, Array, Spec, Tensor, tensor
+from tenferro_tensor._select import scoped_device
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
+
+
+def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """The program rendered over raw arrays, kept with the program for each device that a scope may choose."""
+    key = ("raw", scoped_device())
+    found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
+    if found is None:
+        found = program.memo[key] = render(remove_identities(program), "raw")
+    return found
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -36,4 +48,9 @@ def run_concrete(program: Program, tensors: tuple[Tensor, ...]) -> tuple[Tensor,
     return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(raws, program.outputs, strict=True)])
 
 
+def _call_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:
+    return executable(concrete(program, ins))
+
+
+REGISTRY.kernel(call, "*", _call_kernel)
 Program.runner = staticmethod(run)

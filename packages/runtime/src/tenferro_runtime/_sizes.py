@@ -7,7 +7,6 @@ from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._program import Equation, Program, ProgramError
-from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 
@@ -89,7 +88,7 @@ def substitute(program: Program, sizes: Mapping[str, int]) -> Program:
         return found
 
     equations = tuple([Equation(of_op(eq.op), eq.operands, eq.results, eq.source) for eq in program.equations])
-    concrete = Program(
+    return Program(
         program.input_ids,
         program.constants,
         equations,
@@ -97,7 +96,6 @@ def substitute(program: Program, sizes: Mapping[str, int]) -> Program:
         {v: filled(s) for v, s in program.specs.items()},
         names=program.names,
     )
-    return remove_identities(concrete)
 
 
 def _filled(value: Any, sizes: Mapping[str, int]) -> Any:

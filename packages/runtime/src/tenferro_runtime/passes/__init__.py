@@ -5,18 +5,27 @@ from tenferro_runtime.passes.common_subexpressions import share_common_subexpres
 from tenferro_runtime.passes.constants import fold_constants
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.passes.identities import remove_identities
+from tenferro_runtime.passes.inline import inline_calls
 
 __all__ = [
     "PASSES",
     "fold_constants",
+    "inline_calls",
     "optimise",
     "remove_dead_code",
     "remove_identities",
     "share_common_subexpressions",
 ]
 
-PASSES = (remove_dead_code, remove_identities, fold_constants, share_common_subexpressions, remove_dead_code)
-"""The standard order: what is dead is not worth folding, and folding and sharing leave dead equations behind."""
+PASSES = (
+    inline_calls,
+    remove_dead_code,
+    remove_identities,
+    fold_constants,
+    share_common_subexpressions,
+    remove_dead_code,
+)
+"""The standard order: calls hide equal work, dead work is not worth folding, folding and sharing leave dead ends."""
 
 
 def optimise(program: Program) -> Program:

@@ -1,0 +1,92 @@
+"""`Runtime`: the owner of defaults and the view on all caches; one per process, replaceable in a scope."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any, Final
+
+from tenferro_runtime._caches import caches
+from tenferro_runtime._program import Program
+from tenferro_runtime._spec_check import check_program
+from tenferro_runtime.passes import PASSES
+from tenferro_tensor_core import ArgumentError
+
+Pass = Callable[[Program], Program]
+
+
+class Runtime:
+    """Defaults for tracing and compiling, and the caches of the process.
+
+    Functions compiled inside ``with Runtime(...):`` keep its defaults.
+
+    Args:
+        passes: passes that programs go through, in order.
+        check: run the executable specification of programs after tracing and after each pass.
+        programs_per_function: number of programs that one compiled function keeps.
+        kinds_per_function: number of argument kinds that take the short way into a compiled function.
+
+    >>> with Runtime(check=True, programs_per_function=2) as runtime:
+    ...     current_runtime() is runtime
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        passes: tuple[Pass, ...] = PASSES,
+        check: bool = False,
+        programs_per_function: int = 64,
+        kinds_per_function: int = 1024,
+    ) -> None:
+        if programs_per_function < 1 or kinds_per_function < 1:
+            raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
+        self.passes, self.check = passes, check
+        self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
+        self._tokens: list[Token[Runtime | None]] = []
+
+    def optimise(self, program: Program) -> Program:
+        """The program after the passes; checked before and after each of them if `check` is set."""
+        if self.check:
+            check_program(program)
+        for run in self.passes:
+            program = run(program)
+            if self.check:
+                check_program(program)
+        return program
+
+    def stats(self) -> list[dict[str, Any]]:
+        """Owner, size, bound and counters of every cache of the process."""
+        return [cache.stats() for cache in caches()]
+
+    def clear(self) -> None:
+        """Empty every cache of the process; what is needed again is made again."""
+        for cache in caches():
+            cache.clear()
+
+    def __enter__(self) -> Runtime:
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"<Runtime: {len(self.passes)} passes, check={self.check}>"
+
+
+_current: Final[ContextVar[Runtime | None]] = ContextVar("tenferro runtime", default=None)
+_default: list[Runtime] = []
+_lock = threading.Lock()
+
+
+def current_runtime() -> Runtime:
+    """The runtime of the enclosing scope, else the one of the process."""
+    runtime = _current.get()
+    if runtime is not None:
+        return runtime
+    with _lock:
+        if not _default:
+            _default.append(Runtime())
+        return _default[0]

@@ -1,0 +1,172 @@
+"""`trace`: a Python function recorded as a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime._builder import Builder
+from tenferro_runtime._program import Program
+from tenferro_runtime._source import here
+from tenferro_runtime._traced import TracedTensor
+from tenferro_runtime._tree import TreeDef, flatten, unflatten
+from tenferro_tensor import SCALARS, Array, Spec, tensor
+from tenferro_tensor_core import ArgumentError, Decisions, Dim, TracingError
+
+FIRST_EXAMPLE: Final = 5
+"""Example sizes of open dimensions start here: beyond the sizes 0 and 1 that mean something special."""
+
+
+class Recorded(NamedTuple):
+    """What tracing a function gives.
+
+    Attributes:
+        program: the program; its last inputs stand for `captured`.
+        tree: structure of the result.
+        fixed: results that are plain numbers, by position among the leaves of the result.
+        captured: values of outer transformations that the function used without being given them.
+    """
+
+    program: Program
+    tree: TreeDef
+    fixed: dict[int, Any]
+    captured: tuple[Any, ...]
+
+
+def record(
+    f: Callable[[list[TracedTensor]], Any],
+    inputs: Sequence[tuple[Spec, str | None, type | None]],
+    examples: Mapping[str, int] | None = None,
+) -> Recorded:
+    """Run `f` on traced values.
+
+    Args:
+        f: called with one traced value for each input.
+        inputs: spec, name, and for Python scalars their class, which makes the value weak.
+        examples: example sizes, where sizes are open.
+    """
+    builder = Builder()
+    decisions = None if examples is None else Decisions(examples)
+    try:
+        values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
+        with decisions or nullcontext():
+            leaves, tree = flatten(f(values))
+            fixed = {i: leaf for i, leaf in enumerate(leaves) if leaf.__class__ in SCALARS}
+            arrays = [leaf for i, leaf in enumerate(leaves) if i not in fixed]
+            _require_arrays(leaves, tree)
+            program = builder.close(arrays, guards=tuple(decisions.guards) if decisions else (), examples=examples)
+    finally:
+        builder.closed = True
+    return Recorded(program, tree, fixed, tuple([v for v, _ in builder.captured]))
+
+
+def _require_arrays(leaves: list[Any], tree: TreeDef) -> None:
+    for leaf, path in zip(leaves, tree.paths(), strict=True):
+        if leaf.__class__ not in SCALARS and not isinstance(leaf, (Array, np.ndarray, np.generic)):
+            raise ArgumentError(
+                f"a traced function returned a {type(leaf).__name__} at result{path}; it may return arrays and numbers "
+                "in lists, tuples, dicts, namedtuples and dataclasses registered with register_dataclass",
+                path=path,
+            )
+
+
+def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Program:
+    """Record `f` as a `Program`, without running it on any data.
+
+    Args:
+        f: the function; it gets traced values where `args` and `kwargs` hold arrays, numbers or specs.
+        args: arguments, pytrees whose leaves are `Spec`s (also with open sizes from `dim`), arrays or numbers.
+        examples: sizes by which questions about open sizes are decided; each answer becomes a guard of the program.
+        kwargs: the same by name.
+
+    Returns:
+        The program; its inputs are the leaves of the arguments in order, its outputs those of the result.
+
+    Raises:
+        TracingError: the function asked for the elements of a traced value, or used a differentiated value that it
+            was not given.
+
+    >>> import tenferro_runtime as tr
+    >>> n = tr.dim("n")
+    >>> program = tr.trace(lambda x: x * x + 1, Spec((n,), np.dtype("float64")))
+    >>> program.outputs
+    (float64[n],)
+    >>> program.run(np.arange(3.0))
+    (Tensor([1., 2., 5.]),)
+    """
+    leaves, treedef = flatten((args, kwargs))
+    inputs: list[tuple[Spec, str | None, type | None]] = []
+    for leaf, path in zip(leaves, treedef.paths(), strict=True):
+        spec, weak = leaf_spec(leaf, path)
+        inputs.append((spec, None, weak))
+
+    def call(values: list[TracedTensor]) -> Any:
+        positional, named = unflatten(treedef, values)
+        return f(*positional, **named)
+
+    sizes = example_sizes([spec for spec, _, _ in inputs], examples)
+    recorded = record(call, inputs, sizes)
+    if recorded.captured:
+        value = recorded.captured[0]
+        raise TracingError(
+            f"the traced function uses a {type(value).__name__} {value.spec!r} from outside{here()}; a program stands "
+            "alone: pass the value as an argument, or use compile, which passes such values along",
+            spec=repr(value.spec),
+        )
+    if recorded.fixed:
+        raise TracingError(
+            f"the traced function returned the number {next(iter(recorded.fixed.values()))!r}, which does not depend "
+            "on its arguments; return asarray() of it to make it a constant of the program"
+        )
+    return recorded.program
+
+
+def leaf_spec(leaf: Any, path: str) -> tuple[Spec, type | None]:
+    """Spec of an argument, and its class if it is a Python scalar."""
+    if isinstance(leaf, Spec):
+        return leaf, None
+    if isinstance(leaf, Array):
+        return leaf.spec, None
+    if leaf.__class__ in SCALARS:
+        return tensor(leaf).spec, leaf.__class__
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return tensor(leaf).spec, None
+    raise ArgumentError(
+        f"a {type(leaf).__name__} is no array, number or Spec (at argument {path}){here()}; "
+        "make it one, or close over it",
+        path=path,
+    )
+
+
+def example_sizes(specs: Sequence[Spec], given: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Example sizes of the open dimensions, in order of appearance: those given, else distinct ones within bounds.
+
+    Raises:
+        ArgumentError: an example is given for a size that does not occur.
+    """
+    atoms: dict[str, Any] = {}
+    for spec in specs:
+        for d in spec.shape:
+            if isinstance(d, Dim):
+                atoms.update((a.name, a) for a in d.atoms() if a.kind == "var")
+    unknown = sorted(set(given or ()) - set(atoms))
+    if unknown:
+        raise ArgumentError(
+            f"examples name the sizes {unknown}, but the open sizes are {sorted(atoms)}; correct the names"
+        )
+    if not atoms:
+        return None
+    sizes: dict[str, int] = {}
+    candidate = FIRST_EXAMPLE
+    for name, atom in atoms.items():
+        if given and name in given:
+            sizes[name] = given[name]
+            continue
+        low, high = atom.lower or 0, atom.upper
+        size = max(low, candidate) if high is None else min(max(low, candidate), high)
+        sizes[name] = size
+        candidate = max(candidate, size) + 2
+    return sizes
