@@ -1,0 +1,76 @@
+"""Every rule of the core: against central differences, forward against reverse, first and second order, four dtypes."""
+
+import numpy as np
+import pytest
+
+from rule_cases import CASES, Case
+from rule_checks import check_derivatives, check_single_precision
+from tenferro_ad import rules
+from tenferro_runtime.extension import General, Inactive, check_rule
+from tenferro_tensor import REGISTRY, Primitive, Registry, Spec, catalog, primitive
+
+PRIMITIVES = {n: p for n, p in vars(catalog).items() if isinstance(p, Primitive)}
+RULES = {p: r for table in rules.TABLES for p, r in table.RULES.items()}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.xs is not None], ids=str)
+def test_real_operands(case: Case) -> None:
+    check_derivatives(case.f, case.xs)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.zs is not None], ids=str)
+def test_complex_operands(case: Case) -> None:
+    check_derivatives(case.f, case.zs)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.single], ids=str)
+def test_single_precision_keeps_its_dtypes(case: Case) -> None:
+    for operands in (case.xs, case.zs):
+        if operands is not None:
+            check_single_precision(case.f, operands)
+
+
+def test_every_primitive_has_a_rule() -> None:
+    assert set(RULES) == set(PRIMITIVES.values())
+
+
+def test_every_differentiable_primitive_has_a_case() -> None:
+    active = {p.name for p, r in RULES.items() if not isinstance(r, Inactive)}
+    assert {case.primitive.name for case in CASES} == active
+
+
+def test_every_rule_fits_its_primitive() -> None:
+    for p, record in RULES.items():
+        check_rule(p, record)
+
+
+def test_no_two_tables_claim_one_primitive() -> None:
+    assert sum(len(table.RULES) for table in rules.TABLES) == len(RULES)
+    registry = Registry()
+    rules.register(registry)
+    assert all(registry.find("rule", p) is r for p, r in RULES.items())
+
+
+def test_the_checker_finds_a_derivative_that_is_wrong_in_both_modes() -> None:
+    # stop_gradient hides half of the product from both modes.
+    with pytest.raises(AssertionError, match="jvp against central differences"):
+        check_derivatives(lambda x: x * catalog.stop_gradient(x), [np.array([1.0, 2.0])])
+
+
+@primitive
+def crooked(x: Spec) -> Spec:
+    """The square, with a vjp that lacks the factor 2."""
+    return x
+
+
+def test_the_checker_finds_two_sides_that_disagree() -> None:
+    REGISTRY.kernel(crooked, "cpu", lambda ins, outs: np.square)
+    REGISTRY.rule(
+        crooked,
+        General(
+            jvp=lambda primals, tangents, outs: (2 * primals[0] * tangents[0],),
+            vjp=lambda primals, outs, cotangents: (primals[0] * cotangents[0],),
+        ),
+    )
+    with pytest.raises(AssertionError, match="vjp against jvp"):
+        check_derivatives(crooked, [np.array([1.0, 2.0])])
