@@ -78,6 +78,13 @@ def test_large_unsigned_positions_do_not_become_negative() -> None:
     check(c.scatter, lambda x, i, u, **_: x, x, far, np.array([7.0]), **scatter)
 
 
+def test_the_least_position_overflows_nothing() -> None:
+    """A single index vector makes NumPy scalars, which would warn."""
+    x, far = np.zeros((5, 3)), np.array([-(2**63)])
+    scatter = {"update_window_dims": (0,), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "add"}
+    check(c.scatter, lambda x, i, u, **_: x, x, far, np.ones(3), **scatter)
+
+
 @given(seed=SEEDS)
 def test_scatter(seed: int) -> None:
     rng = np.random.default_rng(seed)

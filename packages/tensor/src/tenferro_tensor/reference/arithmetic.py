@@ -1,4 +1,7 @@
-"""Kernels of arithmetic and extrema."""
+"""Kernels of arithmetic and extrema.
+
+Integers wrap. Integer division by zero is NumPy's: quotient and remainder are 0, with a `RuntimeWarning`.
+"""
 
 import operator
 from typing import Any

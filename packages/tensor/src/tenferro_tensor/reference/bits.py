@@ -1,4 +1,7 @@
-"""Kernels of bit-wise operations."""
+"""Kernels of bit-wise operations.
+
+Shifts by the width of the dtype or more are NumPy's: 0, or the sign for a right shift of a signed integer.
+"""
 
 from typing import Any
 

@@ -92,41 +92,50 @@ def _scatter(
 ) -> Kernel:
     x, indices, updates = ins
     shape, batch_shape = extents(x), extents(indices)[:-1]
-    total, pitch = math.prod(shape), [math.prod(shape[d + 1 :]) for d in range(x.ndim)]
+    if 0 in shape:
+        return lambda x, indices, updates: x
     kept = [d for d in range(x.ndim) if d not in inserted_dims]
     window = dict(zip(kept, [extents(updates)[a] for a in update_window_dims], strict=True))
     limits = [shape[d] - window.get(d, 1) for d in scatter_dims]
     order = (*[a for a in range(updates.ndim) if a not in update_window_dims], *update_window_dims)
-    aligned = batch_shape + (1,) * len(kept)
+
+    # The result is seen as rows: the last axes, as far as a window spans them whole.
+    split = x.ndim
+    while split and window.get(split - 1) == shape[split - 1]:
+        split -= 1
+    row, rows = math.prod(shape[split:]), math.prod(shape[:split])
+    stacked = [d for d in kept if d < split]
+    aligned = batch_shape + (1,) * len(stacked)
     combine = {"add": xp.add, "mul": xp.multiply, "min": xp.minimum, "max": xp.maximum}.get(mode)
 
-    def positions(indices: Any) -> Any:
-        """Where each element of each window goes in the flat result.
+    def targets(indices: Any) -> Any:
+        """The row of the result that each row of the updates goes to.
 
-        Windows that do not fit go to one cell behind it: no step depends on how many there are.
+        Windows that do not fit go to one row behind it: no step depends on how many there are.
         """
         first, inside = xp.zeros(batch_shape, "int64"), xp.ones(batch_shape, bool)
         for k, d in enumerate(scatter_dims):
             start = _at_most(xp, indices[..., k], limits[k] + 1)
             inside = inside & (start >= 0) & (start <= limits[k])
-            first = first + xp.maximum(start, 0) * pitch[d]
+            first = first + xp.maximum(start, 0) * math.prod(shape[d + 1 : split])
         out = first.reshape(aligned)
-        for i, d in enumerate(kept):
-            out = out + (xp.arange(window[d]) * pitch[d]).reshape(
-                [window[d] if j == i else 1 for j in range(len(kept))]
-            )
-        return xp.where(inside.reshape(aligned), out, total).reshape(-1)
+        for i, d in enumerate(stacked):
+            along = [window[d] if j == i else 1 for j in range(len(stacked))]
+            out = out + (xp.arange(window[d]) * math.prod(shape[d + 1 : split])).reshape(along)
+        return xp.where(inside.reshape(aligned), out, rows).reshape(-1)
 
     def run(x: Any, indices: Any, updates: Any) -> Any:
-        flat = xp.empty(total + 1, x.dtype)
-        flat[:total] = x.reshape(-1)
-        flat[total:] = 0
-        values = updates.transpose(order).reshape(-1)
+        out = xp.empty((rows + 1, row), x.dtype)
+        out[:rows] = x.reshape(rows, row)
+        out[rows:] = 0
+        at, values = targets(indices), updates.transpose(order).reshape(-1, row)
         if combine is None:
-            flat[positions(indices)] = values
+            out[at] = values
         else:
-            combine.at(flat, positions(indices), values)
-        return flat[:total].reshape(shape)
+            # Twice as fast as whole rows: NumPy's fast loop wants flat operands.
+            at = (at.reshape(-1, 1) * row + xp.arange(row)).reshape(-1)
+            combine.at(out.reshape(-1), at, values.reshape(-1))
+        return out[:rows].reshape(shape)
 
     return run
 
