@@ -85,6 +85,8 @@ CONVENTIONS = [
     Trap("cummin reversed, tied", lambda x: c.cummin(x, axis=0, reverse=True), [1.0, 2.0, 1.0], [0, 0, 3]),
     Trap("cummax from 0", lambda x: c.cummax(x, axis=0, reverse=False), [0.0, -1.0, 3.0], [2, 0, 1]),
     Trap("floor, ceil, round, trunc", lambda x: c.floor(x) + c.ceil(x) + c.round(x) + c.trunc(x), [1.0], [0]),
+    Trap("stop_gradient", lambda x: x * c.stop_gradient(x), [3.0], [3]),
+    Trap("nextafter", lambda x: c.nextafter(x, 9.0), [3.0], [1]),
     Trap("sign", lambda x: c.sign(x) * x, [2.0, 0.0], [1, 0]),
     Trap("copysign at 0", lambda x: c.copysign(x, -1.0), [0.0, 2.0, -2.0], [0, -1, 1]),
     Trap("hypot(0, 0)", lambda x: c.hypot(x, 0.0), [0.0, 3.0, -3.0], [0, 1, -1]),

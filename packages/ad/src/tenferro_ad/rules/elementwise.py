@@ -2,18 +2,22 @@
 
 Where a function has no derivative, these values stand in:
 
-==================================================  =====================================================
-``abs``, ``sign`` at 0; ``hypot``, ``atan2`` at the origin   0
-``copysign(0, y)``                                  0
-``maximum``, ``minimum``, ``clamp`` at ties          half to each side (a quarter where ``lo == x == hi``)
-``pow``: ``0 ** 0``                                 0 for the base
-``pow``: base 0                                     0 for the exponent
-``pow``: negative real base                         NaN for the exponent (the power is not defined around it)
-``logaddexp`` of two equal infinities               half to each
-``sqrt``, ``cbrt``, ``log``, ... at a singularity   the infinite slope, but 0 where the cotangent is exactly 0
-rounding, ``floor_divide``, comparisons             0 everywhere
-``nextafter``                                       1 for `x`, 0 for `y`
-==================================================  =====================================================
+===========================================  ==================================================================
+``abs``, ``sign`` at 0                       0
+``hypot``, ``atan2`` at the origin           0
+``copysign(0, y)``                           0 for both operands (for the second operand everywhere)
+``maximum``, ``minimum``, ``clamp`` at ties  half to each side; a quarter to `x` where ``lo == x == hi``
+``pow``: ``0 ** 0``                          0 for the base
+``pow``: base 0                              0 for the exponent
+``pow``: negative real base                  NaN for the exponent: the power is not defined around it
+``logaddexp`` of two equal infinities        half to each
+``sqrt``, ``cbrt``, ``log``, ... at a pole   the infinite slope, but 0 where the cotangent (tangent) is exactly 0
+rounding, ``floor_divide``, comparisons      0 everywhere
+``nextafter``                                1 for `x`, 0 for `y`
+===========================================  ==================================================================
+
+The slope of a product is the other operand: where that is itself infinite or NaN, an exact zero times it is NaN.
+Products are not guarded, because that would double the cost of the commonest operation; select the operand instead.
 """
 
 from __future__ import annotations

@@ -28,18 +28,21 @@ def _unbroadcast(g: Any, dims: tuple[int, ...]) -> Any:
     return arranged(c.reduce_sum(g, axes=new) if new else g, tuple([kept.index(d) for d in dims]))
 
 
-def _unpad(g: Any, low: Any, high: Any, interior: Any) -> Any:
+def _unpad(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
     """Take the operand's elements out of a padded array; those that cropping took away come back as zeros."""
     n = g.ndim
-    grown = c.pad(g, 0, low=tuple([-a for a in low]), high=tuple([-b for b in high]), interior=(0,) * n)
+    # Each element gets its gap behind it, the last one too: an extent that divides evenly, also if it is symbolic.
+    whole = tuple([d * (k + 1) for d, k in zip(x_spec.shape, interior, strict=True)])
+    rest = tuple([d - e + a for d, e, a in zip(whole, g.spec.shape, low, strict=True)])
+    grown = c.pad(g, 0, low=tuple([-a for a in low]), high=rest, interior=(0,) * n)
     if not any(interior):
         return grown
-    return c.slice_(grown, start=(0,) * n, limit=grown.spec.shape, stride=tuple([k + 1 for k in interior]))
+    return c.slice_(grown, start=(0,) * n, limit=whole, stride=tuple([k + 1 for k in interior]))
 
 
-def _padding(g: Any, low: Any, high: Any, interior: Any) -> Any:
+def _padding(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
     """Sum of the cotangents of the padding, which are selected: a difference of two sums would lose digits."""
-    inside = falses_like(_unpad(g, low, high, interior))
+    inside = falses_like(_unpad(g, x_spec, low, high, interior))
     outside = c.pad(inside, True, low=low, high=high, interior=interior)
     return c.reduce_sum(c.select(outside, g, 0), axes=tuple(range(g.ndim)))
 
