@@ -1,0 +1,105 @@
+"""CuPy and the devices that it sees, found on first need; every way in which they can be missing has its own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from tenferro_tensor_core import BackendUnavailableError
+
+_INSTALL: Final = {
+    "cuda": "pip install 'tenferro-gpu[cuda12]' or 'tenferro-gpu[cuda13]', whichever fits the driver",
+    "rocm": "pip install 'tenferro-gpu[rocm]'",
+}
+_CHECK: Final = {"cuda": "nvidia-smi", "rocm": "rocminfo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a device can do.
+
+    Attributes:
+        name: its name.
+        memory: bytes of its memory.
+        warp: lanes that run in lock-step (wave width on ROCm).
+        architecture: ``"90"`` for compute capability 9.0, or a gfx name.
+    """
+
+    name: str
+    memory: int
+    warp: int
+    architecture: str
+
+
+@cache
+def cupy(kind: str) -> Any:
+    """CuPy, if it is built for the kind of device and sees at least one.
+
+    Args:
+        kind: ``"cuda"`` or ``"rocm"``.
+
+    Raises:
+        BackendUnavailableError: CuPy, the driver or a device is missing, or CuPy is built for the other kind.
+    """
+    try:
+        module = import_module("cupy")
+    except ImportError as cause:
+        raise BackendUnavailableError(
+            f"a {kind} device was asked for, but CuPy cannot be imported ({cause}); {_INSTALL[kind]}", backend=kind
+        ) from cause
+    runtime = module.cuda.runtime
+    built = "rocm" if runtime.is_hip else "cuda"
+    if built != kind:
+        raise BackendUnavailableError(
+            f"a {kind} device was asked for, but the installed CuPy is built for {built}; "
+            f"remove it and {_INSTALL[kind]}",
+            backend=kind,
+        )
+    try:
+        count = int(runtime.getDeviceCount())
+    except Exception as cause:  # CuPy's error classes are only known once it is imported
+        raise BackendUnavailableError(
+            f"a {kind} device was asked for, but CuPy finds no usable driver ({cause}); check that `{_CHECK[kind]}` "
+            "lists a device, and that the driver is new enough for this CuPy",
+            backend=kind,
+        ) from cause
+    if not count:
+        raise BackendUnavailableError(
+            f"a {kind} device was asked for, but there is none; check that `{_CHECK[kind]}` lists one, and "
+            "CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES",
+            backend=kind,
+        )
+    return module
+
+
+def device_count(kind: str) -> int:
+    """Number of devices of a kind; at least one."""
+    return int(cupy(kind).cuda.runtime.getDeviceCount())
+
+
+def checked_index(kind: str, index: int) -> int:
+    """The index, if there is such a device: CuPy itself would find out only at the first launch.
+
+    Raises:
+        BackendUnavailableError: there is no such device.
+    """
+    count = device_count(kind)
+    if not 0 <= index < count:
+        have = f"{kind}:0" if count == 1 else f"{kind}:0 to {kind}:{count - 1}"
+        raise BackendUnavailableError(
+            f"{kind}:{index} was asked for, but there is only {have}; use one of these", backend=kind, index=index
+        )
+    return index
+
+
+def capabilities(kind: str, index: int) -> Capabilities:
+    """What device `index` can do."""
+    found = cupy(kind).cuda.runtime.getDeviceProperties(checked_index(kind, index))
+    arch = f"{found['major']}{found['minor']}" if kind == "cuda" else _text(found["gcnArchName"])
+    return Capabilities(_text(found["name"]), int(found["totalGlobalMem"]), int(found["warpSize"]), arch)
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

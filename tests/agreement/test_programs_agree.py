@@ -1,0 +1,125 @@
+"""One list of programs, and every way to run them: concrete, recorded, traced, compiled, differentiated, by XLA."""
+
+import numpy as np
+import pytest
+from tenferro_xla import XlaExecutor
+
+import tenferro_runtime as tr
+from tenferro_ad import grad, jvp, variable
+from tenferro_einsum import einsum
+from tenferro_fft import fft, irfft, rfft
+from tenferro_linalg import cholesky, eigh, inv, matrix_norm, slogdet, solve, svd
+from tenferro_runtime.extension import interpret, optimise, render
+from tenferro_tensor import REGISTRY
+from tenferro_xla.lowerings import CORE
+
+RNG = np.random.default_rng(7)
+V = RNG.standard_normal(6)
+M = RNG.standard_normal((3, 4))
+S = RNG.standard_normal((4, 4)) + 4 * np.eye(4)
+Z = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+F32 = M.astype(np.float32)
+BATCH = RNG.standard_normal((2, 3, 4))
+
+
+def spd(x):
+    return x @ x.mT + 1.0 * tr.eye(x.shape[-1])
+
+
+PROGRAMS = {
+    "chain of element-wise steps": (lambda x, y: tr.tanh(x * y + 0.5) * tr.exp(-x) / (1 + y * y), V, V[::-1].copy()),
+    "broadcast and promote": (lambda x, y: x * y + 1.0 - 2j * x, M, V[:4].astype(np.complex64)),
+    "narrow floats stay narrow": (lambda x: tr.sin(x) * 2.0 + tr.sqrt(tr.abs(x)), F32),
+    "integers": (lambda x, n: x * n // 2 + n % 3, V, np.arange(6)),
+    "softmax": (lambda x: tr.exp(x - tr.max(x, axis=-1, keepdims=True)) / tr.sum(tr.exp(x), axis=-1, keepdims=True), M),
+    "statistics": (lambda x: tr.mean(x, axis=0) / (1.0 + tr.var(x, axis=0)) + tr.prod(x, axis=0), M),
+    "where and clip": (lambda x: tr.where(x > 0, tr.sqrt(tr.clip(x, 1e-3, None)), x * x), V),
+    "slices and shifts": (lambda x: x[1:-1] * 2 - x[:-2] - x[2:] + tr.flip(x)[::2][0] * tr.roll(x, 1)[1:-1], V),
+    "indexed": (lambda x: x[np.array([2, 0, 2]), 1:] * x.at[0, 1:].set(x[1, :-1])[0, 1:], M),
+    "joined": (lambda x: tr.concat([x, tr.stack([x[0], x[1], x[2]]) * x], axis=1), M),
+    "sorted and summed up": (lambda x: tr.cumulative_sum(tr.sort(x * x, axis=1), axis=1), M),
+    "layers": (lambda x, w: tr.sum(tr.tanh(tr.tanh(x @ w) @ w), axis=1), M, S),
+    "batched matmul": (lambda x, y: tr.matmul(x, y.mT) * 0.5, BATCH, BATCH),
+    "complex parts": (lambda z: tr.real(z @ z) * tr.abs(z) + tr.imag(tr.conj(z) * tr.exp(z)), Z),
+    "einsum of four": (lambda a, b: einsum("ij,jk,lk,li->", a, b, a, tr.tanh(a)), S, S),
+    "einsum with diagonals": (lambda a: einsum("ii,ij->ij", a, a) + einsum("i->ii", einsum("ii->i", a)), S),
+    "fourier": (lambda x: irfft(rfft(x) * 2.0, n=6) + tr.real(fft(x * (1 + 0j))), V),
+    "solve and determinant": (lambda a: solve(spd(a), a) * slogdet(spd(a))[1] + inv(a), S),
+    "spectra": (lambda a: eigh(spd(a))[0] * svd(a)[1] + matrix_norm(cholesky(spd(a))), S),
+}
+
+
+def scalar(f):
+    """A real number from whatever `f` gives, so that it has a gradient."""
+
+    def loss(*args):
+        y = f(*args)
+        return tr.sum(tr.real(y * (0.5 + 0.25j))) if y.dtype.kind == "c" else tr.sum(y * tr.cos(y))
+
+    return loss
+
+
+
+def close(got, want, dtype):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape
+    assert got.dtype == want.dtype
+    loose = 2e-4 if np.dtype(dtype).itemsize // (2 if np.dtype(dtype).kind == "c" else 1) < 8 else 1e-10
+    np.testing.assert_allclose(got, want, rtol=loose, atol=loose)
+
+
+def lowered(program):
+    """Whether every primitive has a StableHLO lowering; the families bring none."""
+    return all(eq.op.primitive in CORE or REGISTRY.find("lowering", eq.op.primitive) for eq in program.equations)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_run_gives_one_result(name):
+    f, *raw = PROGRAMS[name]
+    args = [tr.asarray(a) for a in raw]
+    want = f(*args)
+    narrow = min((a.dtype for a in args if a.dtype.kind in "fc"), key=lambda d: d.itemsize)
+
+    recorded = f(*[variable(a) if a.dtype.kind in "fc" else a for a in args])
+    close(recorded.detach(), want, narrow)
+    close(jvp(f, tuple(args), tuple(tr.zeros_like(a) if a.dtype.kind in "fc" else None for a in args))[0], want, narrow)
+
+    program = tr.trace(f, *args)
+    for run in (
+        program.run,
+        lambda *xs: interpret(program, xs),
+        lambda *xs: interpret(optimise(program), xs),
+        lambda *xs: render(program, "value")(*xs),
+    ):
+        close(run(*args)[0], want, narrow)
+    compiled = tr.compile(f)
+    close(compiled(*args), want, narrow)
+    close(compiled(*args), want, narrow)
+    if lowered(program):
+        close(XlaExecutor().run(program, *args)[0], want, narrow)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_differentiate_gives_one_gradient(name):
+    f, *raw = PROGRAMS[name]
+    args = [tr.asarray(a) for a in raw]
+    loss = scalar(f)
+    want = grad(loss)(*args)
+    narrow = min((a.dtype for a in args if a.dtype.kind in "fc"), key=lambda d: d.itemsize)
+
+    leaf = variable(args[0])
+    loss(leaf, *args[1:]).backward()
+    close(leaf.grad, want, narrow)
+    close(tr.compile(grad(loss))(*args), want, narrow)
+    close(grad(tr.compile(loss))(*args), want, narrow)
+    direction = tr.asarray(RNG.standard_normal(raw[0].shape).astype(raw[0].dtype))
+    _, slope = jvp(lambda x: loss(x, *args[1:]), (args[0],), (direction,))
+    close(slope, tr.sum(tr.real(tr.conj(want) * direction)), narrow)
+    program = tr.trace(grad(loss), *args)
+    if lowered(program):
+        close(XlaExecutor().run(program, *args)[0], want, narrow)
+
+
+def test_enough_programs_reach_xla():
+    reached = [name for name, (f, *raw) in PROGRAMS.items() if lowered(tr.trace(f, *map(tr.asarray, raw)))]
+    assert len(reached) >= 15, reached
