@@ -113,8 +113,9 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
 def _planned(op: Op, key: tuple[Any, ...], args: tuple[Any, ...]) -> Plan:
     plan = make_plan(op, describe(args))
     remember(op.plans, key, plan)
-    first = args[0] if args else None
-    if first.__class__ is Tensor and not plan.many and all(k is key[0] for k in key):
+    # `same` says nothing about the number of operands, so it is not for variadic primitives.
+    fixed = len(args) > 0 and len(args) == len(op.primitive.operands) and op.primitive.operands[-1][0] != "*"
+    if fixed and args[0].__class__ is Tensor and not plan.many and all(k is key[0] for k in key):
         remember(op.same, key[0], plan)
     return plan
 
