@@ -101,7 +101,8 @@ class Site:
         spec = self.specs[i]
         if a.__class__ in SCALARS:
             a = tensor(a, dtype=spec.dtype, device=spec.place.device)
-        return brought(a, spec)
+        # Symbolic extents belong to a trace: there the op that meets the number broadcasts it.
+        return a if spec.symbolic else brought(a, spec)
 
 
 def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
@@ -154,7 +155,7 @@ def _scaled(v: Any, slope: Any, singular: bool, *, conjugate: bool) -> Any:
             return v
         if slope == 0:
             return None
-        return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)
+        return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)  # type: ignore[attr-defined]
     if conjugate and slope.spec.cplx:
         slope = catalog.conj(slope)
     return times(v, slope) if singular else v * slope

@@ -6,14 +6,15 @@ traces only the tangents.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_ad import _modes
 from tenferro_ad._apply import Site, pushforward
 from tenferro_ad._rules import rule_of
-from tenferro_tensor import SCALARS, Array, Op, Spec
+from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import GradientError
 
@@ -92,6 +93,9 @@ def dual(value: Any, tangent: Any, level: int) -> Dual:
     return z
 
 
+PUSHES: Final[dict[Primitive, Callable[..., Any]]] = {}
+"""Primitives that are pushed through in their own way: those whose metadata is a program."""
+
 _sites: dict[Any, Site] = {}
 
 
@@ -99,6 +103,9 @@ def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: 
     """Run an op on the values inside its operands, and push their tangents through it."""
     if not op.primitive.elementwise:
         lower = list(materialised(op, tuple(lower)))
+    hook = PUSHES.get(op.primitive)
+    if hook is not None:
+        return hook(op, level, lower, need, tangents)
     key = (op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
     site = _sites.get(key)
     if site is None:

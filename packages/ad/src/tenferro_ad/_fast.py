@@ -267,8 +267,7 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
             if forward is not None and not forward.many:
                 need = tuple([i for i, m in enumerate(mine) if m])
                 plan = pullback_plan(op, need, (x.spec, y.spec))
-                if plan.hook is None:
-                    SHORT.put((op, mine[0] + 2 * mine[1], x.spec, y.spec), (forward.run, forward.out, plan))
+                SHORT.put((op, mine[0] + 2 * mine[1], x.spec, y.spec), (forward.run, forward.out, plan))
         return result
     return _bind_long(self, op, args)
 
@@ -283,8 +282,7 @@ def unary(self: EagerTensor, op: Op) -> Any:
         forward = op.plans.get((self.spec,))
         if result.__class__ is EagerTensor and forward is not None and not forward.many:
             plan = pullback_plan(op, (0,), (self.spec,))
-            if plan.hook is None:
-                SHORT.put((op, self.spec), (forward.run, forward.out, plan))
+            SHORT.put((op, self.spec), (forward.run, forward.out, plan))
         return result
     run, out, plan = entry
     x = self.value

@@ -18,9 +18,6 @@ from tenferro_runtime.extension import BoundedCache, Builder, General, Program, 
 from tenferro_tensor import SCALARS, Op, Spec, _select
 from tenferro_tensor_core import TracingError
 
-Hook = Callable[..., Any]
-"""``hook(op, level, lower, need, parents)``: records an op that brings its own way of being recorded."""
-
 How = tuple[tuple[int, ...], Pull, Callable[..., tuple[Any, ...]]]
 
 PATIENCE: Final = 2
@@ -46,13 +43,12 @@ class PullbackPlan:
         how: what a node saves, as positions among (operands..., outputs...); what it calls with a cotangent and the
             saved values; and the function that picks the saved values. They are one tuple, since a thread may
             record while another one renders.
-        hook: records the op instead, or ``None``.
     """
 
-    __slots__ = ("_codes", "_uses", "active", "hook", "how", "many", "site")
+    __slots__ = ("_codes", "_uses", "active", "how", "many", "site")
 
-    def __init__(self, site: Site, hook: Hook | None = None) -> None:
-        self.site, self.hook = site, hook
+    def __init__(self, site: Site) -> None:
+        self.site = site
         self.active, self.many = site.active, site.many
         self.how: How
         self._set(site.save, self.pull_first)

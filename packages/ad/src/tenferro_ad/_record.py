@@ -6,14 +6,20 @@ itself, and the rule sees operands that are brought to one spec only when it run
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import Node, SourcedNode, make_node, next_seq
 from tenferro_ad._plan import pullback_plan
-from tenferro_tensor import SCALARS, Op
+from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._tensor import materialised
+
+Hook = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
+
+HOOKS: Final[dict[Primitive, Hook]] = {}
+"""Primitives that are recorded in their own way: those whose metadata is a program."""
 
 
 def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
@@ -28,9 +34,10 @@ def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents:
     """
     if not op.primitive.elementwise:
         lower = list(materialised(op, tuple(lower)))
+    hook = HOOKS.get(op.primitive)
+    if hook is not None:
+        return hook(op, level, lower, need, parents)
     plan = pullback_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
-    if plan.hook is not None:
-        return plan.hook(op, level, lower, need, parents)
     out = op(*lower)
     if not plan.active:
         return out

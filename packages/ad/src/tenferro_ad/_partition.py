@@ -1,0 +1,136 @@
+"""A program split in two by lifting: what needs only the operands, and what needs cotangents or tangents too.
+
+The first part is recorded by one builder, and the derivative runs in a second one of higher level. Every value of the
+first that the second lifts is a residual, and becomes an extra output of the first. Whatever a rule computes from
+operands alone is thereby computed, once, in the first part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from tenferro_ad._dual import Dual, dual
+from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._sweep import sweep
+from tenferro_runtime.extension import Builder, Program, interpret, optimise
+from tenferro_tensor import next_level
+from tenferro_tensor_core import Decisions
+
+MOST_MASKS = 4
+"""Up to this number of differentiable outputs there is a backward program for each of them alone."""
+
+
+class Second(NamedTuple):
+    """The second part: what needs cotangents or tangents.
+
+    Attributes:
+        program: of the cotangents or tangents, then of residuals.
+        residuals: which residuals, by position.
+        places: positions of its outputs among the results; the others are zero.
+    """
+
+    program: Program
+    residuals: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+class Split(NamedTuple):
+    """A program in two parts.
+
+    Attributes:
+        first: of the operands, to the outputs and then the residuals.
+        active: which outputs carry a derivative.
+        seconds: the second part, by which cotangents (of all outputs) are there; for tangents the key is ``()``.
+    """
+
+    first: Program
+    active: tuple[bool, ...]
+    seconds: dict[tuple[bool, ...], Second]
+
+
+class _Residuals:
+    """Values of the first part that second parts have lifted; each once."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._at: dict[int, int] = {}
+
+    def close(self, builder: Builder, results: Sequence[Any]) -> Second:
+        there = tuple([i for i, r in enumerate(results) if r is not None])
+        program = builder.close([results[i] for i in there])
+        taken = []
+        for value, _ in builder.captured:
+            if value.id not in self._at:
+                self._at[value.id] = len(self.values)
+                self.values.append(value)
+            taken.append(self._at[value.id])
+        return Second(optimise(program), tuple(taken), there)
+
+
+def split_reverse(program: Program, need: tuple[int, ...]) -> Split:
+    """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it."""
+    key = ("reverse", need)
+    found: Split | None = program.memo.get(key)
+    if found is None:
+        with _sizes(program):
+            found = program.memo.setdefault(key, _split_reverse(program, need))
+    return found
+
+
+def _split_reverse(program: Program, need: tuple[int, ...]) -> Split:
+    first = Builder()
+    level = next_level()
+    xs = [first.input(s) for s in program.inputs]
+    ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
+    outs: Any = interpret(program, ins)
+    active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
+    residuals = _Residuals()
+    seconds = {}
+    for mask in _masks(active):
+        second = Builder()
+        roots = [(o.node, second.input(o.spec)) for o, there in zip(outs, mask) if there]
+        reached = sweep(roots)
+        seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
+    plain = [o.value if there else o for o, there in zip(outs, active)]
+    return Split(optimise(first.close([*plain, *residuals.values])), active, seconds)
+
+
+def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
+    """All cotangents, and each alone where they are few."""
+    ones = [i for i, a in enumerate(active) if a]
+    masks = [active] if ones else []
+    if 1 < len(ones) <= MOST_MASKS:
+        masks += [tuple([i == one for i in range(len(active))]) for one in ones]
+    return masks
+
+
+def split_forward(program: Program, need: tuple[int, ...]) -> Split:
+    """A program as a part for values and a part for tangents, with respect to the operands at `need`; kept with it."""
+    key = ("forward", need)
+    found: Split | None = program.memo.get(key)
+    if found is None:
+        with _sizes(program):
+            found = program.memo.setdefault(key, _split_forward(program, need))
+    return found
+
+
+def _split_forward(program: Program, need: tuple[int, ...]) -> Split:
+    first = Builder()
+    second = Builder()
+    level = next_level()
+    xs = [first.input(s) for s in program.inputs]
+    ins = [dual(x, second.input(x.spec), level) if i in need else x for i, x in enumerate(xs)]
+    outs: Any = interpret(program, ins)
+    active = tuple([o.__class__ is Dual and o.level == level for o in outs])
+    residuals = _Residuals()
+    tangents = [o.tangent if there else None for o, there in zip(outs, active)]
+    seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
+    plain = [o.value if there else o for o, there in zip(outs, active)]
+    return Split(optimise(first.close([*plain, *residuals.values])), active, seconds)
+
+
+def _sizes(program: Program) -> Any:
+    """Questions about open sizes are decided as they were when the program was traced."""
+    return Decisions(program.examples) if program.symbolic else nullcontext()
