@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tenferro_xla import XlaExecutor
 
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, variable
@@ -11,6 +10,7 @@ from tenferro_fft import fft, irfft, rfft
 from tenferro_linalg import cholesky, eigh, inv, matrix_norm, slogdet, solve, svd
 from tenferro_runtime.extension import interpret, optimise, render
 from tenferro_tensor import REGISTRY
+from tenferro_xla import XlaExecutor
 from tenferro_xla.lowerings import CORE
 
 RNG = np.random.default_rng(7)
@@ -30,7 +30,7 @@ PROGRAMS = {
     "chain of element-wise steps": (lambda x, y: tr.tanh(x * y + 0.5) * tr.exp(-x) / (1 + y * y), V, V[::-1].copy()),
     "broadcast and promote": (lambda x, y: x * y + 1.0 - 2j * x, M, V[:4].astype(np.complex64)),
     "narrow floats stay narrow": (lambda x: tr.sin(x) * 2.0 + tr.sqrt(tr.abs(x)), F32),
-    "integers": (lambda x, n: x * n // 2 + n % 3, V, np.arange(6)),
+    "integers": (lambda x, n: x * n // 2 + n % 3 + x * n, V, np.arange(6)),
     "softmax": (lambda x: tr.exp(x - tr.max(x, axis=-1, keepdims=True)) / tr.sum(tr.exp(x), axis=-1, keepdims=True), M),
     "statistics": (lambda x: tr.mean(x, axis=0) / (1.0 + tr.var(x, axis=0)) + tr.prod(x, axis=0), M),
     "where and clip": (lambda x: tr.where(x > 0, tr.sqrt(tr.clip(x, 1e-3, None)), x * x), V),
@@ -57,7 +57,6 @@ def scalar(f):
         return tr.sum(tr.real(y * (0.5 + 0.25j))) if y.dtype.kind == "c" else tr.sum(y * tr.cos(y))
 
     return loss
-
 
 
 def close(got, want, dtype):
