@@ -7,7 +7,7 @@ from rule_cases import CASES, Case
 from rule_checks import check_derivatives, check_single_precision
 from tenferro_ad import rules
 from tenferro_runtime.extension import General, Inactive, check_rule
-from tenferro_tensor import REGISTRY, Primitive, Registry, Spec, catalog, primitive
+from tenferro_tensor import REGISTRY, Primitive, Registry, Spec, catalog, primitive, tensor
 
 PRIMITIVES = {n: p for n, p in vars(catalog).items() if isinstance(p, Primitive)}
 RULES = {p: r for table in rules.TABLES for p, r in table.RULES.items()}
@@ -74,3 +74,50 @@ def test_the_checker_finds_two_sides_that_disagree() -> None:
     )
     with pytest.raises(AssertionError, match="vjp against jvp"):
         check_derivatives(crooked, [np.array([1.0, 2.0])])
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.f is case.primitive], ids=str)
+def test_numbers_without_axes(case: Case) -> None:
+    check_derivatives(case.f, [np.asarray(x).reshape(-1)[0] for x in case.xs or ()])
+
+
+INDEX = tensor(np.zeros((0, 1), dtype=np.int64))
+ROWS = {"update_window_dims": (1,), "inserted_dims": (0,), "scatter_dims": (0,)}
+EMPTY = [
+    Case(catalog.tanh, catalog.tanh, (np.ones((0, 3)),)),
+    Case(catalog.maximum, catalog.maximum, (np.ones((0,)), np.ones((0,)))),
+    Case(catalog.reduce_sum, lambda x: catalog.reduce_sum(x, axes=(0,)), (np.ones((0, 3)),)),
+    Case(catalog.reduce_prod, lambda x: catalog.reduce_prod(x, axes=(0, 1)), (np.ones((2, 0)),)),
+    Case(catalog.reduce_max, lambda x: catalog.reduce_max(x, axes=(1,)), (np.ones((0, 3)),)),
+    Case(catalog.cumprod, lambda x: catalog.cumprod(x, axis=1, reverse=True), (np.ones((2, 0)),)),
+    Case(catalog.cummax, lambda x: catalog.cummax(x, axis=0, reverse=False), (np.ones((0,)),)),
+    Case(catalog.cumlogsumexp, lambda x: catalog.cumlogsumexp(x, axis=0, reverse=True), (np.ones((0, 2)),)),
+    Case(catalog.sort, lambda x: catalog.sort(x, axis=1, descending=True), (np.ones((2, 0)),)),
+    Case(
+        catalog.dot_general,
+        lambda x, y: catalog.dot_general(x, y, contract=((1,), (0,)), batch=((), ())),
+        (np.ones((2, 0)), np.ones((0, 3))),
+    ),
+    Case(
+        catalog.gather,
+        lambda x: catalog.gather(
+            x, INDEX, offset_dims=(1,), collapsed_dims=(0,), start_index_map=(0,), slice_sizes=(1, 3)
+        ),
+        (np.ones((4, 3)),),
+    ),
+    *[
+        Case(
+            catalog.scatter,
+            lambda x, u, mode=mode: catalog.scatter(x, INDEX, u, mode=mode, **ROWS),
+            (np.ones((4, 3)), np.ones((0, 3))),
+            note=mode,
+        )
+        for mode in ("add", "set", "mul", "min", "max")
+    ],
+]
+
+
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_zero_extents(case: Case) -> None:
+    assert case.xs is not None
+    check_derivatives(case.f, case.xs)
