@@ -17,6 +17,7 @@ from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,
     DType,
+    RegistryError,
     TenferroError,
     complex128,
     float64,
@@ -62,8 +63,8 @@ class ArrayNamespaceInfo:
         for name in available_backends():
             try:
                 found.extend(get_backend(name).devices())
-            except BackendUnavailableError:
-                continue  # installed, but its device or driver is missing here
+            except (BackendUnavailableError, RegistryError):
+                continue  # installed, but its device or driver is missing, or it does not load: it has no devices here
         return found
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:

@@ -281,9 +281,9 @@ def nan_to_num(x: Any, /, *, nan: float = 0.0, posinf: float | None = None, negi
     most = float(np.finfo(x.spec.dtype).max)
     above = most if posinf is None else posinf
     under = -most if neginf is None else neginf
-    finite = catalog.select(catalog.is_nan(x), nan, x)
-    infinite = catalog.select(catalog.gt(x, 0.0), above, under)
-    return catalog.select(catalog.is_inf(x), infinite, finite)
+    out = catalog.select(catalog.is_nan(x), nan, x)
+    out = catalog.select(catalog.eq(x, float("inf")), above, out)
+    return catalog.select(catalog.eq(x, float("-inf")), under, out)
 
 
 def positive(x: Any, /) -> Any:

@@ -17,7 +17,7 @@ from tenferro_tensor_core import ArgumentError, ShapeError, TracingError, ask, f
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
     """Arrays joined along an existing axis, in the dtype that they promote to; with axis ``None``, their elements.
 
     Raises:
@@ -42,7 +42,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
     return alike(*[value(a) for a in found])
 
 
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Any:
     """Arrays of one shape joined along a new axis.
 
     Raises:
@@ -66,7 +66,7 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     return catalog.concatenate(*[expand_dims(v, axis=axis) for v in values], axis=axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """The slices of `x` along an axis, which they lack.
 
     >>> tr.unstack(tr.asarray([[1, 2], [3, 4]]))
@@ -90,7 +90,7 @@ def _length(x: Any, axis: int, name: str) -> int:
     return n
 
 
-def split(x: Any, indices_or_sections: Any, /, *, axis: int = 0) -> list[Any]:
+def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     """`x` cut along an axis into a number of equal parts, or before each of the given indices.
 
     >>> tr.split(tr.arange(5), [2, 3])
@@ -116,7 +116,7 @@ def split(x: Any, indices_or_sections: Any, /, *, axis: int = 0) -> list[Any]:
     return [span(x, axis, a, b if ask(a, "<=", b) else a) for a, b in pairwise(cuts)]
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     """Each element repeated along an axis, or, without axis, of the vector of all elements.
 
     `repeats` is one number, or one for each index of the axis (known when the call is made).

@@ -14,6 +14,7 @@ from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, f
 
 __all__ = [
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "expand_dims",
     "flip",
@@ -175,7 +176,7 @@ def squeeze(x: Any, /, axis: Any) -> Any:
     return catalog.reshape(x, shape=tuple([d for i, d in enumerate(x.spec.shape) if i not in axes])) if axes else x
 
 
-def expand_dims(x: Any, /, *, axis: Any = 0) -> Any:
+def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """New axes of extent 1 at the places that `axis` names in the result.
 
     >>> tr.expand_dims(tr.zeros((2, 3)), axis=1).shape
@@ -223,7 +224,7 @@ def broadcast_arrays(*arrays: Any) -> list[Any]:
     return [brought(v, v.spec.with_(shape=goal)) for v in values]
 
 
-def flip(x: Any, /, *, axis: Any = None) -> Any:
+def flip(x: Any, /, axis: Any = None) -> Any:
     """The elements in reverse order along axes, by default along all.
 
     >>> tr.flip(tr.asarray([1, 2, 3]))
@@ -234,7 +235,7 @@ def flip(x: Any, /, *, axis: Any = None) -> Any:
     return catalog.reverse(x, axes=axes) if axes else x
 
 
-def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
 
     >>> tr.roll(tr.asarray([1, 2, 3]), 1)

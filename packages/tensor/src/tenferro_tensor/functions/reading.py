@@ -176,7 +176,7 @@ def _column(x: Any, axis: int, indices: Any, common: tuple[DimLike, ...]) -> Any
     return catalog.reshape(wide, shape=(*common, 1))
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """The elements of `x` at integer indices along an axis, which a vector need not name.
 
     >>> tr.take(tr.asarray([10, 20, 30]), tr.asarray([2, 0]))
@@ -198,7 +198,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     return getitem(x, (slice(None),) * axis + (indices,))
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
     """The elements of `x` at an own index for each line along an axis; the other axes broadcast.
 
     >>> tr.take_along_axis(tr.asarray([[1, 2], [3, 4]]), tr.asarray([[1], [0]]), axis=1)
