@@ -14,7 +14,8 @@ from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
-from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, trace, vecdot
+from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
+from tenferro_tensor.functions import matrix_trace as trace
 
 __all__ = [
     "DegenerateError",

@@ -3,16 +3,16 @@
 from typing import Any
 
 import numpy as np
-from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
-from tenferro_tensor import broadcast_shapes
-from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
-from tenferro_tensor.functions import matmul
-from tenferro_tensor_core import ask, dim_max, int64
 
 from tenferro_linalg._algebra import identity_like_
 from tenferro_linalg._operands import matrices, show, value
 from tenferro_linalg._solve import inv
 from tenferro_linalg._svd import svdvals
+from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
+from tenferro_tensor import broadcast_shapes
+from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
+from tenferro_tensor.functions import matmul
+from tenferro_tensor_core import ask, dim_max, int64
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -27,13 +27,17 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x1, x2 = value(x1), value(x2)
     shape = broadcast_shapes(x1.shape, x2.shape)
     if not -min(x1.ndim, x2.ndim) <= axis < len(shape):
-        raise AxisError(f"cross: axis={axis} is out of range for operands of shapes {show(x1.shape)} and {show(x2.shape)}")
+        raise AxisError(
+            f"cross: axis={axis} is out of range for operands of shapes {show(x1.shape)} and {show(x2.shape)}; "
+            "it counts along the broadcast shape",
+            axis=axis,
+        )
     back = axis if axis < 0 else axis - len(shape)
     for x in (x1, x2):
         if not ask(x.shape[back], "==", 3):
             raise ShapeError(
-                f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.shape)} and {show(x2.shape)}; "
-                "pad vectors of the plane with a zero",
+                f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.shape)} and "
+                f"{show(x2.shape)}; pad vectors of the plane with a zero",
                 shapes=(x1.shape, x2.shape),
             )
     a, b = ([_entry(x, back, i) for i in range(3)] for x in (x1, x2))
@@ -58,7 +62,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
             [0., 1.]])
     """
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
-        raise ArgumentError(f"matrix_power takes an integer power, got {n!r}; powers of Hermitian matrices go through eigh")
+        raise ArgumentError(f"matrix_power takes an integer power, got {n!r}; other powers need a spectral function")
     x = matrices("matrix_power", x, square=True)
     if n < 0:
         x, n = inv(x), -n
@@ -94,4 +98,3 @@ def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Any:
     largest = reduce_max(s, axes=(s.ndim - 1,))
     cut = reshape(largest * rtol, shape=(*largest.shape, 1))
     return reduce_sum(convert(gt(s, cut), dtype=int64), axes=(s.ndim - 1,))
-

@@ -58,7 +58,8 @@ class Device:
 
     def cholesky(self, x: Any) -> Any:
         """Lower factor."""
-        return self._checked("cholesky", (self._linalg.cholesky(x),), "is not positive definite; add a multiple of the identity")[0]  # fmt: skip
+        problem = "is not positive definite; add a multiple of the identity"
+        return self._checked("cholesky", (self._linalg.cholesky(x),), problem)[0]
 
     def solve(self, x: Any, b: Any, what: str = "solve") -> Any:
         """Solution of ``x y = b`` for a matrix of right sides."""

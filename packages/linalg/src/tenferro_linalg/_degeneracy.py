@@ -109,11 +109,15 @@ def _checked_kernel(
 
 
 def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, size: int, strict: bool) -> Any:
+    root = float(np.sqrt(np.finfo(ins[1].dtype).eps))
+
     def run(numerator: Any, values: Any) -> Any:
         xp = la.xp
         vanishing = multiplets.pairs(xp, values, kind, size)
         if strict:
-            bad = vanishing & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else vanishing
+            # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
+            close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
+            bad = close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
             if bool(bad.any()):
                 raise report_second_order(la, values, bad, kind, what)
         # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
@@ -220,6 +224,13 @@ def _quotient_vjp(
     return n_bar, v_bar
 
 
+PASSING = General(
+    jvp=lambda primals, tangents, outs, **_: (tangents[0],),
+    vjp=lambda primals, outs, cotangents, **_: (cotangents[0], *[None] * (len(primals) - 1)),
+)
+"""A test passes its first operand on: the derivative of a test is the derivative of that operand."""
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
@@ -230,16 +241,7 @@ def register(registry: Registry) -> None:
     kernels(registry, certified_, _certified_kernel)
     kernels(registry, unrotated_, _unrotated_kernel)
     registry.rule(cotangent_scale_, Inactive())
-    # A test passes its first operand on: the derivative of a test is the derivative of that operand.
-    registry.rule(checked_, _passing(3))
-    registry.rule(certified_, General(jvp=lambda primals, tangents, outs, **_: (tangents[0],),
-                                      vjp=lambda primals, outs, cotangents, **_: (cotangents[0], *[None] * (len(primals) - 1))))  # fmt: skip
-    registry.rule(unrotated_, _passing(3))
+    registry.rule(checked_, PASSING)
+    registry.rule(certified_, PASSING)
+    registry.rule(unrotated_, PASSING)
     registry.rule(quotient_, General(jvp=_quotient_jvp, vjp=_quotient_vjp))
-
-
-def _passing(operands: int) -> General:
-    return General(
-        jvp=lambda primals, tangents, outs, **_: (tangents[0],),
-        vjp=lambda primals, outs, cotangents, **_: (cotangents[0], *[None] * (operands - 1)),
-    )

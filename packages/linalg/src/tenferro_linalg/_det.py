@@ -11,11 +11,11 @@ For ``(sign, log|det|)`` with ``t = tr(A^-1 dA)``: ``d log|det| = Re t``, ``d si
 
 from typing import Any, NamedTuple
 
-from tenferro_linalg._algebra import adjoint, cj, diagonal, im, re, to, total
+from tenferro_linalg._algebra import adjoint, cj, diagonal, im, re, swap, to, total
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import inv_, solve_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
-from tenferro_tensor.catalog import mul
+from tenferro_tensor.catalog import broadcast_in_dim, mul, reduce_sum
 from tenferro_tensor_core import real_of
 
 
@@ -137,15 +137,12 @@ def _change_kernel(la: Any, ins: Any, outs: Any, *, transposed: bool) -> Any:
 
 def _trace_product(x: Any, y: Any) -> Any:
     """``tr(x y)`` without the product."""
-    from tenferro_linalg._algebra import swap
     from tenferro_tensor.catalog import reduce_sum
 
     return reduce_sum(mul(x, swap(y)), axes=(x.ndim - 2, x.ndim - 1))
 
 
 def _spread(v: Any, like: Any) -> Any:
-    from tenferro_tensor.catalog import broadcast_in_dim
-
     return broadcast_in_dim(v, shape=like.shape, dims=tuple(range(v.ndim)))
 
 
@@ -159,15 +156,11 @@ def _det_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
 
 
 def _slogdet_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
-    t = re_im = None
-    from tenferro_tensor.catalog import reduce_sum
-
     d = diagonal(solve_(primals[0], tangents[0]))
     t = reduce_sum(d, axes=(d.ndim - 1,))
     if not t.spec.cplx:
         return None, t
-    re_im = to(im(t), t.dtype) * 1j
-    return outs[0] * re_im, re(t)
+    return outs[0] * to(im(t), t.dtype) * 1j, re(t)
 
 
 def _slogdet_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:

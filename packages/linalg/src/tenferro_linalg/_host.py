@@ -15,7 +15,7 @@ from tenferro_runtime.extension import NumericalError
 Raw = np.ndarray[Any, Any]
 
 SMALL = 32
-"""Stacks of matrices up to this size are solved by NumPy's stacked solver instead of one factorisation after another."""
+"""Stacks of matrices up to this size are solved by NumPy's stacked solver, without factors that are kept."""
 
 
 def items(x: Raw) -> Iterator[tuple[int, ...]]:
@@ -43,41 +43,41 @@ class Host:
             index = tuple(np.argwhere(~np.isfinite(x))[0].tolist())
             seen = "nan" if np.isnan(x[index]) else "inf"
             raise NumericalError(
-                f"{what}: the operand contains {seen} at index {index}; find where it arises, or replace it before the call",
+                f"{what}: the operand contains {seen} at index {index}; find where it arises, or replace it first",
                 index=index,
             )
         return x
 
     # decompositions
 
-    def svd(self, x: Raw, full: bool) -> tuple[Raw, Raw, Raw]:
+    def svd(self, x: Raw, full: bool) -> Any:
         """U, S, Vh; by divide and conquer, else on the rescaled matrix, else by QR iteration."""
         return _ladder("svd", x, lambda a: np.linalg.svd(a, full_matrices=full), [
             lambda a: _rescaled(a, lambda b: np.linalg.svd(b, full_matrices=full), 1),
             lambda a: _gesvd(a, full),
         ])  # fmt: skip
 
-    def svdvals(self, x: Raw) -> Raw:
+    def svdvals(self, x: Raw) -> Any:
         """Singular values, by the same attempts as `svd`."""
         return _ladder("svdvals", x, lambda a: (np.linalg.svd(a, compute_uv=False),), [
             lambda a: (_rescaled(a, lambda b: np.linalg.svd(b, full_matrices=False), 1)[1],),
             lambda a: (_gesvd(a, False)[1],),
         ])[0]  # fmt: skip
 
-    def eigh(self, x: Raw) -> tuple[Raw, Raw]:
+    def eigh(self, x: Raw) -> Any:
         """Eigenvalues and eigenvectors; by divide and conquer, else rescaled, else by QR iteration."""
         return _ladder("eigh", x, np.linalg.eigh, [
             lambda a: _rescaled(a, np.linalg.eigh, 0),
             _syev,
         ])  # fmt: skip
 
-    def eigvalsh(self, x: Raw) -> Raw:
+    def eigvalsh(self, x: Raw) -> Any:
         """Eigenvalues, by the same attempts as `eigh`."""
         return _ladder("eigvalsh", x, lambda a: (np.linalg.eigvalsh(a),), [lambda a: _syev(a)[:1]])[0]
 
-    def qr(self, x: Raw, mode: str) -> tuple[Raw, Raw]:
+    def qr(self, x: Raw, mode: Any) -> Any:
         """Q and R."""
-        return tuple(np.linalg.qr(x, mode=mode))  # type: ignore[return-value, call-overload]
+        return tuple(np.linalg.qr(x, mode=mode))
 
     def cholesky(self, x: Raw) -> Raw:
         """Lower factor."""
@@ -91,8 +91,8 @@ class Host:
                 info = potrf(x[index], lower=1)[1]
                 if info > 0:
                     raise NumericalError(
-                        f"cholesky: {where(index)} is not positive definite: its leading minor of order {info} is not positive; "
-                        "check that it is Hermitian, or add a multiple of the identity",
+                        f"cholesky: {where(index)} is not positive definite: its leading minor of order {info} "
+                        "is not positive; check that it is Hermitian, or add a multiple of the identity",
                         index=index,
                         minor=info,
                     ) from None
@@ -170,9 +170,9 @@ class Host:
         """Determinants."""
         return np.linalg.det(x)  # type: ignore[no-any-return]
 
-    def slogdet(self, x: Raw) -> tuple[Raw, Raw]:
+    def slogdet(self, x: Raw) -> Any:
         """Signs (or phases) and logarithms of absolute values of determinants."""
-        return tuple(np.linalg.slogdet(x))  # type: ignore[return-value]
+        return tuple(np.linalg.slogdet(x))
 
 
 def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
@@ -221,7 +221,7 @@ def _attempt(what: str, x: Raw, index: tuple[int, ...], attempts: list[Callable[
             continue
     raise NumericalError(
         f"{what}: {where(index)} did not converge in any of {len(attempts)} attempts; "
-        f"its largest entry is {np.abs(x[index]).max():.3g}; rescale it, or perturb it by rounding errors and try again",
+        f"its largest entry is {np.abs(x[index]).max():.3g}; rescale it, or perturb it slightly and try again",
         index=index,
     )
 

@@ -5,6 +5,7 @@ extent of the matrix. Of 1040 matrices with intended multiplets none was missed 
 ones none was found.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,4 +65,4 @@ def gaps(values: Any, kind: str) -> Any:
 def runs(number: Any, stop: int) -> list[tuple[int, int]]:
     """Half-open ranges of the multiplets with at least two members among the first `stop` values."""
     edges = [0, *(int(i) + 1 for i in np.flatnonzero(np.diff(number[:stop]))), stop]
-    return [(a, b) for a, b in zip(edges, edges[1:]) if b - a > 1]
+    return [(a, b) for a, b in pairwise(edges) if b - a > 1]

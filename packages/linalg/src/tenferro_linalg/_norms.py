@@ -23,6 +23,7 @@ from tenferro_tensor.catalog import (
     reshape,
     select,
     sign,
+    slice_,
 )
 from tenferro_tensor_core import real_of
 
@@ -75,7 +76,13 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
     elif ord == "nuc":
         out = reduce_sum(svdvals(x), axes=(m,))
     elif ord in (2, -2):
-        out = (reduce_max if ord == 2 else reduce_min)(svdvals(x), axes=(m,))
+        # An entry, not an extremum: at equal values that has no gradient, which the rule of svdvals says.
+        s = svdvals(x)
+        k = s.shape[-1]
+        a, b = (0, 1) if ord == 2 else (k - 1, k)
+        out = reshape(
+            slice_(s, start=(*(0,) * m, a), limit=(*s.shape[:-1], b), stride=(1,) * (m + 1)), shape=s.shape[:-1]
+        )
     elif ord in (1, -1, inf, -inf):
         summed = m if ord in (1, -1) else n
         sums = reduce_sum(absolute(x), axes=(summed,))
@@ -139,12 +146,10 @@ def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: flo
             return xp.zeros(outs[0].shape, outs[0].dtype)[()]
         # Negative powers are governed by the smallest element.
         unit = size.max(axis=axes, keepdims=True) if p > 0 else size.min(axis=axes, keepdims=True)
-        safe = xp.where((unit > 0) & xp.isfinite(unit), unit, 1)
-        if p < 0:
-            size = xp.where(unit > 0, size, 1)
-        total = ((size / safe) ** p).sum(axis=axes) ** (1 / p)
-        unit = unit.reshape(outs[0].shape)
-        return (xp.where(unit > 0, xp.where(xp.isfinite(unit), unit * total, unit), 0 * unit)).astype(outs[0].dtype)[()]
+        plain = (unit > 0) & xp.isfinite(unit)  # otherwise the norm is the unit itself: 0, inf or nan
+        ratio = xp.where(plain, size, 1) / xp.where(plain, unit, 1)
+        total = xp.where(plain, unit, 1) * (ratio**p).sum(axis=axes, keepdims=True) ** (1 / p)
+        return xp.where(plain, total, unit).reshape(outs[0].shape).astype(outs[0].dtype)[()]
 
     return run
 

@@ -33,7 +33,7 @@ from tenferro_linalg._algebra import (
 )
 from tenferro_linalg._bases import unitary
 from tenferro_linalg._errors import GaugeError, RankError
-from tenferro_linalg._operands import basis, flag, matrices, require_inexact
+from tenferro_linalg._operands import basis, flag, leading, matrices, require_inexact
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Inactive, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
@@ -123,7 +123,7 @@ def _prefix(la: Any, r: Any, size: int) -> Any:
     """The flags of `qr_prefix_` as a raw array."""
     xp = la.xp
     k = min(r.shape[-2:])
-    out = xp.zeros(r.shape[:-1], multiplets_real(r.dtype))
+    out = xp.zeros(r.shape[:-1], real_of(r.dtype))
     if k:
         pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
         limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
@@ -131,17 +131,13 @@ def _prefix(la: Any, r: Any, size: int) -> Any:
     return out
 
 
-def multiplets_real(dtype: Any) -> Any:
-    """Real dtype of the precision of `dtype`."""
-    return real_of(dtype)
-
-
 def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
     *batch, j = index
     of = f" of matrix {tuple(batch)} of the stack" if batch else ""
     return RankError(
-        f"qr: column {j}{of} depends on the columns before it (|R[{j}, {j}]| = {abs(r[(*batch, j, j)]):.1e}), and {seen}; "
-        f"use the original matrix in place of Q @ R, only Q[:, :{j}] and R[:{j}, :], or move dependent columns to the end",
+        f"qr: column {j}{of} depends on the columns before it (|R[{j}, {j}]| = {abs(r[(*batch, j, j)]):.1e}), "
+        f"and {seen}; use the original matrix in place of Q @ R, only Q[:, :{j}] and R[:{j}, :], "
+        "or move dependent columns to the end",
         column=j,
         batch=tuple(batch),
     )
@@ -201,8 +197,8 @@ def _frame_kernel(la: Any, ins: Any, outs: Any, *, size: int, k: int) -> Any:
             of = f" of matrix {tuple(batch)} of the stack" if batch else ""
             first = int(la.local(prefix)[tuple(batch)].sum())
             raise GaugeError(
-                f"qr: the loss depends on column {j} of Q{of}, but the columns from {first} on are an arbitrary orthonormal "
-                f"basis of the complement of the first {first}; use them only all together, through the projector "
+                f"qr: the loss depends on column {j} of Q{of}, but the columns from {first} on are an arbitrary "
+                f"orthonormal basis of the complement of the first {first}; use them only all together, as in "
                 "Q2 @ Q2.conj().T of the complete form",
                 output="Q",
                 pair=(first, j),
@@ -250,7 +246,7 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
     m, n = a.shape[-2:]
     k, size, p = dim_min(m, n), dim_max(m, n), q.shape[-1]
     every = qr_prefix_(r, size=size)
-    first = every if p == k else _head(every, k)
+    first = every if p == k else leading(every, k)
     q1 = block(q, column=(0, k)) * columns(first, block(q, column=(0, k)))
     across = first if n == k else _padded(first, n - k)
 
@@ -277,12 +273,6 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
         zero = (0,) * (out.ndim - 2)
         out = pad(out, 0.0, low=(0,) * out.ndim, high=(*zero, 0, n - k), interior=(0,) * out.ndim)
     return (total(out, None if by is None else mm(q1, by)),)
-
-
-def _head(v: Any, k: DimLike) -> Any:
-    from tenferro_linalg._operands import leading
-
-    return leading(v, k)
 
 
 def _padded(v: Any, more: DimLike) -> Any:

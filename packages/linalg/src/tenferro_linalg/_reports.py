@@ -5,18 +5,35 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
-from tenferro_linalg._errors import DegenerateError, GaugeError, GradientError
+from tenferro_linalg._errors import DegenerateError, GaugeError
+from tenferro_runtime.extension import GradientError
 
 _NAMES = {
     "svd": ("singular values", "S", "U and Vh", "U @ diag(S) @ Vh or U[:, b] @ Vh[b, :]"),
-    "eigh": ("eigenvalues", "eigenvalues", "the eigenvectors V", "V[:, b] @ V[:, b].conj().T"),
+    "eigh": ("eigenvalues", "w", "the eigenvectors V", "V[:, b] @ V[:, b].conj().T"),
 }
 
+_PHASE = "use absolute values or products of a vector with its own conjugate, or fix the phase yourself"
+_ROTATION = "let the vectors of equal values enter only all together, as in"
+_SPLIT = (
+    "no derivative exists in the given basis; use jvp, one tangent at a time, which adapts the basis to its tangent, "
+    "instead of a linearisation"
+)
+_KINK = (
+    "the loss has a kink there and no gradient; weight equal values equally (sum over the whole multiplet), "
+    "or take a jvp, which is one-sided"
+)
+_UNDETERMINED = (
+    "do not determine the gradient there; use a function of the matrix that needs no vectors "
+    "(spectral_function, inv, det, norms), or perturb the input"
+)
 
-def _worst(la: Any, size: Any, bad: Any) -> tuple[int, ...]:
+
+def _worst(la: Any, amount: Any, bad: Any) -> tuple[int, ...]:
     """Index of the largest of the bad entries."""
-    amount = np.where(np.broadcast_to(la.local(bad), size.shape), la.local(size), -1.0)
-    return tuple(int(i) for i in np.unravel_index(int(amount.argmax()), amount.shape))
+    amount = la.local(amount)
+    masked = np.where(np.broadcast_to(la.local(bad), amount.shape), amount, -1.0)
+    return tuple(int(i) for i in np.unravel_index(int(masked.argmax()), masked.shape))
 
 
 def _stack(batch: tuple[int, ...]) -> str:
@@ -25,6 +42,10 @@ def _stack(batch: tuple[int, ...]) -> str:
 
 def _pair(values: Any, symbol: str, i: int, j: int) -> str:
     return f"{symbol}[{i}] = {values[i]:.6g} and {symbol}[{j}] = {values[j]:.6g} (gap {abs(values[i] - values[j]):.1e})"
+
+
+def _rate(rate: float, allowed: float) -> str:
+    return f"at the rate {rate:.3g}, where rounding explains {allowed:.1e}"
 
 
 def report_numerator(
@@ -36,32 +57,27 @@ def report_numerator(
     batch = tuple(lead)
     v, allowed = la.local(values)[batch], float(la.local(limit)[batch])
     rate = float(abs(la.local(numerator)[(*batch, i, j)]))
-    payload = dict(output=vectors, pair=(i, j), batch=batch, rate=rate, allowed=allowed)
     if kind == "column":
-        which, gap = f"the zero singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)}", float(v[j])
+        which, gap = f"the zero value {symbol}[{j}] = {v[j]:.3g}", v[j]
     elif kind == "sum":
-        which, gap = f"the zero singular values {symbol}[{i}] = {v[i]:.3g} and {symbol}[{j}] = {v[j]:.3g}{_stack(batch)}", float(v[i] + v[j])  # fmt: skip
+        which, gap = f"the zero values {symbol}[{i}] = {v[i]:.3g} and {symbol}[{j}] = {v[j]:.3g}", v[i] + v[j]
     elif i == j:
-        which, gap = f"{symbol}[{i}] = {v[i]:.6g}{_stack(batch)}", 0.0
+        which, gap = f"{symbol}[{i}] = {v[i]:.6g}", 0.0
     else:
-        which, gap = f"the equal {plural} {_pair(v, symbol, i, j)}{_stack(batch)}", float(abs(v[i] - v[j]))
+        which, gap = f"the equal {plural} {_pair(v, symbol, i, j)}", abs(v[i] - v[j])
+    which += _stack(batch)
+    payload = {"output": vectors, "pair": (i, j), "batch": batch, "gap": float(gap), "rate": rate, "allowed": allowed}
     if role == "tangent":
         return DegenerateError(
-            f"{what}: the perturbation splits {which}: it mixes their vectors at the rate {rate:.3g}, where rounding explains "
-            f"{allowed:.1e}, so no derivative exists in the given basis; use jvp, which adapts the basis to its "
-            "tangent, one tangent at a time, instead of a linearisation",
-            gap=gap,
+            f"{what}: the perturbation splits {which}: it mixes their vectors {_rate(rate, allowed)}, so {_SPLIT}",
             **payload,
         )
-    if kind == "difference" and i == j:
-        freedom, advice = f"the phase of column {i} of {vectors}", "use absolute values, products of a vector with its own conjugate, or fix the phase yourself"  # fmt: skip
-    else:
-        freedom, advice = f"the choice of {vectors}", f"let vectors of equal values enter only through combinations that a rotation leaves alone, such as {example} for all b of the multiplet"  # fmt: skip
-    extra = _cut(la, values, batch, i, j, cut)
+    phase = kind == "difference" and i == j
+    choice = f"the phase of vector {i} of {vectors}" if phase else f"the choice of {vectors}"
+    advice = _PHASE if phase else f"{_ROTATION} {example}, b the whole multiplet"
     return GaugeError(
-        f"{what}: the loss depends on {freedom} for {which}: a rotation changes it at the rate {rate:.3g}, where rounding "
-        f"explains {allowed:.1e}; {advice}{extra}",
-        gap=gap,
+        f"{what}: the loss depends on {choice} for {which}: a rotation changes it {_rate(rate, allowed)}; "
+        f"{advice}{_cut(la, values, batch, i, j, cut)}",
         **payload,
     )
 
@@ -75,35 +91,28 @@ def report_certificate(
     if bool(bad.any()):
         *lead, i, j = _worst(la, abs(cotangent[..., :, None] - cotangent[..., None, :]), bad)
         batch = tuple(lead)
+        c, v = c[batch], v[batch]
+        gap = abs(v[i] - v[j])
         seen = (
-            f"the {plural} {_pair(v[batch], symbol, i, j)}{_stack(batch)} are equal, but the loss treats them differently: "
-            f"its derivatives by them are {c[(*batch, i)]:.6g} and {c[(*batch, j)]:.6g}"
+            f"the {plural} {_pair(v, symbol, i, j)}{_stack(batch)} are equal, but the loss treats them differently: "
+            f"its derivatives by them are {c[i]:.6g} and {c[j]:.6g}"
         )
-        gap = float(abs(v[(*batch, i)] - v[(*batch, j)]))
     else:
         *lead, i = _worst(la, abs(cotangent), zero)
         batch, j = tuple(lead), i
+        c, v = c[batch], v[batch]
+        gap = v[i]
         seen = (
-            f"the singular value {symbol}[{i}] = {v[(*batch, i)]:.3g}{_stack(batch)} is zero, but the loss has the derivative "
-            f"{c[(*batch, i)]:.6g} by it"
+            f"the singular value {symbol}[{i}] = {v[i]:.3g}{_stack(batch)} is zero, but the derivative of the loss "
+            f"by it is {c[i]:.6g}"
         )
-        gap = float(v[(*batch, i)])
-    if vectors_used:
-        advice = (
-            f"the cotangents of {symbol} and {vectors} do not determine the gradient there; use a function of the matrix "
-            "that needs no vectors (spectral_function, inv, norms, det), or perturb the input"
-        )
-    else:
-        advice = (
-            "the loss has a kink there and no gradient; weight equal values equally (sum over the whole multiplet), "
-            "or take a jvp, which is one-sided"
-        )
+    advice = f"the cotangents of {symbol} and {vectors} {_UNDETERMINED}" if vectors_used else _KINK
     return DegenerateError(
         f"{what}: {seen}; {advice}{_cut(la, values, batch, i, j, cut)}",
         output=symbol,
         pair=(i, j),
         batch=batch,
-        gap=gap,
+        gap=float(gap),
     )
 
 
@@ -114,16 +123,16 @@ def report_second_order(la: Any, values: Any, bad: Any, kind: str, what: str) ->
     batch = tuple(lead)
     v = la.local(values)[batch]
     if kind == "difference":
-        seen = f"the {plural} {_pair(v, symbol, i, j)}{_stack(batch)} are equal"
+        seen, gap = f"the {plural} {_pair(v, symbol, i, j)}{_stack(batch)} are (nearly) equal", abs(v[i] - v[j])
     else:
-        seen = f"the singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)} is zero"
+        seen, gap = f"the singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)} is (nearly) zero", v[j]
     return DegenerateError(
-        f"{what}: {seen}, and second derivatives through {vectors} are not available there; "
-        "use a function of the matrix that needs no vectors, or perturb the input",
+        f"{what}: {seen}, where second derivatives through {vectors} are not available; "
+        "use a function of the matrix that needs no vectors (spectral_function), or perturb the input",
         output=vectors,
         pair=(i, j),
         batch=batch,
-        gap=float(abs(v[i] - v[j])) if kind == "difference" else float(v[j]),
+        gap=float(gap),
     )
 
 
@@ -132,12 +141,11 @@ def report_frame(la: Any, turn: Any, limit: Any, bad: Any, what: str) -> GaugeEr
     *lead, i, j = _worst(la, turn, bad)
     batch = tuple(lead)
     rate, allowed = float(la.local(turn)[(*batch, i, j)]), float(la.local(limit)[batch])
-    name = {"svd": "U or Vh with full_matrices=True", "qr": "Q"}[what]
     return GaugeError(
-        f"{what}: the loss depends on the choice of the extra columns {i} and {j} of {name}{_stack(batch)}, which are any "
-        f"orthonormal basis of the complement: a rotation changes it at the rate {rate:.3g}, where rounding explains "
-        f"{allowed:.1e}; use them only through their projector Q2 @ Q2.conj().T",
-        output=name,
+        f"{what}: the loss depends on the choice of the extra columns {i} and {j} of U or V{_stack(batch)} "
+        "(full_matrices=True), which are any orthonormal basis of the complement: a rotation changes it "
+        f"{_rate(rate, allowed)}; use them only through their projector U2 @ U2.conj().T",
+        output="U or Vh",
         pair=(i, j),
         batch=batch,
         gap=0.0,

@@ -6,7 +6,7 @@ For ``A X = B``: ``dX = A^-1 (dB - dA X)``, ``B' = A^-* X'``, ``A' = -B' X*``; f
 
 from typing import Any
 
-from tenferro_linalg._algebra import adjoint, mm, part, total
+from tenferro_linalg._algebra import adjoint, cj, mm, part, total
 from tenferro_linalg._operands import common, flag, inexact, matrices, require_inexact, require_square, show, stacked
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
@@ -57,8 +57,6 @@ def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "
     >>> solve_triangular([[2.0, 1.0], [0.0, 4.0]], [4.0, 4.0])
     Tensor([1.5, 1. ])
     """
-    from tenferro_linalg._algebra import cj
-
     flag("solve_triangular", "trans", trans, ("N", "T", "C"))
     a, b, vector = _operands("solve_triangular", x1, x2)
     if trans == "T":
@@ -165,7 +163,7 @@ def _matrix_cotangent(gb: Any, x: Any, adjoint_: bool) -> Any:
 
 
 def _solve_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
-    return (solve_(primals[0], _change(*tangents, outs[0], False)),)
+    return (solve_(primals[0], _change(tangents[0], tangents[1], outs[0], False)),)
 
 
 def _solve_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, Any]:
@@ -201,6 +199,10 @@ def _inv_vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
     return (-mm(y, cotangents[0], y),)
 
 
+def _triangular_kernel(la: Any, ins: Any, outs: Any, *, lower: bool, unit: bool, adjoint: bool) -> Any:
+    return lambda a, b: la.solve_triangular(a, b, lower, unit, adjoint)
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
@@ -208,7 +210,7 @@ def register(registry: Registry) -> None:
     kernels(registry, solve_, lambda la, ins, outs: lambda a, b: la.solve(la.finite("solve", a), b))
     kernels(registry, lu_factor_, lambda la, ins, outs: lambda a: la.lu_factor(la.finite("solve", a)))
     kernels(registry, lu_solve_, lambda la, ins, outs, *, adjoint: lambda *raws: la.lu_solve(*raws, adjoint))
-    kernels(registry, solve_triangular_, lambda la, ins, outs, *, lower, unit, adjoint: lambda a, b: la.solve_triangular(a, b, lower, unit, adjoint))  # fmt: skip
+    kernels(registry, solve_triangular_, _triangular_kernel)
     kernels(registry, inv_, lambda la, ins, outs, *, what: lambda x: la.inv(la.finite(what, x), what))
     registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
     # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.

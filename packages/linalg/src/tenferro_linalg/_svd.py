@@ -33,6 +33,7 @@ from tenferro_linalg._bases import rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated
 from tenferro_linalg._operands import basis, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
+from tenferro_tensor.catalog import concatenate
 from tenferro_tensor_core import DimLike, ask, dim_max, dim_min, real_of
 
 
@@ -149,8 +150,8 @@ def svd_adapted_(x: Spec, dx: Spec, *, full: bool) -> tuple[Spec, Spec, Spec]:
 def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str, cut: Any) -> Any:
     def run(x: Any) -> Any:
         x = la.finite("svd", x)
-        found = la.svd(x, full)
-        return rebased_svd(la, x, *found, None) if basis == "generic" else found
+        u, s, vh = la.svd(x, full)
+        return rebased_svd(la, x, u, s, vh, None) if basis == "generic" else (u, s, vh)
 
     return run
 
@@ -158,7 +159,8 @@ def _svd_kernel(la: Any, ins: Any, outs: Any, *, full: bool, basis: str, cut: An
 def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
     def run(x: Any, dx: Any) -> Any:
         x = la.finite("svd", x)
-        return rebased_svd(la, x, *la.svd(x, full), dx)
+        u, s, vh = la.svd(x, full)
+        return rebased_svd(la, x, u, s, vh, dx)
 
     return run
 
@@ -166,9 +168,15 @@ def _adapted_kernel(la: Any, ins: Any, outs: Any, *, full: bool) -> Any:
 def _split(u: Any, vh: Any, k: DimLike) -> tuple[Any, Any, Any, Any]:
     """U1 and V1 of the k values, and the extra columns U2 and V2 where there may be any."""
     v = adjoint(vh)
-    u2 = None if u.shape[-1] == k else block(u, column=(k, u.shape[-1]))
-    v2 = None if v.shape[-1] == k else block(v, column=(k, v.shape[-1]))
-    return block(u, column=(0, k)), v if v2 is None else block(v, column=(0, k)), u2, v2
+    (u1, u2), (v1, v2) = _parts(u, k), _parts(v, k)
+    return u1, v1, u2, v2
+
+
+def _parts(g: Any, k: DimLike) -> tuple[Any, Any]:
+    """The first k columns and the others; ``None`` where there are none."""
+    if g is None or g.shape[-1] == k:
+        return g, None
+    return block(g, column=(0, k)), block(g, column=(k, g.shape[-1]))
 
 
 def _size(x: Any) -> DimLike:
@@ -185,8 +193,6 @@ def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: Di
     tilt = quotient(checked(out, s, scale, "column", "tangent", "svd", size), s, "column", "svd", size)
     if u2 is None:
         return moved + tilt
-    from tenferro_tensor.catalog import concatenate
-
     return concatenate(moved + tilt, -mm(u, adjoint(mm(adjoint(u2), tilt))), axis=u.ndim - 1)
 
 
@@ -233,8 +239,8 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cu
     gv = None if gvh is None else adjoint(gvh)
     scale = cotangent_scale(s, gu, gv, gs)
     gs = None if gs is None else to(from_diagonal(certified(gs, s, (gu, gv), "svd", size, cut)), u.dtype)
-    gu, gu2 = (None, None) if gu is None else (block(gu, column=(0, k)), None if u2 is None else block(gu, column=(k, gu.shape[-1])))  # fmt: skip
-    gv, gv2 = (None, None) if gv is None else (block(gv, column=(0, k)), None if v2 is None else block(gv, column=(k, gv.shape[-1])))  # fmt: skip
+    gu, gu2 = _parts(gu, k)
+    gv, gv2 = _parts(gv, k)
     a = None if gu is None else skew(mm(adjoint(u), gu))
     b = None if gv is None else skew(mm(adjoint(v), gv))
     q = gs
