@@ -20,16 +20,14 @@ seeds = st.integers(0, 2**32 - 1)
 def array(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
     """Moderate random numbers, with ties among integers."""
     rng = np.random.default_rng(seed)
-    dt = np.dtype(dtype)
-    if dt.kind == "b":
-        return rng.random(shape) < 0.5
-    if dt.kind == "u":
-        return rng.integers(0, 7, shape).astype(dt)
-    if dt.kind == "i":
-        return rng.integers(-5, 6, shape).astype(dt)
-    if dt.kind == "f":
-        return rng.normal(size=shape).astype(dt)
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dt)
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        values = rng.random(shape) < 0.5
+    elif kind in "iu":
+        values = rng.integers(0 if kind == "u" else -5, 7, shape)
+    else:
+        values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if kind == "c" else 0)
+    return np.asarray(values, dtype)
 
 
 @st.composite

@@ -121,6 +121,9 @@ def _admitted(x: Any, values: Any) -> Any:
 
 
 def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
+    if not x.spec.ndim:  # a number is the only element of a vector: scatter needs an axis to start on
+        whole = (0, *key) if isinstance(key, tuple) else (0, key)
+        return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
     values = _admitted(x, values)
     resolved = resolve(x.spec.shape, key)
     shape = x.spec.shape
@@ -205,7 +208,7 @@ class _Windows:
         windowed = {e.axis for e in key.entries if isinstance(e, Range) and e.step == 1}
         self.inserted = tuple([a for a in range(spec.ndim) if a not in windowed])
         if not self.axes:  # the whole value: a single window that starts at its first element
-            self.axes, self.arrays = (0,) * bool(spec.ndim), [np.zeros((), np.int64)] * bool(spec.ndim)
+            self.axes, self.arrays = (0,), [np.zeros((), np.int64)]
 
 
 def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:
