@@ -137,25 +137,28 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
-    """Read all slots."""
+    """Read all slots.
+
+    Numbers and text count by value, arrays of this level by identity, differentiated and traced ones by spec; lists,
+    dicts and objects by what arrays they hold, and without arrays by identity.
+    """
     keys: list[Any] = []
     kept: list[Any] = []
     outer: list[Any] = []
     plain = True
     for slot in slots:
         value = slot.read()
-        parts, treedef = flatten(value)
-        opaque = treedef.kind is None and not _is_plain(value)
-        if opaque:
+        if value.__class__ in _VALUES:
+            keys.append(_key(value))
+            continue
+        arrays, treedef = _arrays(value)
+        keys.append(treedef)
+        if not isinstance(value, Array):
+            plain = plain and not arrays and not hasattr(value, "__dict__")
             kept.append(value)
             keys.append(id(value))
-            parts = [leaf for _, v in _attributes(value) for leaf in flatten(v)[0] if isinstance(leaf, Array)]
-        plain = plain and not opaque and (treedef.kind is None or not parts or _immutable(treedef, parts))
-        keys.append(treedef)
-        for leaf in parts:
-            if not isinstance(leaf, Array):
-                keys.append(_leaf_key(leaf, kept))
-            elif leaf.level:
+        for leaf in arrays:
+            if leaf.level:
                 outer.append(leaf)
                 keys.append(("outer", leaf.spec))
             else:
@@ -164,20 +167,15 @@ def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
     return Snapshot(tuple(keys), tuple(kept), tuple(outer), plain and not outer)
 
 
-def _is_plain(value: Any) -> bool:
-    return (
-        value is MISSING
-        or value.__class__ in (bool, int, float, complex, str, bytes)
-        or isinstance(value, (Tensor, Array, np.generic))
-    )
+_VALUES: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
-def _immutable(treedef: TreeDef, parts: list[Any]) -> bool:
-    return treedef.kind is tuple and all(c.kind is None for c in treedef.children) and all(map(_is_plain, parts))
-
-
-def _leaf_key(leaf: Any, kept: list[Any]) -> Any:
-    if leaf.__class__ in (bool, int, float, complex, str, bytes):
-        return _key(leaf)
-    kept.append(leaf)
-    return id(leaf)
+def _arrays(value: Any) -> tuple[list[Any], TreeDef | None]:
+    """Arrays in a container, or in the attributes of an object, and the structure that they stand in."""
+    if isinstance(value, (Tensor, Array)):
+        return [value], None
+    leaves, treedef = flatten(value)
+    if treedef.kind is None:
+        leaves, treedef = flatten([part for _, part in _attributes(value)])
+    arrays = [leaf for leaf in leaves if isinstance(leaf, Array)]
+    return arrays, treedef if arrays else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._program import Program
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._normalise import targets
 from tenferro_tensor._select import decide
@@ -50,6 +51,8 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
         decide(op.primitive.name, given)
     out = op.infer(*specs)
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
-    if not any(s.symbolic for s in (*specs, *result[0])):
+    # An op that holds a program belongs to it, and must not outlive it here.
+    owned = any(isinstance(v, Program) for v in op.params.values())
+    if not owned and not any(s.symbolic for s in (*specs, *result[0])):
         INFERRED.put(key, result)
     return result

@@ -25,7 +25,7 @@ def check_program(program: Program) -> Program:
     Raises:
         ProgramError: it does not; the text names the equation.
     """
-    symbolic = program.symbolic
+    symbolic = any(spec.symbolic for spec in program.specs.values())
     with Decisions(program.examples) if symbolic else nullcontext():
         defined: set[int] = set()
         for v in program.input_ids:

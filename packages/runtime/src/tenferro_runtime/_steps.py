@@ -113,7 +113,7 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[int, ...] | None]:
             continue
         if not eq.op.primitive.elementwise:
             for v in used:
-                del thin[v]
+                thin.pop(v, None)
             continue
         full = specs[eq.results[0]].shape
         while used:

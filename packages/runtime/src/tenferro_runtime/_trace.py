@@ -57,7 +57,9 @@ def record(
             fixed = {i: leaf for i, leaf in enumerate(leaves) if leaf.__class__ in SCALARS}
             arrays = [leaf for i, leaf in enumerate(leaves) if i not in fixed]
             _require_arrays(leaves, tree)
-            program = builder.close(arrays, guards=tuple(decisions.guards) if decisions else (), examples=examples)
+            program = builder.close(
+                arrays, guards=tuple(dict.fromkeys(decisions.guards)) if decisions else (), examples=examples
+            )
     finally:
         builder.closed = True
     return Recorded(program, tree, fixed, tuple([v for v, _ in builder.captured]))

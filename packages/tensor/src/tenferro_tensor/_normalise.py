@@ -113,9 +113,8 @@ def brought(x: Any, goal: Spec) -> Any:
     if shape == goal.shape:
         return x
     lead = len(goal.shape) - len(shape)
-    kept = [
-        i for i, d in enumerate(shape) if d is goal.shape[lead + i] or d == goal.shape[lead + i] or not ask(d, "==", 1)
-    ]
+    # Equality first: where open sizes are equal by a guard, asking about 1 would record another guard.
+    kept = [i for i, d in enumerate(shape) if ask(d, "==", goal.shape[lead + i]) or not ask(d, "==", 1)]
     if len(kept) < len(shape):
         x = catalog.reshape(x, shape=tuple(shape[i] for i in kept))
     return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))

@@ -1,0 +1,141 @@
+"""What each pass does; that none of them changes a result is shown on random programs."""
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_runtime.extension import REGISTRY, Builder, check_program, optimise, primitive
+from tenferro_runtime.passes import (
+    fold_constants,
+    inline_calls,
+    remove_dead_code,
+    remove_identities,
+    share_common_subexpressions,
+)
+from tenferro_tensor import Spec, catalog, tensor
+
+F8 = np.dtype("float64")
+X = Spec((3,), F8)
+
+
+def names(program: tr.Program) -> list[str]:
+    return [eq.op.primitive.name for eq in program.equations]
+
+
+def test_dead_code_and_its_constants_go() -> None:
+    k = tensor([1.0, 2.0, 3.0])
+
+    def f(x):
+        tr.exp(x) + k
+        return tr.sin(x)
+
+    program = check_program(remove_dead_code(tr.trace(f, X)))
+    assert names(program) == ["sin"] and not program.constants
+
+
+def test_inputs_stay_even_when_they_are_dead() -> None:
+    program = remove_dead_code(tr.trace(lambda x, y: y + 1, X, X))
+    assert program.inputs == (X, X)
+
+
+def test_a_program_without_dead_code_is_returned_as_it_is() -> None:
+    program = tr.trace(lambda x: tr.sin(x), X)
+    assert remove_dead_code(program) is program
+    assert share_common_subexpressions(program) is program
+    assert fold_constants(program) is program
+    assert remove_identities(program) is program
+    assert inline_calls(program) is program
+
+
+@primitive
+def minmax(x: Spec) -> tuple[Spec, Spec]:
+    """Smallest and largest element."""
+    return x.with_(shape=()), x.with_(shape=())
+
+
+@primitive
+def only_max(x: Spec) -> Spec:
+    """Largest element."""
+    return x.with_(shape=())
+
+
+REGISTRY.kernel(minmax, "cpu", lambda ins, outs: lambda x: (x.min(), x.max()))
+REGISTRY.kernel(only_max, "cpu", lambda ins, outs: lambda x: x.max())
+REGISTRY.pruning(minmax, lambda op, used: (only_max.op(), (None, 0)) if used == (False, True) else None)
+
+
+def test_an_op_of_which_some_outputs_are_used_is_replaced_by_its_pruning() -> None:
+    program = check_program(remove_dead_code(tr.trace(lambda x: minmax(x)[1], X)))
+    assert names(program) == ["only_max"]
+    assert float(program.run(np.asarray([1.0, 5.0, 2.0]))[0]) == 5.0
+    kept = check_program(remove_dead_code(tr.trace(lambda x: minmax(x)[0], X)))
+    assert names(kept) == ["minmax"]
+    assert float(kept.run(np.asarray([1.0, 5.0, 2.0]))[0]) == 1.0
+
+
+def test_equal_work_is_done_once() -> None:
+    program = share_common_subexpressions(tr.trace(lambda x: tr.sin(x) * 2 + tr.sin(x) * 2, X))
+    assert names(check_program(program)) == ["sin", "mul", "add"]
+
+
+def test_literals_of_different_classes_are_not_equal_work() -> None:
+    b = Builder()
+    x = b.input(Spec((3,), np.dtype("bool")))
+    program = b.close([catalog.eq(x, True), catalog.eq(x, True), catalog.add(x, x)])
+    assert names(share_common_subexpressions(program)) == ["eq", "add"]
+    y = tr.trace(lambda x: (x * 0.0, x * -0.0), X)
+    assert names(share_common_subexpressions(y)) == ["mul", "mul"]
+
+
+def test_constants_fold_but_small_ones_are_not_blown_up() -> None:
+    k = tensor([1.0, 2.0, 3.0])
+    scale = tensor(2.0)
+    program = tr.trace(lambda x: x * tr.sin(k) + scale, X)
+    # A concrete operation is carried out while tracing; what is lifted first is folded by the pass.
+    b = Builder()
+    x, c = b.input(X), b.constant(k)
+    folded = check_program(optimise(b.close([x * catalog.sin(c) * 2.0])))
+    assert names(folded) == ["mul", "mul"] and len(folded.constants) == 1
+    assert "broadcast_in_dim" in names(optimise(program))
+    assert [c.spec.shape for c in optimise(program).constants.values()] == [(3,), ()]
+
+
+def test_large_constants_do_not_fold() -> None:
+    b = Builder()
+    c = b.constant(tensor(np.zeros(10_000)))
+    program = b.close([catalog.sin(c)])
+    assert fold_constants(program) is program
+
+
+def test_a_folding_that_fails_is_left_to_fail_when_it_runs() -> None:
+    b = Builder()
+    two = b.constant(tensor([2]))
+    program = b.close([catalog.pow(two, b.constant(tensor([-1])))])
+    assert fold_constants(program) is program
+
+
+def test_identities_go() -> None:
+    b = Builder()
+    x = b.input(X)
+    y = catalog.reshape(catalog.transpose(catalog.convert(x, dtype=F8), permutation=(0,)), shape=(3,))
+    z = catalog.broadcast_in_dim(y, shape=(3,), dims=(0,))
+    program = check_program(remove_identities(b.close([catalog.sin(z), z])))
+    assert names(program) == ["sin"] and program.output_ids[1] == program.input_ids[0]
+
+
+def test_a_broadcast_that_permutes_is_no_identity() -> None:
+    b = Builder()
+    x = b.input(Spec((2, 2), F8))
+    program = b.close([catalog.broadcast_in_dim(x, shape=(2, 2), dims=(1, 0))])
+    assert remove_identities(program) is program
+    (y,) = program.run(np.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    assert y.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_calls_are_inlined_at_every_depth() -> None:
+    k = tensor([1.0, 2.0, 3.0])
+    f = tr.compile(lambda x: x * k)
+    g = tr.compile(lambda x: f(x) + f(x))
+    program = tr.trace(lambda x: g(x) + k, X)
+    flat = check_program(inline_calls(program))
+    assert names(program) == ["call", "add"] and names(flat) == ["mul", "add", "add"]
+    assert len(flat.constants) == 1
