@@ -1,16 +1,30 @@
 """Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
 
-from tenferro_ad import _call, _fast, _record  # noqa: F401 - sets how EagerTensor records
+from tenferro_ad import _call, _fast, _record  # noqa: F401 - they set how EagerTensor records
+from tenferro_ad._checking import check_grads
+from tenferro_ad._checkpoint import checkpoint
+from tenferro_ad._custom import custom_rule
 from tenferro_ad._eager import EagerTensor
 from tenferro_ad._forward import jvp
+from tenferro_ad._jacobian import hessian, hvp, jacfwd, jacrev
+from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
 
 __all__ = [
     "EagerTensor",
+    "check_grads",
+    "checkpoint",
+    "custom_rule",
     "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
     "jvp",
+    "linear_transpose",
+    "linearize",
     "no_grad",
     "record_sources",
     "value_and_grad",

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tenferro_ad._derive import transposed
 from tenferro_ad._guarded import times
 from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
@@ -193,11 +195,17 @@ def _require_count(site: Site, which: str, got: Any, count: int, what: str) -> N
         )
 
 
+def _adopted(x: Any) -> Any:
+    """A host array that a user's rule returned, as a tensor."""
+    return tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
 def _returned(site: Site, i: int, c: Maybe) -> Maybe:
     """A cotangent in the spec of the operand as it was given; a rule that returns another is wrong."""
     if c is None:
         return None
     goal, given = site.specs[i], site.given[i]
+    c = _adopted(c)
     spec = getattr(c, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
         name = operand_name(site.op.primitive, i)
@@ -327,7 +335,8 @@ def _push_general(
 def _tangent_out(site: Site, k: int, t: Maybe) -> Maybe:
     if t is None:
         return None
-    spec, goal = getattr(t, "spec", None), site.outs[k]
+    t, goal = _adopted(t), site.outs[k]
+    spec = getattr(t, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
         raise GradientError(
             f"the rule of {site.op.primitive.name} returned a tangent {spec!r} for output {k}, which is {goal!r}; "

@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_ad import _modes
-from tenferro_ad._apply import Site, pushforward
-from tenferro_ad._rules import rule_of
+from tenferro_ad._push_plan import push_plan
 from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import GradientError
@@ -96,8 +95,6 @@ def dual(value: Any, tangent: Any, level: int) -> Dual:
 PUSHES: Final[dict[Primitive, Callable[..., Any]]] = {}
 """Primitives that are pushed through in their own way: those whose metadata is a program."""
 
-_sites: dict[Any, Site] = {}
-
 
 def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """Run an op on the values inside its operands, and push their tangents through it."""
@@ -106,14 +103,10 @@ def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: 
     hook = PUSHES.get(op.primitive)
     if hook is not None:
         return hook(op, level, lower, need, tangents)
-    key = (op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
-    site = _sites.get(key)
-    if site is None:
-        if len(_sites) >= 4096:
-            _sites.clear()
-        site = _sites[key] = Site(op, rule_of(op), need, key[2])
+    plan = push_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    site = plan.site
     if not site.active:
         return op(*lower)
-    outs, pushed = pushforward(site, lower, tangents, None)
+    outs, pushed = plan.run(lower, tangents)
     results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(outs, pushed)]
     return tuple(results) if site.many else results[0]

@@ -202,7 +202,7 @@ def _basis(spec: Spec, unit: complex = 1) -> list[Any]:
     """The unit vectors of a spec."""
     if spec.symbolic:
         raise GradientError(f"a Jacobian needs sizes that are numbers, but there is {spec!r}; trace for given sizes")
-    n = int(np.prod(spec.shape))
+    n: Any = spec.size
     found = []
     for i in range(n):
         e = np.zeros(n, spec.dtype)

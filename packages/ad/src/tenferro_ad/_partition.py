@@ -74,7 +74,7 @@ def split_reverse(program: Program, need: tuple[int, ...]) -> Split:
     key = ("reverse", need)
     found: Split | None = program.memo.get(key)
     if found is None:
-        with _sizes(program):
+        with sizes_decided(program):
             found = program.memo.setdefault(key, _split_reverse(program, need))
     return found
 
@@ -111,7 +111,7 @@ def split_forward(program: Program, need: tuple[int, ...]) -> Split:
     key = ("forward", need)
     found: Split | None = program.memo.get(key)
     if found is None:
-        with _sizes(program):
+        with sizes_decided(program):
             found = program.memo.setdefault(key, _split_forward(program, need))
     return found
 
@@ -131,6 +131,6 @@ def _split_forward(program: Program, need: tuple[int, ...]) -> Split:
     return Split(optimise(first.close([*plain, *residuals.values])), active, seconds)
 
 
-def _sizes(program: Program) -> Any:
+def sizes_decided(program: Program) -> Any:
     """Questions about open sizes are decided as they were when the program was traced."""
     return Decisions(program.examples) if program.symbolic else nullcontext()

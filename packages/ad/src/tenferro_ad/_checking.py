@@ -1,0 +1,182 @@
+"""`check_grads`: derivatives held against central differences, and forward mode against reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad._forward import jvp
+from tenferro_ad._reverse import vjp
+from tenferro_ad._trees import as_value
+from tenferro_runtime._tree import flatten, unflatten
+from tenferro_tensor import tensor
+from tenferro_tensor_core import ArgumentError, GradientError
+
+_STEP: Final = {4: 2e-3, 8: 6e-6}
+"""Step of the differences by size of a real number: about the cube root of the rounding error."""
+_RTOL: Final = {4: 2e-2, 8: 1e-6}
+_ATOL: Final = {4: 2e-2, 8: 1e-6}
+MODES: Final = ("fwd", "rev")
+
+Floats = np.ndarray[Any, Any]
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    order: int = 1,
+    modes: Sequence[str] = MODES,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Check the derivatives of a function, in random directions.
+
+    Forward mode is compared with central differences. Reverse mode is compared through the pairing
+    Re<u, J t> = Re<J* u, t>, with J t from forward mode if that is checked too and else from differences. Higher orders
+    check the derivatives of the derivatives in the same way, all combinations of `modes`.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers; differentiable around `args`.
+        args: tuple of the arguments; integers and booleans among the leaves are held fixed.
+        order: highest order of derivatives to check.
+        modes: ``"fwd"``, ``"rev"`` or both.
+        rtol: allowed difference relative to the largest entry; by default 1e-6, or 2e-2 in single precision.
+        atol: allowed absolute difference; by default the same numbers.
+        step: step of the differences; by default about the cube root of the rounding error.
+        seed: seed of the random directions.
+
+    Raises:
+        GradientError: two derivatives differ; the text says which, where, and by how much.
+
+    >>> from tenferro_ad import check_grads
+    >>> check_grads(lambda x, y: x * x * y, (2.0, 3.0), order=2)
+    """
+    unknown = sorted(set(modes) - set(MODES))
+    if unknown or not modes:
+        raise ArgumentError(f"check_grads knows the modes 'fwd' and 'rev', got {tuple(modes)!r}", modes=tuple(modes))
+    if order < 1:
+        raise ArgumentError(f"check_grads takes order=1 or higher, got {order!r}", order=order)
+    _Check(f, args, tuple(modes), (rtol, atol, step), np.random.default_rng(seed), "").run(order)
+
+
+class _Check:
+    """One function at one point, seen as a function of its real and complex leaves."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        modes: tuple[str, ...],
+        limits: tuple[float | None, float | None, float | None],
+        rng: np.random.Generator,
+        trail: str,
+    ) -> None:
+        leaves, self.tree = flatten(tuple(args))
+        self.all = [as_value(x) for x in leaves]
+        self.at = [i for i, x in enumerate(self.all) if x.spec.inexact]
+        if not self.at:
+            raise GradientError("check_grads was given no real or complex floating-point argument to differentiate")
+        self.f, self.modes, self.limits, self.rng, self.trail = f, modes, limits, rng, trail
+        self.points = [self.all[i] for i in self.at]
+        size = min(x.dtype.type(0).real.itemsize for x in self.points)
+        given_rtol, given_atol, given_step = limits
+        self.rtol = _RTOL[size] if given_rtol is None else given_rtol
+        self.atol = _ATOL[size] if given_atol is None else given_atol
+        self.step = _STEP[size] if given_step is None else given_step
+
+    def call(self, *points: Any) -> tuple[Any, ...]:
+        """The differentiable leaves of the value at differentiable leaves of the arguments."""
+        leaves = list(self.all)
+        for i, x in zip(self.at, points):
+            leaves[i] = x
+        out = flatten(self.f(*unflatten(self.tree, leaves)))[0]
+        return tuple([v for v in map(as_value, out) if v.spec.inexact])
+
+    def direction(self, like: Sequence[Any]) -> list[Any]:
+        """A random tangent, in which no entry is small."""
+        found = []
+        for x in like:
+            shape, dtype = x.shape, x.dtype
+            entry = self.rng.uniform(0.5, 1.0, shape) * self.rng.choice([-1.0, 1.0], shape)
+            if dtype.kind == "c":
+                entry = entry + 1j * self.rng.uniform(0.5, 1.0, shape) * self.rng.choice([-1.0, 1.0], shape)
+            found.append(tensor(np.asarray(entry, dtype), device=x.spec.place.device))
+        return found
+
+    def differences(self, t: Sequence[Any]) -> list[Floats]:
+        """Central differences along `t`."""
+        ahead = self.call(*[x + self.step * d for x, d in zip(self.points, t)])
+        behind = self.call(*[x - self.step * d for x, d in zip(self.points, t)])
+        return [(host(a) - host(b)) / (2 * self.step) for a, b in zip(ahead, behind)]
+
+    def run(self, order: int) -> None:
+        """Check this order, and the derivatives of the derivatives up to `order`."""
+        t = self.direction(self.points)
+        outs = self.call(*self.points)
+        if not outs:
+            raise GradientError(f"check_grads: the function{self.trail} has no real or complex value to differentiate")
+        u = self.direction(outs)
+        expected = self.differences(t)
+        if "fwd" in self.modes:
+            pushed = [host(c) for c in jvp(self.call, self.points, t)[1]]
+            for k, (got, want) in enumerate(zip(pushed, expected)):
+                self.compare(got, want, f"forward mode{self.trail}, output {k}", "central differences")
+            expected = pushed
+        if "rev" in self.modes:
+            pulled = vjp(self.call, *self.points)[1](tuple(u))
+            paired = sum(_pair(host(c), host(d)) for c, d in zip(pulled, t))
+            wanted = sum(_pair(host(c), d) for c, d in zip(u, expected))
+            size = sum(float(np.sum(np.abs(host(c)) * np.abs(d))) for c, d in zip(u, expected))
+            source = "forward mode" if "fwd" in self.modes else "central differences"
+            self.compare(np.asarray(paired), np.asarray(wanted), f"reverse mode{self.trail}, Re<J* u, t>", source, size)
+        if order > 1:
+            for mode in self.modes:
+                self.derivative(mode, t, u).run(order - 1)
+
+    def derivative(self, mode: str, t: Sequence[Any], u: Sequence[Any]) -> _Check:
+        """The check of a derivative of the function."""
+        if mode == "fwd":
+            g: Callable[..., Any] = lambda *points: jvp(self.call, points, tuple(t))[1]
+            name = " of the jvp"
+        else:
+            g = lambda *points: vjp(self.call, *points)[1](tuple(u))
+            name = " of the vjp"
+        return _Check(g, self.points, self.modes, self.limits, self.rng, name + self.trail)
+
+    def compare(self, got: Floats, want: Floats, what: str, source: str, size: float | None = None) -> None:
+        scale = size if size is not None else float(np.max(np.abs(want), initial=0.0))
+        allowed = self.atol + self.rtol * scale
+        with np.errstate(invalid="ignore"):
+            worst = float(np.max(np.abs(got - want), initial=0.0))
+        if got.shape == want.shape and worst <= allowed:
+            return
+        at: tuple[int, ...] = ()
+        if got.shape == want.shape and got.ndim:
+            gap = np.abs(got - want)
+            at = tuple(
+                int(i) for i in np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), got.shape)
+            )
+        raise GradientError(
+            f"check_grads: {what} disagrees with {source}: {got[at]!s} against {want[at]!s}"
+            f"{f' at {at}' if at else ''}, difference {worst:.3g} where {allowed:.3g} is allowed; the derivative rule "
+            "of an operation in the function is wrong, or the function is not smooth there",
+            got=complex(got[at]),
+            expected=complex(want[at]),
+            difference=worst,
+            allowed=allowed,
+        )
+
+
+def host(x: Any) -> Floats:
+    """The elements of a concrete value."""
+    found: Floats = x._concrete()
+    return found
+
+
+def _pair(a: Floats, b: Floats) -> float:
+    return float(np.sum(np.conj(a) * b).real)

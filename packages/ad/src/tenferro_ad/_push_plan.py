@@ -1,0 +1,116 @@
+"""Push plans: values and tangents through one op, as straight-line code where everything is concrete.
+
+The mirror image of `_plan`: a rule is applied as it is written the first time, and traced and rendered from the second
+time on, together with the op itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_ad._apply import Site, pushforward
+from tenferro_ad._rules import rule_of
+from tenferro_runtime.extension import BoundedCache, Builder, optimise, render
+from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
+from tenferro_tensor_core import TracingError
+
+PATIENCE: Final = 2
+MANY: Final = 64
+LONG_PATIENCE: Final = 16
+CODES: Final = 8
+"""Number of values of a Python scalar for which a rule is rendered anew."""
+
+_rendered: Counter[Any] = Counter()
+
+Code = Callable[[list[Any], list[Any]], "tuple[list[Any], list[Any]]"]
+
+
+class PushPlan:
+    """Pushes tangents through one op.
+
+    Attributes:
+        site: the op and its circumstances.
+    """
+
+    __slots__ = ("_codes", "_uses", "site")
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._uses = 0
+        self._codes: dict[tuple[Any, ...], Code] = {}
+
+    def run(self, lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Outputs and their tangents, ``None`` where a tangent is zero."""
+        for t in tangents:
+            if t.__class__ is not Tensor:
+                return pushforward(self.site, lower, tangents, None)
+        scalars: tuple[Any, ...] = ()
+        for a in lower:
+            if a.__class__ is not Tensor:
+                if a.__class__ not in SCALARS:
+                    return pushforward(self.site, lower, tangents, None)
+                scalars += (a,)
+        if _select.open_scopes:
+            return pushforward(self.site, lower, tangents, None)
+        code = self._codes.get(scalars)
+        if code is None:
+            code = self._code(lower, scalars)
+        return code(lower, tangents)
+
+    def _by_rule(self, lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
+        return pushforward(self.site, lower, tangents, None)
+
+    def _code(self, lower: list[Any], scalars: tuple[Any, ...]) -> Code:
+        self._uses += 1
+        if not all(scalars) or any(v != v for v in scalars) or len(self._codes) >= CODES:
+            return self._by_rule  # 0.0 and -0.0 are one key, and NaN is never found again
+        primitive = self.site.op.primitive
+        if self._uses < (PATIENCE if _rendered[primitive] < MANY else LONG_PATIENCE):
+            return self._by_rule
+        _rendered[primitive] += 1
+        code = self._codes[scalars] = self._rendered_code(lower)
+        return code
+
+    def _rendered_code(self, lower: list[Any]) -> Code:
+        site = self.site
+        if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
+            return self._by_rule
+        builder = Builder()
+        places = [i for i, a in enumerate(lower) if a.__class__ is Tensor]
+        ins = [builder.input(a.spec) if a.__class__ is Tensor else a for a in lower]
+        ts = [builder.input(site.given[i]) for i in site.need]
+        try:
+            outs, pushed = pushforward(site, ins, ts, None)
+            there = [k for k, t in enumerate(pushed) if t is not None]
+            if builder.captured:
+                return self._by_rule
+            program = optimise(builder.close([*outs, *[pushed[k] for k in there]]))
+        except TracingError:
+            return self._by_rule
+        kernel = render(program, "raw")
+        specs, count = program.outputs, len(outs)
+        wrap = Tensor.wrap
+
+        def code(lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
+            raws = kernel(*[lower[i].data for i in places], *[t.data for t in tangents])
+            values = [wrap(raw, spec) for raw, spec in zip(raws, specs)]
+            moved: list[Any] = [None] * count
+            for k, t in zip(there, values[count:]):
+                moved[k] = t
+            return values[:count], moved
+
+        return code
+
+
+PUSH_PLANS: Final[BoundedCache[Any, PushPlan]] = BoundedCache("push plans", 4096, recency=False)
+
+
+def push_plan(op: Op, need: tuple[int, ...], given: tuple[Any, ...]) -> PushPlan:
+    """The plan for an op, the positions of its differentiated operands, and the specs of all operands."""
+    key = (op, need, given)
+    plan = PUSH_PLANS.table.get(key)
+    if plan is None:
+        plan = PUSH_PLANS.put(key, PushPlan(Site(op, rule_of(op), need, given)))
+    return plan
