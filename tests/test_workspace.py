@@ -64,8 +64,9 @@ def test_members_hold_no_tool_configuration() -> None:
 
 
 def test_no_package_marker_under_tests() -> None:
-    """With one of them pytest may run one folder's tests twice and another's never."""
-    assert list(ROOT.glob("tests/**/__init__.py")) == []
+    """With one of them pytest may run one folder's tests twice and another's never; it does not look into assets."""
+    assert "assets" in ROOT_CONFIG["tool"]["pytest"]["norecursedirs"]
+    assert [path for path in ROOT.glob("tests/**/__init__.py") if "assets" not in path.parts] == []
 
 
 # -- versions and dependencies ------------------------------------------------------------------------------------
