@@ -37,7 +37,7 @@ np.testing.assert_allclose(np.asarray(slope), np.broadcast_to(b.sum(axis=1), (2,
 ONE_INSTALL = {
     "tenferro-ad": "from tenferro_ad import grad; assert float(grad(lambda x: x * x * x)(tr.asarray(2.0))) == 12.0",
     "tenferro-einsum": "from tenferro_einsum import einsum; assert float(einsum('i->', tr.asarray([1.0, 2.0]))) == 3",
-    "tenferro-linalg": "from tenferro_linalg import det; assert round(float(det(tr.asarray([[2.0, 0], [5, 4]]))), 12) == 8",
+    "tenferro-linalg": "from tenferro_linalg import det; assert abs(det(tr.asarray([[2.0, 0], [5, 4]])) - 8) < 1e-9",
     "tenferro-fft": "from tenferro_fft import fft; assert complex(tr.sum(fft(tr.asarray([3.0, 4.0])))) == 6.0",
 }
 
