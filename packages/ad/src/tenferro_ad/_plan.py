@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tenferro_ad._apply import Site, pullback
 from tenferro_ad._keep import keeper
+from tenferro_ad._literals import CODES, literal_key
 from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
@@ -26,9 +27,6 @@ MANY: Final = 64
 """From this number of rendered specs on, a primitive's shapes are taken to be ever new..."""
 LONG_PATIENCE: Final = 16
 """...and this is the number of pulls before another one is rendered."""
-
-SCALAR_CODES: Final = 8
-"""Number of values of a Python scalar for which a rule is rendered anew."""
 
 _rendered: Counter[Any] = Counter()
 
@@ -113,11 +111,11 @@ class PullbackPlan:
 
     def _pull_scalar(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """For saved Python scalars: code for each of the first few values, then one that takes the value."""
-        key = tuple([v for v in saved if v.__class__ in SCALARS])
+        key = literal_key([v for v in saved if v.__class__ in SCALARS])
         code = self._codes.get(key)
         if code is None:
-            if len(self._codes) > SCALAR_CODES or not all(key) or any(v != v for v in key):
-                key = ()  # 0.0 and -0.0 are one key, and NaN is never found again
+            if len(self._codes) >= CODES:
+                key = ()
                 code = self._codes.get(key)
             if code is None:
                 code = self._codes[key] = self._scalar_code(key, saved)

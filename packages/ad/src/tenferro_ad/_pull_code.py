@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tenferro_ad._apply import Site
+from tenferro_runtime._steps import aliases, raw_steps
 from tenferro_runtime.extension import Program, render
+from tenferro_runtime.passes import remove_dead_code
 from tenferro_tensor import SCALARS, Tensor, _select
 from tenferro_tensor._place import HOST
 
@@ -78,19 +80,41 @@ def _raw_lines(
     found = [f"c{k}" if k in made else same.get(k, "None") for k in range(len(site.need))]
     lines = []
     if made:
-        kept = program.with_(output_ids=tuple([v for k, v in zip(places, program.output_ids) if k in made]))
-        names["run"] = render(kept, "raw", bare=len(made) == 1)
-        raws = []
-        for a in arguments:
-            if a in scalars:
-                names[f"type_{a}"] = {"float64": float, "complex128": complex}.get(scalars[a].name, scalars[a].type)
-                raws.append(f"type_{a}({a})")
-            else:
-                raws.append(f"{a}.data")
-        left = ", ".join(f"r{k}" for k in made)
-        lines.append(f"    {left} = run({', '.join(raws)})")
-        for k in made:
-            names[f"spec{k}"] = site.given[site.need[k]]
-            lines.append(f"    c{k} = new(Tensor); c{k}.data = r{k}; c{k}.spec = spec{k}")
+        text = {v: name if name in scalars else f"{name}.data" for v, name in by_id.items()}
+        for name, dtype in scalars.items():
+            if name in arguments:
+                names[f"type_{name}"] = {"float64": float, "complex128": complex}.get(dtype.name, dtype.type)
+                lines.append(f"    {name} = type_{name}({name})")
+        outputs = {v: k for k, v in zip(places, program.output_ids) if k in made}
+        lines += ["    " + line for line in _steps(program, text, names, set(outputs))]
+        for k, v in zip(places, program.output_ids):
+            if k in made:
+                names[f"spec{k}"] = site.given[site.need[k]]
+                lines.append(f"    c{k} = new(Tensor); c{k}.data = {text[v]}; c{k}.spec = spec{k}")
     lines.append(f"    return ({', '.join(found)},)")
     return lines
+
+
+def _steps(program: Program, text: dict[int, str], names: dict[str, Any], wanted: set[int]) -> list[str]:
+    """The kernel calls of a program that its wanted outputs need; `text` says what its variables are called."""
+    names.update((f"k{v}", c.data) for v, c in program.constants.items())
+    text.update((v, f"k{v}") for v in program.constants)
+    every = program.output_ids
+    program = program.with_(output_ids=tuple([v for v in every if v in wanted]))
+    steps, alias = aliases(raw_steps(remove_dead_code(program)))
+    lines = []
+    for n, step in enumerate(steps):
+        names[f"f{n}"] = step.function
+        operands = [text[v] if isinstance(v, int) else _literal(v.value, names) for v in step.operands]
+        for v in step.results:
+            text[v] = f"v{v}"
+        comma = "," if step.many else ""
+        lines.append(f"{', '.join(f'v{v}' for v in step.results)}{comma} = f{n}({', '.join(operands)})")
+    text.update((v, text[a]) for v, a in alias.items() if a in text)
+    return lines
+
+
+def _literal(value: Any, names: dict[str, Any]) -> str:
+    name = f"l{len(names)}"
+    names[name] = value
+    return name

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pushforward
+from tenferro_ad._literals import CODES, literal_key
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, optimise, render
 from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
@@ -19,9 +20,6 @@ from tenferro_tensor_core import TracingError
 PATIENCE: Final = 2
 MANY: Final = 64
 LONG_PATIENCE: Final = 16
-CODES: Final = 8
-"""Number of values of a Python scalar for which a rule is rendered anew."""
-
 _rendered: Counter[Any] = Counter()
 
 Code = Callable[[list[Any], list[Any]], "tuple[list[Any], list[Any]]"]
@@ -46,31 +44,32 @@ class PushPlan:
         for t in tangents:
             if t.__class__ is not Tensor:
                 return pushforward(self.site, lower, tangents, None)
-        scalars: tuple[Any, ...] = ()
+        scalars: list[Any] | None = None
         for a in lower:
             if a.__class__ is not Tensor:
                 if a.__class__ not in SCALARS:
                     return pushforward(self.site, lower, tangents, None)
-                scalars += (a,)
+                scalars = [a] if scalars is None else [*scalars, a]
         if _select.open_scopes:
             return pushforward(self.site, lower, tangents, None)
-        code = self._codes.get(scalars)
+        key = () if scalars is None else literal_key(scalars)
+        code = self._codes.get(key)
         if code is None:
-            code = self._code(lower, scalars)
+            code = self._code(lower, key)
         return code(lower, tangents)
 
     def _by_rule(self, lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
         return pushforward(self.site, lower, tangents, None)
 
-    def _code(self, lower: list[Any], scalars: tuple[Any, ...]) -> Code:
+    def _code(self, lower: list[Any], key: tuple[Any, ...]) -> Code:
         self._uses += 1
-        if not all(scalars) or any(v != v for v in scalars) or len(self._codes) >= CODES:
-            return self._by_rule  # 0.0 and -0.0 are one key, and NaN is never found again
+        if len(self._codes) >= CODES:
+            return self._by_rule
         primitive = self.site.op.primitive
         if self._uses < (PATIENCE if _rendered[primitive] < MANY else LONG_PATIENCE):
             return self._by_rule
         _rendered[primitive] += 1
-        code = self._codes[scalars] = self._rendered_code(lower)
+        code = self._codes[key] = self._rendered_code(lower)
         return code
 
     def _rendered_code(self, lower: list[Any]) -> Code:

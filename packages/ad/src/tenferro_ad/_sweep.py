@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
+from tenferro_tensor import Tensor
 
 _seq = attrgetter("seq")
 
@@ -27,6 +28,7 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
         The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
     """
     cotangents: dict[Node, Any] = {}
+    new = object.__new__
     for node, g in roots:
         have = cotangents.get(node)
         cotangents[node] = g if have is None else have + g
@@ -50,8 +52,15 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
                 for parent, c in zip(parents, pulled):
                     if c is not None:
                         have = cotangents.get(parent)
-                        cotangents[parent] = c if have is None else have + c
-                parents = pulled = c = have = None  # type: ignore[assignment]
+                        if have is None:
+                            cotangents[parent] = c
+                        elif have.__class__ is Tensor is c.__class__:
+                            z = new(Tensor)  # raw arrays of one spec: their own sum is the kernel
+                            z.data, z.spec = have.data + c.data, c.spec
+                            cotangents[parent] = z
+                        else:
+                            cotangents[parent] = have + c
+                parents = pulled = c = have = z = None  # type: ignore[assignment]
         if release:
             node.pull, node.parents, node.saved = released, (), None
         g = None
