@@ -11,6 +11,7 @@ from tenferro_runtime.extension import GradientError
 _NAMES = {
     "svd": ("singular values", "S", "U and Vh", "U @ diag(S) @ Vh or U[:, b] @ Vh[b, :]"),
     "eigh": ("eigenvalues", "w", "the eigenvectors V", "V[:, b] @ V[:, b].conj().T"),
+    "spectral_function": ("eigenvalues", "w", "functions of the matrix", ""),
 }
 
 _PHASE = "use absolute values or products of a vector with its own conjugate, or fix the phase yourself"
@@ -128,7 +129,7 @@ def report_second_order(la: Any, values: Any, bad: Any, kind: str, what: str) ->
         seen, gap = f"the singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)} is (nearly) zero", v[j]
     return DegenerateError(
         f"{what}: {seen}, where second derivatives through {vectors} are not available; "
-        "use a function of the matrix that needs no vectors (spectral_function), or perturb the input",
+        "use values or determinants only, or perturb the input",
         output=vectors,
         pair=(i, j),
         batch=batch,
