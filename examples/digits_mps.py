@@ -67,7 +67,7 @@ DIGITS = 10
 ANGLE = math.pi / 4
 SNAKE = np.concatenate([row[:: 1 - 2 * (y % 2)] for y, row in enumerate(np.arange(PIXELS).reshape(SIDE, SIDE))])
 
-State = list[Tensor]
+State = list[Any]
 """The 65 tensors from left to right, the label's at `MIDDLE`."""
 
 
@@ -410,7 +410,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with threadpool_limits(options.threads), np.errstate(over="ignore", invalid="ignore"):
         train, test = load(options.seed)
         before = initial_state(train, options.bond)
-        numbers = sum(int(np.prod(site.shape)) for site in before)
+        numbers = sum(site.size for site in before)
         console.print(
             f"{len(train)} images to train on, {len(test)} held out; {numbers} numbers in {len(before)} tensors"
         )
