@@ -73,11 +73,35 @@ def _cupy() -> Any:
     return cupy
 
 
+def _on_diagonal(e: Any, spec: Any, axes: tuple[int, ...]) -> Any:
+    """A mask that is true where the indices along all of `axes` are equal."""
+    index = spec.with_(dtype=np.dtype("int64"))
+    first, *rest = (e.iota(index, a) for a in axes)
+    mask = e.constant(True, spec.with_(dtype=np.dtype(bool)))
+    for other in rest:
+        mask = e.op("and", (mask, e.compare("EQ", first, other)), mask.spec)
+    return mask
+
+
+def _lower_take(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...]) -> Any:
+    (x,) = xs
+    masked = e.select(_on_diagonal(e, x.spec, axes), x, e.constant(0, x.spec))
+    return e.reduce("add", masked, 0, axes[1:])
+
+
+def _lower_embed(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...]) -> Any:
+    (out,) = outs
+    spread = e.broadcast(xs[0], out.shape, [a for a in range(out.ndim) if a not in axes[1:]])
+    return e.select(_on_diagonal(e, out, axes), spread, e.constant(0, out))
+
+
 def register(registry: Registry) -> None:
-    """Kernels for NumPy and CuPy, and the rules: each is the transpose of the other."""
+    """Kernels for NumPy and CuPy, lowerings, and the rules: each is the transpose of the other."""
     for backend, array_module in {"cpu": lambda: np, "cuda": _cupy, "rocm": _cupy}.items():
         take, embed = _kernels(array_module)
         registry.kernel(take_diagonal, backend, take)
         registry.kernel(embed_diagonal, backend, embed)
+    registry.lowering(take_diagonal, _lower_take)
+    registry.lowering(embed_diagonal, _lower_embed)
     registry.rule(take_diagonal, Linear(x=lambda g, axes: embed_diagonal(g, axes=axes)))
     registry.rule(embed_diagonal, Linear(x=lambda g, axes: take_diagonal(g, axes=axes)))

@@ -1,5 +1,10 @@
 """What the entry point ``tenferro.extensions: fft`` registers."""
 
-from tenferro_fft._primitives import register
+from tenferro_fft import _primitives, _stablehlo
+from tenferro_runtime.extension import Registry
 
-__all__ = ["register"]
+
+def register(registry: Registry) -> None:
+    """Kernels, rules and lowerings."""
+    _primitives.register(registry)
+    _stablehlo.register(registry)

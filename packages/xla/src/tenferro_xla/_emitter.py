@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_tensor import Spec
-from tenferro_xla._text import dense, tensor_type
+from tenferro_xla._text import dense, i64s, tensor_type
 
 
 class Value(NamedTuple):
@@ -93,6 +93,28 @@ class Emitter:
     def select(self, pred: Value, x: Value, y: Value) -> Value:
         """`x` where `pred` is true, else `y`."""
         return self.op("select", (pred, x, y), x.spec)
+
+    def transpose(self, x: Value, permutation: Sequence[int]) -> Value:
+        """Axes in another order."""
+        out = x.spec.with_(shape=tuple(x.spec.shape[a] for a in permutation))
+        return self.op("transpose", (x,), out, f"permutation = {i64s(permutation)}")
+
+    def broadcast(self, x: Value, shape: tuple[Any, ...], dims: Sequence[int]) -> Value:
+        """`x` repeated to `shape`, its axes standing at `dims`."""
+        out = x.spec.with_(shape=shape)
+        return self.op("broadcast_in_dim", (x,), out, f"broadcast_dimensions = {i64s(dims)}")
+
+    def iota(self, spec: Spec, axis: int) -> Value:
+        """The index along `axis`."""
+        return self.op("iota", (), spec, f"iota_dimension = {axis} : i64")
+
+    def reduce(self, name: str, x: Value, start: Any, axes: Sequence[int]) -> Value:
+        """Elements joined along `axes` by the operation `name`, from the neutral element `start` on."""
+        s = x.spec.with_(shape=())
+        out = x.spec.with_(shape=tuple(d for a, d in enumerate(x.spec.shape) if a not in axes))
+        neutral = self.constant(start, s)
+        body = self.region((s, s), lambda inner, a, b: (inner.op(name, (a, b), s),))
+        return self.op("reduce", (x, neutral), out, f"dimensions = {i64s(axes)}", (body,))
 
     def convert(self, x: Value, dtype: Any) -> Value:
         """StableHLO's own conversion of dtypes."""

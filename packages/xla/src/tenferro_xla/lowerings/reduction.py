@@ -34,9 +34,7 @@ def joined(e: Emitter, name: str, spec: Spec) -> str:
 
 def _reduce(name: str, start: Start) -> Callable[..., Value]:
     def lower(e: Emitter, xs: Any, outs: Any, *, axes: Any) -> Value:
-        (x,) = xs
-        neutral = e.constant(start(x.spec.dtype), scalar_of(x.spec))
-        return e.op("reduce", (x, neutral), outs[0], f"dimensions = {i64s(axes)}", (joined(e, name, x.spec),))
+        return e.reduce(name, xs[0], start(xs[0].spec.dtype), axes)
 
     return lower
 
@@ -61,7 +59,7 @@ def _arg_reduce(direction: str, start: Start) -> Callable[..., Value]:
             first = inner.op("or", (better, earlier), flag)
             return inner.select(first, a, b), inner.select(first, ia, ib)
 
-        counter = e.op("iota", (), index, f"iota_dimension = {axis} : i64")
+        counter = e.iota(index, axis)
         starts = (e.constant(start(x.spec.dtype), s), e.constant(np.iinfo(np.int64).max, i))
         best = outs[0].with_(dtype=x.spec.dtype)
         return e.ops(
@@ -119,7 +117,7 @@ def _sort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> Val
 def _argsort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> Value:
     (x,) = xs
     s, i = scalar_of(x.spec), scalar_of(outs[0])
-    counter = e.op("iota", (), outs[0], f"iota_dimension = {axis} : i64")
+    counter = e.iota(outs[0], axis)
     region = e.region((s, s, i, i), lambda inner, a, b, _ia, _ib: (_before(inner, a, b, descending),))
     attributes = f"dimension = {axis} : i64, is_stable = true"
     return e.ops("sort", (x, counter), (x.spec, outs[0]), attributes, (region,))[1]

@@ -13,7 +13,7 @@ from tenferro_xla._text import i64s, listed
 
 
 def _broadcast_in_dim(e: Emitter, xs: Any, outs: Any, *, shape: Any, dims: Any) -> Value:
-    return e.op("broadcast_in_dim", xs, outs[0], f"broadcast_dimensions = {i64s(dims)}")
+    return e.broadcast(xs[0], shape, dims)
 
 
 def _reshape(e: Emitter, xs: Any, outs: Any, *, shape: Any) -> Value:
@@ -21,7 +21,7 @@ def _reshape(e: Emitter, xs: Any, outs: Any, *, shape: Any) -> Value:
 
 
 def _transpose(e: Emitter, xs: Any, outs: Any, *, permutation: Any) -> Value:
-    return e.op("transpose", xs, outs[0], f"permutation = {i64s(permutation)}")
+    return e.transpose(xs[0], permutation)
 
 
 def _slice(e: Emitter, xs: Any, outs: Any, *, start: Any, limit: Any, stride: Any) -> Value:
@@ -48,7 +48,7 @@ def _reverse(e: Emitter, xs: Any, outs: Any, *, axes: Any) -> Value:
 
 
 def _iota(e: Emitter, xs: Any, outs: Any, *, shape: Any, dtype: Any, axis: int, place: Any) -> Value:
-    return e.op("iota", (), outs[0], f"iota_dimension = {axis} : i64")
+    return e.iota(outs[0], axis)
 
 
 def _dot_general(e: Emitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> Value:

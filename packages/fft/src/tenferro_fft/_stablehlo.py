@@ -1,0 +1,50 @@
+"""The primitives as StableHLO's ``fft``, which works on the last axes and scales its inverse transforms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tenferro_fft._primitives import FORWARD, c2c, c2r, r2c
+from tenferro_runtime.extension import Registry
+
+
+def _transformed(e: Any, x: Any, kind: str, points: tuple[int, ...], out: Any) -> Any:
+    lengths = ", ".join(map(str, points))
+    attributes = f"fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {lengths}>"
+    y = e.op("fft", (x,), out, attributes)
+    return e.op("multiply", (y, e.constant(math.prod(points), out)), out) if kind.startswith("I") else y
+
+
+def _last(ndim: int, axis: int) -> tuple[list[int], list[int]]:
+    """The order of axes that brings one to the end, and the order that brings it back."""
+    there = [a for a in range(ndim) if a != axis] + [axis]
+    return there, [there.index(a) for a in range(ndim)]
+
+
+def _one_axis(e: Any, x: Any, axis: int, kind: str, n: int, out: Any) -> Any:
+    there, back = _last(x.spec.ndim, axis)
+    moved = out.with_(shape=tuple(out.shape[a] for a in there))
+    return e.transpose(_transformed(e, e.transpose(x, there), kind, (n,), moved), back)
+
+
+def _lower_c2c(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Any:
+    (x,) = xs
+    for axis in axes:
+        x = _one_axis(e, x, axis, "FFT" if sign == FORWARD else "IFFT", x.spec.shape[axis], x.spec)
+    return x
+
+
+def _lower_r2c(e: Any, xs: Any, outs: Any, *, axis: int) -> Any:
+    return _one_axis(e, xs[0], axis, "RFFT", xs[0].spec.shape[axis], outs[0])
+
+
+def _lower_c2r(e: Any, xs: Any, outs: Any, *, axis: int, n: int) -> Any:
+    return _one_axis(e, xs[0], axis, "IRFFT", n, outs[0])
+
+
+def register(registry: Registry) -> None:
+    """The lowerings, read by ``tenferro_xla``."""
+    registry.lowering(c2c, _lower_c2c)
+    registry.lowering(r2c, _lower_r2c)
+    registry.lowering(c2r, _lower_c2r)

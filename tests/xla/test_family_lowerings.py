@@ -1,0 +1,43 @@
+"""Families lower their primitives through the registry alone; einsum and fft run whole by XLA."""
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_ad import grad
+from tenferro_einsum import einsum
+from tenferro_fft import fft, fftn, ifft, ifftn, irfft, irfftn, rfft, rfftn
+from tenferro_linalg import svd
+from tenferro_tensor_core import UnsupportedError
+from tenferro_xla import XlaExecutor, lower_to_stablehlo
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((3, 4, 4))
+Z = X + 1j * RNG.standard_normal(X.shape)
+
+PROGRAMS = {
+    "diagonal of two axes": (lambda x: einsum("bii->bi", x), X),
+    "trace": (lambda x: einsum("bii->b", x), X),
+    "embedded diagonal": (lambda x: einsum("bi->bibi", x[0]), X),
+    "fft along each axis": (lambda z: fft(ifft(fft(z, axis=0), axis=1, norm="ortho"), axis=-1, n=6), Z),
+    "several axes": (lambda z: fftn(z) + ifftn(z, axes=(0, 2)), Z),
+    "half spectra": (lambda x: irfft(rfft(x, axis=1) * 2, n=5, axis=1), X),
+    "half spectra of several axes": (lambda x: irfftn(rfftn(x, axes=(1, 0)), s=(4, 3), axes=(1, 0)), X),
+    "gradient through spectra": (grad(lambda x: tr.sum(tr.abs(rfft(x, axis=1)) ** 2 * tr.abs(fft(x))[:, :3])), X),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_families_run_by_xla(name):
+    f, x = PROGRAMS[name]
+    x = tr.asarray(x)
+    want = f(x)
+    (got,) = XlaExecutor().run(tr.trace(f, x), x)
+    assert got.spec is want.spec
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), atol=1e-11)
+
+
+def test_a_family_without_lowerings_is_named():
+    program = tr.trace(lambda x: svd(x)[1], tr.asarray(X))
+    with pytest.raises(UnsupportedError, match=r"svd.* \(.*test_family_lowerings.py:\d+\) has no StableHLO lowering"):
+        lower_to_stablehlo(program)
