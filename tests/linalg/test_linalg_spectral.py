@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import tenferro_linalg as la
 from linalg_checks import (
     assert_derivatives,

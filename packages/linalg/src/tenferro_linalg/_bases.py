@@ -30,6 +30,15 @@ def unitary(la: Any, n: int, dtype: Any, side: int = 0) -> Any:
     return la.xp.asarray(_unitary(n, dtype.kind, side).astype(dtype))
 
 
+def follows(x: Any, dx: Any) -> bool:
+    """Whether the basis can follow the tangent: not where it is still open when the values are computed.
+
+    A linearisation, and a program that is pushed in two parts, has one basis for all tangents; the rule then tests
+    that the tangent leaves it alone.
+    """
+    return bool(dx.level <= x.level)
+
+
 def _adjoint(x: Any) -> Any:
     return x.conj().swapaxes(-1, -2)
 

@@ -11,7 +11,7 @@ For ``H = V diag(w) V*``, with ``M = V* dH V``::
 from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, skew, sym, to, total
-from tenferro_linalg._bases import adapted_eigh, generic_eigh
+from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
@@ -122,7 +122,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
 
 
 def _forward(primals: Any, tangents: Any, **_: Any) -> tuple[Any, Any]:
-    outs = eigh_adapted_(primals[0], tangents[0])
+    outs = eigh_adapted_(*primals, *tangents) if follows(*primals, *tangents) else eigh_(*primals, basis="generic")
     return outs, _jvp(primals, tangents, outs)
 
 

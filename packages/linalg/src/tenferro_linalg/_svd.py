@@ -29,7 +29,7 @@ from tenferro_linalg._algebra import (
     to,
     total,
 )
-from tenferro_linalg._bases import rebased_svd
+from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated
 from tenferro_linalg._operands import basis, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
@@ -212,7 +212,10 @@ def _jvp(primals: Any, tangents: Any, outs: Any, *, cut: Any = None, **_: Any) -
 
 
 def _forward(primals: Any, tangents: Any, *, full: bool, cut: Any, **_: Any) -> tuple[Any, Any]:
-    outs = svd_adapted_(primals[0], tangents[0], full=full)
+    if follows(*primals, *tangents):
+        outs = svd_adapted_(*primals, *tangents, full=full)
+    else:
+        outs = svd_(*primals, full=full, basis="generic", cut=cut)
     return outs, _jvp(primals, tangents, outs, cut=cut)
 
 

@@ -1,0 +1,150 @@
+"""Traced and compiled linear algebra: the same values and gradients, symbolic sizes, pruning, errors at replay."""
+
+import numpy as np
+import pytest
+
+import tenferro_linalg as la
+import tenferro_runtime as tr
+from linalg_checks import adjoint, inner, numbers, real
+from tenferro_ad import grad, jvp
+from tenferro_linalg import DegenerateError, GaugeError
+from tenferro_runtime.extension import Spec, check_program, optimise
+from tenferro_tensor import functions as fn
+from tenferro_tensor import tensor
+
+B = numbers(1, (4, 4))
+
+
+def columns(s):
+    return fn.expand_dims(s, axis=-2)
+
+
+def of_svd(x):
+    u, s, vh = la.svd(x)
+    return inner(la.matmul(u * columns(fn.sin(s)), vh), B)
+
+
+def of_eigh(x):
+    w, v = la.eigh(x)
+    return inner(la.matmul(v * columns(fn.sin(w)), adjoint(v)), B)
+
+
+LOSSES = {
+    "svd": of_svd,
+    "eigh": of_eigh,
+    "qr": lambda x: inner(la.qr(x).Q, B),
+    "cholesky": lambda x: inner(la.cholesky(la.matmul(x, adjoint(x))), B),
+    "solve": lambda x: fn.sum(la.solve(x, tensor(B)) ** 2),
+    "inv": lambda x: inner(la.inv(x), B),
+    "det": lambda x: la.det(x),
+    "slogdet": lambda x: la.slogdet(x).logabsdet,
+    "pinv": lambda x: inner(la.pinv(x), B),
+    "norm": lambda x: la.vector_norm(x, ord=3),
+    "spectral": lambda x: inner(la.spectral_function(x, fn.sin), B),
+    "trunc": lambda x: inner(la.matmul(la.svd_trunc(x, 2).U, adjoint(la.svd_trunc(x, 2).U)) * 0 + x, B),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_compiled_values_and_gradients_are_the_eager_ones(name):
+    f, x = LOSSES[name], tensor(numbers(2, (4, 4)))
+    expected = grad(f)(x)._concrete()
+    np.testing.assert_allclose(float(tr.compile(f)(x)), float(f(x)), rtol=1e-12)
+    inside, outside = tr.compile(grad(f)), grad(tr.compile(f))
+    for _ in range(3):  # the first call traces, later ones replay
+        np.testing.assert_allclose(inside(x)._concrete(), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(outside(x)._concrete(), expected, rtol=1e-10, atol=1e-12)
+    v = tensor(numbers(3, (4, 4)))
+    pushed = jvp(tr.compile(f), (x,), (v,))[1]
+    np.testing.assert_allclose(float(pushed), (expected * v._concrete()).sum(), rtol=1e-9)
+
+
+def test_unused_vectors_are_not_computed():
+    x = Spec((4, 4), np.dtype("float64"))
+    for f, cheap, dear in [
+        (lambda y: fn.sum(la.svd(y).S), "svdvals", "svd"),
+        (lambda y: fn.sum(la.svdvals(y)), "svdvals", "svd"),
+        (lambda y: fn.sum(la.eigh(y)[0]), "eigvalsh", "eigh"),
+        (lambda y: fn.sum(la.eigvalsh(y)), "eigvalsh", "eigh"),
+    ]:
+        program = optimise(tr.trace(f, x))
+        check_program(program)
+        names = [e.op.primitive.name for e in program.equations]
+        assert cheap in names and dear not in names
+    kept = optimise(tr.trace(lambda y: fn.sum(la.svd(y).U), x))
+    assert "svd" in [e.op.primitive.name for e in kept.equations]
+
+
+def test_a_pruned_program_is_differentiable():
+    """The values-only primitives have rules of their own."""
+    x, v = tensor(numbers(4, (4, 3))), tensor(numbers(5, (4, 3)))
+    program = optimise(tr.trace(lambda y: fn.sum(la.svdvals(y) ** 3), x))
+    f = lambda y: program.run(y)[0] if isinstance(program.run(y), (tuple, list)) else program.run(y)
+    from tenferro_linalg._eigh import eigvalsh_
+    from tenferro_linalg._svd import svdvals_
+
+    for direct, public in [
+        (lambda y: fn.sum(svdvals_(y) ** 3), lambda y: fn.sum(la.svdvals(y) ** 3)),
+        (lambda y: fn.sum(eigvalsh_(y[:3]) ** 3), lambda y: fn.sum(la.eigvalsh(y[:3]) ** 3)),
+    ]:
+        np.testing.assert_allclose(grad(direct)(x)._concrete(), grad(public)(x)._concrete(), rtol=1e-12)
+        np.testing.assert_allclose(float(jvp(direct, (x,), (v,))[1]), float(jvp(public, (x,), (v,))[1]), rtol=1e-12)
+    assert float(f(x)) == pytest.approx(float(fn.sum(la.svdvals(x) ** 3)))
+
+
+SYMBOLIC = {
+    "svd": lambda x: la.svd(x).S,
+    "full": lambda x: la.svd(x, full_matrices=True).U,
+    "qr": lambda x: la.qr(x).R,
+    "complete": lambda x: la.qr(x, mode="complete").R,
+    "pinv": la.pinv,
+    "nuclear": lambda x: la.matrix_norm(x, ord="nuc"),
+    "power": lambda x: la.vector_norm(x, ord=3, axis=-1),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_symbolic_sizes(name):
+    """One program serves tall, square and wide matrices, and empty ones."""
+    f = SYMBOLIC[name]
+    program = tr.trace(f, Spec((tr.dim("m"), tr.dim("n")), np.dtype("float64")))
+    for shape in [(5, 3), (4, 4), (3, 5), (1, 1), (0, 3)]:
+        x = tensor(numbers(6, shape))
+        got = program.run(x)
+        got = got[0] if isinstance(got, (tuple, list)) else got
+        expected = f(x)
+        assert got.shape == expected.shape
+        if name != "full":
+            np.testing.assert_allclose(got._concrete(), expected._concrete(), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["svd", "qr", "pinv"])
+def test_symbolic_gradients(name):
+    f = {
+        "svd": lambda x: fn.sum(la.svd(x).S ** 2),
+        "qr": lambda x: fn.sum(fn.sin(la.qr(x).R)),
+        "pinv": lambda x: fn.sum(la.pinv(x)),
+    }[name]
+    program = tr.trace(grad(f), Spec((tr.dim("m"), tr.dim("n")), np.dtype("float64")))
+    for shape in [(5, 3), (4, 4), (3, 5)]:
+        x = tensor(numbers(7, shape))
+        got = program.run(x)
+        got = got[0] if isinstance(got, (tuple, list)) else got
+        np.testing.assert_allclose(got._concrete(), grad(f)(x)._concrete(), atol=1e-10)
+
+
+def test_the_tests_for_degeneracy_run_at_every_replay():
+    g = tr.compile(grad(of_svd))
+    for seed in (8, 9):
+        assert np.isfinite(g(tensor(numbers(seed, (4, 4))))._concrete()).all()
+    with pytest.raises(DegenerateError):
+        g(tensor(np.diag([3.0, 2.0, 1.0, 1.0])))
+    assert np.isfinite(g(tensor(numbers(10, (4, 4))))._concrete()).all()
+    phase = tr.compile(grad(lambda x: fn.sum(real(la.svd(x).U))))
+    with pytest.raises(GaugeError):
+        phase(tensor(numbers(11, (4, 4), "complex128")))
+
+
+def test_the_family_is_reached_from_the_namespace():
+    assert tr.linalg.svd is la.svd
+    assert float(tr.linalg.det(tensor(np.eye(2)))) == 1.0
