@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from array_oracles import ALL, FLOATS, INEXACT, NUMBERS, REALS, array, assert_same, seeds, shapes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
 import tenferro_runtime as tr
+from array_oracles import ALL, FLOATS, INEXACT, NUMBERS, REALS, array, assert_same, seeds, shapes
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
 INTEGERS = ("int8", "int32", "int64", "uint8", "uint64")
@@ -19,7 +19,8 @@ UNARY = {
     "abs": (np.abs, ALL), "ceil": (np.ceil, REALS), "conj": (np.conj, NUMBERS), "floor": (np.floor, REALS),
     "imag": (np.imag, NUMBERS), "isfinite": (np.isfinite, ALL), "isinf": (np.isinf, ALL), "isnan": (np.isnan, ALL),
     "logical_not": (np.logical_not, ALL), "negative": (np.negative, NUMBERS), "positive": (np.positive, NUMBERS),
-    "real": (np.real, NUMBERS), "round": (np.round, NUMBERS), "sign": (np.sign, NUMBERS), "signbit": (np.signbit, FLOATS),
+    "real": (np.real, NUMBERS), "round": (np.round, NUMBERS), "sign": (np.sign, NUMBERS),
+    "signbit": (np.signbit, FLOATS),
     "square": (np.square, NUMBERS), "trunc": (np.trunc, REALS), "bitwise_invert": (np.invert, BITS),
     "bitwise_count": (np.bitwise_count, INTEGERS), "abs2": (lambda x: (np.abs(x) ** 2), INEXACT),
     "nan_to_num": (np.nan_to_num, ALL),
@@ -201,15 +202,23 @@ def test_polygamma():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: tr.add(tr.zeros(2), tr.zeros(3)), ShapeError, r"shapes \(2,\) and \(3,\) do not broadcast: axis -1 has"),
+        (
+            lambda: tr.add(tr.zeros(2), tr.zeros(3)),
+            ShapeError,
+            r"shapes \(2,\) and \(3,\) do not broadcast: axis -1 has",
+        ),
         (lambda: tr.add(tr.zeros(2), [1.0, 2.0]), ArgumentError, r"operand 1 is a list.*make it one with asarray\(\)"),
         (lambda: tr.less(tr.asarray([1j]), 2), DTypeError, r"lt is not defined for complex128; it takes booleans, int"),
         (lambda: tr.subtract(tr.asarray([True]), True), DTypeError, r"sub is not defined for bool; it takes integers"),
         (lambda: tr.bitwise_and(tr.asarray([1.0]), 1), DTypeError, r"bitwise_and is not defined for float64"),
-        (lambda: tr.asarray([1], dtype=tr.uint8) + 300, ArgumentError, r"300 out of bounds for uint8; convert the array"),
+        (
+            lambda: tr.asarray([1], dtype=tr.uint8) + 300,
+            ArgumentError,
+            r"300 out of bounds for uint8; convert the array",
+        ),
         (lambda: tr.logical_not("yes"), ArgumentError, r"a str is neither a tensor, a NumPy array nor a number"),
     ],
-)  # fmt: skip
+)
 def test_error_texts(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -181,25 +181,41 @@ def test_writing_converts_only_without_loss():
     ("call", "error", "text"),
     [
         (lambda t: t[5], AxisError, "index 5 is out of bounds for axis 0 with extent 2; indices go from -2 to 1"),
-        (lambda t: t[:, [0, -4]], AxisError, "index -4 is out of bounds for axis 1 with extent 3; indices go from -3 to 2"),
+        (
+            lambda t: t[:, [0, -4]],
+            AxisError,
+            "index -4 is out of bounds for axis 1 with extent 3; indices go from -3 to 2",
+        ),
         (lambda t: t[0, 0, 0], AxisError, "3 indices for an array with 2 axes; give at most one for each axis"),
         (lambda t: t[..., ...], AxisError, "at most one ellipsis, got 2"),
         (lambda t: t[1.5], AxisError, "an index is an integer, a slice, .* not 1.5"),
         (lambda t: t["a"], AxisError, "not 'a'"),
         (lambda t: t[np.asarray([0.5])], AxisError, "hold integers or booleans, not float64; convert with astype"),
-        (lambda t: t[np.asarray([True])], AxisError, r"a mask of shape \(1,\) does not fit: its axis 0 has extent 1, but"),
+        (
+            lambda t: t[np.asarray([True])],
+            AxisError,
+            r"a mask of shape \(1,\) does not fit: its axis 0 has extent 1, but",
+        ),
         (lambda t: t[::0], ArgumentError, "a slice needs a step other than 0"),
         (lambda t: t[[0, 1], [0, 1, 2]], ShapeError, r"and \(3,\) do not broadcast: axis -1"),
         (lambda t: t[:0][[0]], AxisError, "axis 0 with extent 0; it has no elements"),
         (lambda t: t.at[0].set(tr.zeros(2)), ShapeError, r"shapes \(2,\) and \(3,\) do not broadcast"),
         (lambda t: t.at[0].set(tr.zeros((2, 3))), ShapeError, r"do not broadcast to the indexed part, of shape \(3,\)"),
-        (lambda t: t.at[0].set(1j), DTypeError, r"an update of type complex does not fit into float64\[2, 3\] without l"),
-        (lambda t: tr.arange(3).at[0].add(tr.asarray(0.5)), DTypeError, r"convert the values with cast\(values, int64\)"),
+        (
+            lambda t: t.at[0].set(1j),
+            DTypeError,
+            r"an update of type complex does not fit into float64\[2, 3\] without l",
+        ),
+        (
+            lambda t: tr.arange(3).at[0].add(tr.asarray(0.5)),
+            DTypeError,
+            r"convert the values with cast\(values, int64\)",
+        ),
         (lambda t: t.at[2].set(0.0), AxisError, "index 2 is out of bounds"),
         (lambda t: tr.take(t, [0]), ArgumentError, "take needs an axis for an array with 2 axes"),
         (lambda t: tr.take_along_axis(t, tr.asarray([0])), ShapeError, "needs indices with the 2 axes of"),
     ],
-)  # fmt: skip
+)
 def test_error_texts(call, error, text):
     with pytest.raises(error, match=text):
         call(tr.zeros((2, 3)))

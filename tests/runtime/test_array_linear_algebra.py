@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from array_oracles import ALL, NUMBERS, array, arrays, assert_same, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from array_oracles import ALL, NUMBERS, array, arrays, assert_same, seeds
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
@@ -81,16 +81,24 @@ def test_diagonal_and_trace(x, k):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: tr.zeros((2, 3)) @ tr.zeros((4, 5)), ShapeError, r"the last axis of the first has extent 3, axis 0 of the se"),
+        (
+            lambda: tr.zeros((2, 3)) @ tr.zeros((4, 5)),
+            ShapeError,
+            r"the last axis of the first has extent 3, axis 0 of the se",
+        ),
         (lambda: tr.zeros(3) @ tr.asarray(1.0), ShapeError, r"at least one axis, .* multiply by numbers with \*"),
         (lambda: tr.zeros((2, 1, 3)) @ tr.zeros((3, 3, 1)), ShapeError, "do not broadcast"),
         (lambda: tr.zeros(3) @ 2, TypeError, "unsupported operand"),
-        (lambda: tr.vecdot(tr.zeros((2, 3)), tr.zeros((2, 1))), ShapeError, "got 3 and 1; that axis does not broadcast"),
+        (
+            lambda: tr.vecdot(tr.zeros((2, 3)), tr.zeros((2, 1))),
+            ShapeError,
+            "got 3 and 1; that axis does not broadcast",
+        ),
         (lambda: tr.tensordot(tr.zeros(2), tr.zeros(2), axes=2), ArgumentError, "tensordot cannot pair 2 axes"),
         (lambda: tr.tensordot(tr.zeros(2), tr.zeros(2), axes=(0, 1)), AxisError, "tensordot: axis 1 is out of range"),
         (lambda: tr.diagonal(tr.zeros(2)), ShapeError, "diagonal needs at least two axes"),
     ],
-)  # fmt: skip
+)
 def test_error_texts(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -246,41 +246,97 @@ def test_scalars_out():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: tr.reshape(tr.zeros(6), (4, -1)), ShapeError, r"the 6 elements of float64\[6\] as \(4, -1\): 4 does not di"),
-        (lambda: tr.reshape(tr.zeros(6), (-1, -1)), ShapeError, "one extent may be -1 and the others must leave it deter"),
+        (
+            lambda: tr.reshape(tr.zeros(6), (4, -1)),
+            ShapeError,
+            r"the 6 elements of float64\[6\] as \(4, -1\): 4 does not di",
+        ),
+        (
+            lambda: tr.reshape(tr.zeros(6), (-1, -1)),
+            ShapeError,
+            "one extent may be -1 and the others must leave it deter",
+        ),
         (lambda: tr.reshape(tr.zeros(6), (2.0, 3)), ArgumentError, "a shape holds integers or symbolic sizes, not 2.0"),
         (lambda: tr.reshape(tr.zeros(6), (5,)), ShapeError, "cannot arrange the 6 elements"),
         (lambda: tr.permute_dims(tr.zeros((2, 3)), (0,)), ArgumentError, "needs each of the 2 axes .* once, got"),
-        (lambda: tr.squeeze(tr.zeros((2, 3)), 0), ShapeError, r"axis 0 of float64\[2, 3\] has extent 2; index or reduce it"),
-        (lambda: tr.expand_dims(tr.zeros(2), axis=3), AxisError, "expand_dims: axis 3 is out of range for an array with 2"),
+        (
+            lambda: tr.squeeze(tr.zeros((2, 3)), 0),
+            ShapeError,
+            r"axis 0 of float64\[2, 3\] has extent 2; index or reduce it",
+        ),
+        (
+            lambda: tr.expand_dims(tr.zeros(2), axis=3),
+            AxisError,
+            "expand_dims: axis 3 is out of range for an array with 2",
+        ),
         (lambda: tr.concat([]), ArgumentError, "concat needs at least one array, got an empty sequence"),
-        (lambda: tr.concat([tr.zeros((2, 2)), tr.zeros((2, 3))]), ShapeError, "concatenate along axis 0 needs equal extents"),
-        (lambda: tr.stack([tr.zeros(2), tr.zeros(3)]), ShapeError, r"array 0 is float64\[2\] and array 1 is float64\[3\]; broad"),
-        (lambda: tr.split(tr.zeros(5), 2), ShapeError, "cannot cut extent 5 of axis 0 into 2 equal parts; give the cut"),
+        (
+            lambda: tr.concat([tr.zeros((2, 2)), tr.zeros((2, 3))]),
+            ShapeError,
+            "concatenate along axis 0 needs equal extents",
+        ),
+        (
+            lambda: tr.stack([tr.zeros(2), tr.zeros(3)]),
+            ShapeError,
+            r"array 0 is float64\[2\] and array 1 is float64\[3\]; broad",
+        ),
+        (
+            lambda: tr.split(tr.zeros(5), 2),
+            ShapeError,
+            "cannot cut extent 5 of axis 0 into 2 equal parts; give the cut",
+        ),
         (lambda: tr.broadcast_to(tr.zeros(3), (2,)), ShapeError, r"shapes \(3,\) and \(2,\) do not broadcast"),
-        (lambda: tr.broadcast_to(tr.zeros((2, 3)), (3,)), ShapeError, r"float64\[2, 3\] does not broadcast to \(3,\); align"),
+        (
+            lambda: tr.broadcast_to(tr.zeros((2, 3)), (3,)),
+            ShapeError,
+            r"float64\[2, 3\] does not broadcast to \(3,\); align",
+        ),
         (lambda: tr.pad(tr.zeros(2), 1, "edge"), ArgumentError, "knows mode='constant' only, got 'edge'"),
         (lambda: tr.pad(tr.zeros(2), -1), ArgumentError, "widths of at least 0, got -1; slice to crop"),
         (lambda: tr.repeat(tr.zeros(3), -1), ArgumentError, "one count or a vector of counts, integers of at least 0"),
-        (lambda: tr.repeat(tr.zeros(3), np.asarray([1, 2])), ShapeError, "one count for each of the 3 indices .* got 2"),
+        (
+            lambda: tr.repeat(tr.zeros(3), np.asarray([1, 2])),
+            ShapeError,
+            "one count for each of the 3 indices .* got 2",
+        ),
         (lambda: tr.tril(tr.zeros(3)), ShapeError, "tril needs at least two axes"),
         (lambda: tr.zeros((2, -1)), ArgumentError, r"cannot make an array of shape \(2, -1\).*extents of at least 0"),
         (lambda: tr.full(2, 300, dtype=tr.uint8), ArgumentError, "filled with 300: .*a number that fits the dtype"),
         (lambda: tr.arange(0, 5, 0), ArgumentError, r"a step other than 0, got arange\(0, 5, 0\)"),
         (lambda: tr.linspace(0, 1, -1), ArgumentError, "at least 0, got -1"),
         (lambda: tr.zeros(2).T, ShapeError, "T is the transpose of a matrix, .* use mT for stacks"),
-        (lambda: tr.astype(tr.asarray([1j]), tr.float64), DTypeError, r"would drop the imaginary part; take real\(x\) or im"),
+        (
+            lambda: tr.astype(tr.asarray([1j]), tr.float64),
+            DTypeError,
+            r"would drop the imaginary part; take real\(x\) or im",
+        ),
         (lambda: tr.zeros(2, dtype="float16"), DTypeError, "'float16' is not supported"),
         (lambda: tr.finfo(tr.int8), DTypeError, "finfo describes floating point, got int8; use iinfo"),
         (lambda: tr.iinfo(tr.float32), DTypeError, "iinfo describes integers, got float32; use finfo"),
-        (lambda: bool(tr.zeros(2)), ArgumentError, r"truth value of float64\[2\] is not defined.*use any\(\) or all\(\)"),
-        (lambda: float(tr.zeros(2)), ShapeError, r"float\(\) needs a tensor of one element, got float64\[2\]; index or"),
+        (
+            lambda: bool(tr.zeros(2)),
+            ArgumentError,
+            r"truth value of float64\[2\] is not defined.*use any\(\) or all\(\)",
+        ),
+        (
+            lambda: float(tr.zeros(2)),
+            ShapeError,
+            r"float\(\) needs a tensor of one element, got float64\[2\]; index or",
+        ),
         (lambda: [1][tr.asarray(0.0)], TypeError, r"only integer tensors can be an index, got float64\[\]"),
-        (lambda: tr.to_device(tr.zeros(2), "cpu:0", stream=1), ArgumentError, "to_device takes no stream, got 1; enter a"),
-        (lambda: tr.meshgrid(tr.zeros((2, 2))), ShapeError, r"takes vectors, but operand 0 is float64\[2, 2\]; ravel it"),
+        (
+            lambda: tr.to_device(tr.zeros(2), "cpu:0", stream=1),
+            ArgumentError,
+            "to_device takes no stream, got 1; enter a",
+        ),
+        (
+            lambda: tr.meshgrid(tr.zeros((2, 2))),
+            ShapeError,
+            r"takes vectors, but operand 0 is float64\[2, 2\]; ravel it",
+        ),
         (lambda: tr.asarray("text"), DTypeError, "not supported; convert to one of"),
     ],
-)  # fmt: skip
+)
 def test_error_texts(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from array_oracles import ALL, FLOATS, INEXACT, NUMBERS, REALS, array, arrays, assert_same, axes_of, seeds, shapes
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
 import tenferro_runtime as tr
+from array_oracles import ALL, FLOATS, INEXACT, NUMBERS, REALS, array, arrays, assert_same, axes_of, seeds, shapes
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
 LOOSE = 1e-4
@@ -109,7 +109,9 @@ def test_searchsorted(data):
     x1 = np.sort(data.draw(arrays(REALS, st.tuples(st.integers(0, 6)))))
     x2 = data.draw(arrays(REALS))
     side = data.draw(st.sampled_from(["left", "right"]))
-    assert_same(tr.searchsorted(tr.asarray(x1), tr.asarray(x2), side=side), np.asarray(np.searchsorted(x1, x2, side), int))
+    assert_same(
+        tr.searchsorted(tr.asarray(x1), tr.asarray(x2), side=side), np.asarray(np.searchsorted(x1, x2, side), int)
+    )
     order = np.random.default_rng(1).permutation(x1.size)
     mixed, sorter = x1[order], np.argsort(order)
     got = tr.searchsorted(tr.asarray(mixed), tr.asarray(x2), side=side, sorter=tr.asarray(sorter))
@@ -167,19 +169,43 @@ def test_methods(shape, dtype, seed):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: tr.sum(tr.zeros((2, 3)), axis=2), AxisError, "sum: axis 2 is out of range for an array with 2 axes; its a"),
-        (lambda: tr.sum(tr.zeros((2, 3)), axis=(0, -2)), AxisError, r"sum: axis \(0, -2\) names an axis twice; give each"),
-        (lambda: tr.max(tr.zeros((2, 0)), axis=1), ShapeError, "reduce_max over axis 1 .* has no elements to choose from"),
+        (
+            lambda: tr.sum(tr.zeros((2, 3)), axis=2),
+            AxisError,
+            "sum: axis 2 is out of range for an array with 2 axes; its a",
+        ),
+        (
+            lambda: tr.sum(tr.zeros((2, 3)), axis=(0, -2)),
+            AxisError,
+            r"sum: axis \(0, -2\) names an axis twice; give each",
+        ),
+        (
+            lambda: tr.max(tr.zeros((2, 0)), axis=1),
+            ShapeError,
+            "reduce_max over axis 1 .* has no elements to choose from",
+        ),
         (lambda: tr.max(tr.asarray([1j])), DTypeError, "reduce_max is not defined for complex128"),
         (lambda: tr.sum(tr.zeros(2), axis=0.5), ArgumentError, "sum takes an integer as axis, got 0.5"),
-        (lambda: tr.cumulative_sum(tr.zeros((2, 2))), ArgumentError, "needs an axis for an array with 2 axes; pass axis="),
+        (
+            lambda: tr.cumulative_sum(tr.zeros((2, 2))),
+            ArgumentError,
+            "needs an axis for an array with 2 axes; pass axis=",
+        ),
         (lambda: tr.diff(tr.zeros(2), n=-1), ArgumentError, "n at least 0, got -1"),
-        (lambda: tr.nonzero(tr.asarray(1.0)), ShapeError, "nonzero needs at least one axis, got a 0-d array; reshape it"),
-        (lambda: tr.searchsorted(tr.zeros(2), tr.zeros(2), side="up"), ArgumentError, "side='left' or side='right', got 'up'"),
+        (
+            lambda: tr.nonzero(tr.asarray(1.0)),
+            ShapeError,
+            "nonzero needs at least one axis, got a 0-d array; reshape it",
+        ),
+        (
+            lambda: tr.searchsorted(tr.zeros(2), tr.zeros(2), side="up"),
+            ArgumentError,
+            "side='left' or side='right', got 'up'",
+        ),
         (lambda: tr.logsumexp(tr.asarray([1j])), ArgumentError, "logsumexp orders its elements and takes real numbers"),
         (lambda: tr.argmax(tr.asarray(1.0), axis=0), AxisError, "with 0 axes; it has no axes"),
     ],
-)  # fmt: skip
+)
 def test_error_texts(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from array_api_table import ARRAY_MEMBERS, CONSTANTS, DTYPES, signatures
 
 import tenferro_runtime as tr
+from array_api_table import ARRAY_MEMBERS, CONSTANTS, DTYPES, signatures
 from tenferro_runtime import _namespace
 from tenferro_tensor import Array, functions
 from tenferro_tensor_core import ArgumentError, TenferroError
@@ -83,7 +83,9 @@ def test_lists_for_type_checkers_are_the_modules_own():
 
 def test_missing_family_says_what_to_install(monkeypatch):
     monkeypatch.setattr(_namespace, "installed", lambda group: {})
-    with pytest.raises(TenferroError, match=r"the linalg functions .* not installed here; pip install tenferro-linalg$"):
+    with pytest.raises(
+        TenferroError, match=r"the linalg functions .* not installed here; pip install tenferro-linalg$"
+    ):
         tr.linalg
     assert not hasattr(tr, "fft")
     with pytest.raises(AttributeError, match="module 'tenferro_runtime' has no attribute 'nonsense'"):

@@ -16,6 +16,7 @@ from tenferro_tensor import catalog, functions
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
 from tenferro_tensor_core import (
@@ -122,7 +123,6 @@ class Array:
     clip = functions.clip
     round = functions.round
     conj = functions.conj
-    dot = functions.matmul
     nonzero = functions.nonzero
     to_device = functions.to_device
     __getitem__ = getitem
@@ -183,8 +183,8 @@ class Array:
         return At(self)
 
     def copy(self) -> Any:
-        """The value itself: values are immutable, so that nobody can tell it from a copy."""
-        return self
+        """The same elements, in memory that is shared with no host array."""
+        return functions.asarray(self, copy=True)
 
     def __setitem__(self, key: Any, values: Any) -> NoReturn:
         raise UnsupportedError(
@@ -193,14 +193,12 @@ class Array:
         )
 
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, (Array, np.ndarray)):
-            return functions.matmul(self, other)
-        return NotImplemented
+        if isinstance(other, Array):
+            return product(self, other)
+        return functions.matmul(self, other) if isinstance(other, np.ndarray) else NotImplemented
 
     def __rmatmul__(self, other: Any) -> Any:
-        if isinstance(other, (Array, np.ndarray)):
-            return functions.matmul(other, self)
-        return NotImplemented
+        return functions.matmul(other, self) if isinstance(other, np.ndarray) else NotImplemented
 
     def __pos__(self) -> Any:
         return self

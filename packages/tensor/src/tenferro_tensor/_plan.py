@@ -10,6 +10,7 @@ from tenferro_tensor._normalise import Operand, targets
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._select import decide
 from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import TracingError
 
 PLANS_PER_OP: Final = 512
 """Bound of each plan table; a table that outgrows it starts anew."""
@@ -48,6 +49,12 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     specs = targets(op, operands) if op.primitive.elementwise else operands
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
+    if any(o.symbolic for o in outs):
+        raise TracingError(
+            f"{op!r} of concrete operands has a symbolic size, which has no number outside of the trace; derive the "
+            "operand from a traced value (zeros_like, full_like, or an element-wise function of both)",
+            primitive=op.primitive.name,
+        )
     run = get_backend(device.kind).kernel(op, specs, outs, device)  # type: ignore[arg-type]
     casts = [
         (i, t.dtype)

@@ -14,49 +14,70 @@ documentation. A primitive with its metadata fixed is an `Op`, interned: equatio
 from __future__ import annotations
 
 import inspect
+import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, overload
-from weakref import WeakValueDictionary
+from typing import Any, ClassVar, Final, NoReturn, overload
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from tenferro_tensor._spec import Spec
+from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 """Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
 
+DOMAINS: Final = {
+    "any": ("biufc", "everything"),
+    "number": ("iufc", "integers, real or complex floating point, but not booleans"),
+    "real_number": ("iuf", "integers or real floating point"),
+    "real": ("biuf", "booleans, integers or real floating point, but not complex numbers"),
+    "inexact": ("fc", "real or complex floating point"),
+    "floating": ("f", "real floating point"),
+    "bits": ("biu", "booleans or integers"),
+    "integer": ("iu", "integers"),
+    "bool": ("b", "booleans"),
+}
+"""What element-wise primitives are defined for: NumPy's kind letters, and the words of the error."""
+
 LIVE_OPS: Final = 2048
 """Number of recently made ops that one primitive keeps alive, with their plans."""
 
 _lock = threading.RLock()
+_all: WeakSet[Primitive] = WeakSet()
 
 
 def _freeze(value: Any) -> Any:
-    """Hashable canonical form of a metadata value: lists become tuples, NumPy integers become ints."""
-    if value.__class__ is tuple or value.__class__ is list:
+    """Hashable canonical form of a metadata value: lists become tuples, NumPy scalars and integer enums numbers."""
+    cls = value.__class__
+    if cls is int or cls is str:
+        return value
+    if cls is tuple or cls is list:
         return tuple([_freeze(v) for v in value])
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, int) and cls is not bool:
+        return int(value)
     return value
 
 
 def _key(value: Any) -> Any:
-    """A key under which ``1``, ``1.0``, ``True`` and ``-0.0`` are four different values."""
+    """A key under which values are one only if they are of one class: ``1``, ``1.0``, ``True``, ``-0.0`` are four."""
     cls = value.__class__
     if cls is int or cls is str:
         return value
     if cls is tuple:
         return tuple([_key(v) for v in value])
-    if cls is bool:
-        return (bool, value)
     if cls is float:
-        return (float, value.hex())
+        return (cls, value.hex())
     if cls is complex:
-        return (complex, value.real.hex(), value.imag.hex())
-    return value
+        return (cls, value.real.hex(), value.imag.hex())
+    if isinstance(value, (tuple, frozenset)):
+        return (cls, *map(_key, value)) if isinstance(value, tuple) else (cls, frozenset(map(_key, value)))
+    return (cls, value)
 
 
 class Op:
@@ -65,15 +86,18 @@ class Op:
     Attributes:
         primitive: the primitive.
         params: the metadata by name, in declared order.
-        same: forward plans for operands that all share one spec, by that spec.
-        plans: forward plans by the tuple of the operands' specs (or classes, for Python scalars).
+        one: forward plans of a single operand, by its spec.
+        same: forward plans of two operands that share one spec, by that spec.
+        plans: forward plans by the tuple of the operands' specs (or classes, for Python scalars); inside of a scope
+            the device comes first.
     """
 
-    __slots__ = ("__weakref__", "params", "plans", "primitive", "same")
+    __slots__ = ("__weakref__", "one", "params", "plans", "primitive", "same")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
         self.primitive = primitive
         self.params: Mapping[str, Any] = MappingProxyType(params)
+        self.one: dict[Spec, Any] = {}
         self.same: dict[Spec, Any] = {}
         self.plans: dict[Any, Any] = {}
 
@@ -82,26 +106,37 @@ class Op:
             unary = getattr(args[0], "_unary", None)
             if unary is not None:
                 return unary(self)
-        top: Any = None
+        bind: Any = None
         level = -1
         for a in args:
             if a.__class__ in SCALARS:
                 continue
             try:
                 if a.level > level:
-                    top, level = a, a.level
+                    bind, level = a._bind, a.level
             except AttributeError:
                 return self(*_adopted(self, args))
-        if top is None:
+        if bind is None:
             return Primitive.bind_concrete(self, args)
-        return top._bind(self, args)
+        return bind(self, args)
 
     def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
         """Output spec, or tuple of specs for a primitive of several outputs."""
         return self.primitive.infer(*specs, **self.params)
 
+    def forget(self) -> None:
+        """Drop the forward plans; they are made again when they are needed."""
+        for table in (self.one, self.same, self.plans):
+            table.clear()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.primitive, dict(self.params))
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Op:
+        return self
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{k}={v}" for k, v in self.params.items())
@@ -120,8 +155,8 @@ class Primitive:
         operands: names of the array operands; a variadic one is last and starts with ``*``.
         metadata: names of the keyword-only metadata, in declared order.
         elementwise: whether the operands have one shape, and the output has it too.
-        domain: for element-wise primitives, what the operands are converted to: ``"any"`` (their common
-            dtype), ``"inexact"`` (integers become float64), or ``"real"``, ``"integer"``, ``"bool"``.
+        domain: for element-wise primitives, what they are defined for, a key of `DOMAINS`; integer operands of those
+            for ``"inexact"`` or ``"floating"`` numbers become float64.
         chooser: index of a boolean operand that takes no part in promotion, or ``None``.
         family: ``"<distribution>.<op>.v<major>"`` for a primitive of an operation family, else ``None``.
         extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
@@ -131,6 +166,8 @@ class Primitive:
     """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
     adopt: ClassVar[Callable[..., Any]]
     """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=)``; set by the concrete tensor."""
+    wrap: ClassVar[Callable[[Any, Spec], Any]]
+    """Makes a concrete tensor of raw data that agree with a spec, unchecked; set by the concrete tensor."""
 
     def __init__(
         self,
@@ -142,6 +179,8 @@ class Primitive:
         family: str | None = None,
         extension: str | None = None,
     ) -> None:
+        if domain not in DOMAINS:
+            raise ArgumentError(f"there is no domain {domain!r}; use one of {', '.join(DOMAINS)}", domain=domain)
         parameters = inspect.signature(infer).parameters.values()
         self.name = self.__name__ = infer.__name__.rstrip("_")
         self.__doc__ = infer.__doc__
@@ -157,6 +196,8 @@ class Primitive:
         self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()
         self._alive: dict[Any, Op] = {}
         self.bare: Op | None = None if self.metadata else Op(self, {})
+        with _lock:
+            _all.add(self)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply to array operands; the operand of the highest level interprets the call."""
@@ -171,13 +212,10 @@ class Primitive:
         given = {**self._defaults, **params} if len(params) != len(self.metadata) else params
         try:
             values = tuple([_freeze(given[name]) for name in self.metadata])
-        except KeyError as missing:
-            raise ArgumentError(
-                f"{self.name} needs the keyword argument {missing}; it takes {self.signature}", primitive=self.name
-            ) from None
+        except KeyError:
+            self._refuse(params)
         if len(given) != len(values):
-            extra = sorted(set(given) - set(self.metadata))
-            raise ArgumentError(f"{self.name} has no argument {extra}; it takes {self.signature}", primitive=self.name)
+            self._refuse(params)
         key = _key(values)
         try:
             op = self._alive.get(key)
@@ -187,6 +225,12 @@ class Primitive:
                 primitive=self.name,
             ) from None
         return op if op is not None else self._intern(key, values)
+
+    def _refuse(self, params: dict[str, Any]) -> NoReturn:
+        extra = [name for name in params if name not in self.metadata]
+        missing = [name for name in self.metadata if name not in params and name not in self._defaults]
+        wrong = f"has no argument {', '.join(extra)}" if extra else f"needs the keyword argument {', '.join(missing)}"
+        raise ArgumentError(f"{self.name} {wrong}; it takes {self.signature}", primitive=self.name)
 
     def _intern(self, key: Any, values: tuple[Any, ...]) -> Op:
         with _lock:
@@ -209,6 +253,11 @@ class Primitive:
             )
         if self.elementwise:
             _require_uniform(self, specs)
+        for s in specs[1:]:
+            if s.place is not specs[0].place:
+                place = common_place(self.name, specs)
+                specs = tuple([s.with_(place=place) for s in specs])
+                break
         return self._rule(*specs, **params)
 
     @property
@@ -225,8 +274,14 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.signature}>"
 
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return _lookup, (self._rule.__module__, self._rule.__name__)
+    def __reduce__(self) -> tuple[Any, ...]:
+        module, name = self._rule.__module__, self._rule.__name__
+        if getattr(import_module(module), name, None) is not self:
+            raise pickle.PicklingError(
+                f"{self!r} cannot be pickled: it is not {name} of module {module}; "
+                "define the primitive at the top of an importable module, under the name of its function"
+            )
+        return _lookup, (module, name)
 
     def __copy__(self) -> Primitive:
         return self
@@ -235,9 +290,13 @@ class Primitive:
         return self
 
 
-def _lookup(module: str, name: str) -> Any:
-    from importlib import import_module
+def primitives() -> list[Primitive]:
+    """All primitives of the process, by name."""
+    with _lock:
+        return sorted(_all, key=lambda p: p.name)
 
+
+def _lookup(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
@@ -256,34 +315,20 @@ def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
             f"{p.name} needs operands of one dtype, got {', '.join(map(repr, specs))}; convert them first",
             dtypes=tuple(str(s.dtype) for s in specs),
         )
-    dtype = ruled[0].dtype
-    allowed = {"any": "biufc", "inexact": "fc", "real": "biuf", "integer": "iu", "bits": "biu", "bool": "b",
-               "number": "iufc", "real_number": "iuf", "floating": "f"}[p.domain]  # fmt: skip
-    if dtype.kind not in allowed:
+    kinds, takes = DOMAINS[p.domain]
+    if ruled[0].dtype.kind not in kinds:
         raise DTypeError(
-            f"{p.name} is not defined for {dtype.name}; it takes {_DOMAINS[p.domain]}",
-            dtype=str(dtype),
+            f"{p.name} is not defined for {ruled[0].dtype.name}; it takes {takes}",
+            dtype=str(ruled[0].dtype),
             primitive=p.name,
         )
-
-
-_DOMAINS: Final = {
-    "inexact": "real or complex floating point",
-    "real": "booleans, integers or real floating point, but not complex numbers",
-    "integer": "integers",
-    "bits": "booleans or integers",
-    "bool": "booleans",
-    "number": "integers, real or complex floating point, but not booleans",
-    "real_number": "integers or real floating point",
-    "floating": "real floating point",
-}
 
 
 def _adopted(op: Op, args: tuple[Any, ...]) -> list[Any]:
     """Host arrays among the operands become concrete tensors; anything else is a typed error."""
     adopted = []
     for i, a in enumerate(args):
-        if a.__class__ in SCALARS or hasattr(a, "level"):
+        if a.__class__ in SCALARS or hasattr(a, "_bind"):
             adopted.append(a)
         elif isinstance(a, (np.ndarray, np.generic)):
             adopted.append(Primitive.adopt(a))

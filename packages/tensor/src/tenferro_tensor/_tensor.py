@@ -223,6 +223,7 @@ def _install_operators() -> None:
         setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
     Primitive.bind_concrete = staticmethod(bind)
     Primitive.adopt = staticmethod(tensor)
+    Primitive.wrap = staticmethod(Tensor.wrap)
 
 
 _install_operators()

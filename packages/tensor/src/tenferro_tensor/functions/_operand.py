@@ -12,9 +12,10 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import common_dtype, describe
-from tenferro_tensor._place import HOST
+from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
@@ -24,9 +25,6 @@ from tenferro_tensor_core import (
     bool_,
     int64,
 )
-
-OPS_PER_TABLE: Final = 1024
-"""Bound of a table from (number of axes, axis) to op; a table that outgrows it starts anew."""
 
 _REDUCE_SUM: Final = catalog.reduce_sum
 
@@ -41,6 +39,13 @@ def value(x: Any) -> Any:
         f"a {type(x).__name__} is neither a tensor, a NumPy array nor a number; make it one with asarray()",
         given=type(x).__name__,
     )
+
+
+def own(host: np.ndarray[Any, Any], place: Place) -> Any:
+    """A tensor of a host array that this package made itself, so that there is nothing to check."""
+    if place.memory_space is HOST.memory_space:
+        return Primitive.wrap(host, Spec(host.shape, host.dtype, place))
+    return Primitive.adopt(host, device=place.device)
 
 
 def truth(x: Any) -> Any:
@@ -70,7 +75,7 @@ def _number(x: Any, dtype: DType, beside: Sequence[Any]) -> Any:
         raise ArgumentError(
             f"{x} does not fit {dtype.name}, the dtype of the arrays beside it; convert them to a wider dtype", value=x
         ) from cause
-    return Primitive.adopt(host, device=place.device)
+    return own(host, place)
 
 
 def axis_of(name: str, axis: Any, ndim: int) -> int:
@@ -106,19 +111,15 @@ def shape_of(shape: Any) -> tuple[DimLike, ...]:
     return (shape,)
 
 
-class AxisOps(dict[tuple[int, Any], Any]):
+class AxisOps(Table):
     """The ops of a reducing primitive by (number of axes, axis argument): one look-up finds a known one."""
 
     def __init__(self, name: str, primitive: Primitive) -> None:
-        super().__init__()
-        self.name, self.primitive = name, primitive
+        super().__init__(name)
+        self.primitive = primitive
 
     def __missing__(self, key: tuple[int, Any]) -> Any:
-        op = self.primitive.op(axes=axes_of(self.name, key[1], key[0]))
-        if len(self) >= OPS_PER_TABLE:
-            self.clear()
-        self[key] = op
-        return op
+        return self.remember(key, self.primitive.op(axes=axes_of(self.name, key[1], key[0])))
 
     def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
         """Reduce `x` over the axes that the argument `axis` names."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._place import Place
+from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._select import place_of
-from tenferro_tensor.functions._operand import all_true, converted, positions, shape_of, value
+from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value
 from tenferro_tensor.functions.dtypes import astype, convert
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
@@ -66,7 +66,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     (2, 2)
     """
     if hasattr(obj, "spec"):
-        return _adapted(obj, dtype, device)
+        # A tensor may share memory with a host array that somebody writes to; recorded values cannot be written to.
+        shared = copy and not obj.level and obj.spec.place.memory_space is HOST.memory_space
+        return _adapted(Primitive.adopt(obj, device=obj.device, copy=True) if shared else obj, dtype, device)
     if isinstance(obj, (list, tuple)) and _holds_values(obj):
         return _adapted(_stacked(obj), dtype, device)
     if not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
@@ -138,7 +140,7 @@ def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
             "a number that fits the dtype",
             shape=shape,
         ) from cause
-    return Primitive.adopt(host, device=place.device)
+    return own(host, place)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
@@ -225,7 +227,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         whole = all(isinstance(v, (int, np.integer)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given)
         dtype = int64 if whole else float64
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
-    return Primitive.adopt(np.arange(*bounds, dtype=known_dtype(dtype)), device=device)
+    return own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device))
 
 
 def _plain(x: Any) -> Any:
@@ -254,10 +256,8 @@ def linspace(
         steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
         out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
         return out if dtype is None else astype(out, dtype)
-    return Primitive.adopt(
-        np.linspace(start, stop, num, endpoint=endpoint, dtype=None if dtype is None else known_dtype(dtype)),
-        device=device,
-    )
+    numbers = np.linspace(start, stop, num, endpoint=endpoint, dtype=None if dtype is None else known_dtype(dtype))
+    return Primitive.adopt(numbers, device=device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
@@ -273,7 +273,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
             "of that shape: tril(triu(ones_like(v)))"
         )
     dtype = float64 if dtype is None else known_dtype(dtype)
-    return Primitive.adopt(np.eye(n_rows, n_cols, k, dtype), device=device)
+    return own(np.eye(n_rows, n_cols, k, dtype), place_of(device))
 
 
 def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:

@@ -13,6 +13,7 @@ from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._operand import alike, axes_of, axis_of, positions, value
+from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
@@ -20,10 +21,7 @@ from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_ma
 
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
 
-KNOWN_PRODUCTS: Final = 1024
-"""Bound of `PRODUCTS`; when it is full it starts anew."""
-
-PRODUCTS: Final[dict[tuple[Spec, Spec], Op]] = {}
+PRODUCTS: Final = Table("matrix products")
 """Matrix products that are one `dot_general` as they stand, by the specs of the operands."""
 
 
@@ -36,8 +34,13 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    if not (hasattr(x1, "spec") and hasattr(x2, "spec")):
-        x1, x2 = value(x1), value(x2)
+    if hasattr(x1, "spec") and hasattr(x2, "spec"):
+        return x1 @ x2  # the operator has the shortest way
+    return product(value(x1), value(x2))
+
+
+def product(x1: Any, x2: Any) -> Any:
+    """What ``@`` means for two values of any kind."""
     op = PRODUCTS.get((x1.spec, x2.spec))
     if op is None:
         op = _plain_product(x1.spec, x2.spec)
@@ -58,9 +61,7 @@ def _plain_product(x: Spec, y: Spec) -> Op | None:
     over = ((x.ndim - 1,), (max(y.ndim - 2, 0),))
     lead = tuple(range(n)) if stacked and y.ndim > 2 else ()
     op = catalog.dot_general.op(contract=over, batch=(lead, lead))
-    if len(PRODUCTS) >= KNOWN_PRODUCTS:
-        PRODUCTS.clear()
-    PRODUCTS[x, y] = op
+    PRODUCTS.remember((x, y), op)
     return op
 
 

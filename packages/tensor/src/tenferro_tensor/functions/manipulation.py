@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, brought
-from tenferro_tensor._primitive import Op
 from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, value
 from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, floordiv
 
 __all__ = [
@@ -28,13 +28,13 @@ __all__ = [
     "swapaxes",
 ]
 
-_TRANSPOSE_LAST: Final[dict[int, Op]] = {}
+_TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
-    Values are immutable, so that `copy` makes no difference that a program could see.
+    Values are immutable, so `copy` makes no difference; ``asarray(x, copy=True)`` is what parts with shared host memory.
 
     Raises:
         ShapeError: the shape holds another number of elements.

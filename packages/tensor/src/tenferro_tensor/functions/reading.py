@@ -6,18 +6,16 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, brought
-from tenferro_tensor._primitive import Op, Primitive
+from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions._operand import axis_of, converted, extent, positions, value
+from tenferro_tensor.functions._operand import axis_of, converted, extent, own, positions, value
+from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64
 
 __all__ = ["take", "take_along_axis"]
 
-KNOWN_KEYS: Final = 2048
-"""Bound of the table of the ops behind keys of integers and slices; a table that outgrows it starts anew."""
-
-_basic_ops: Final[dict[Any, tuple[Op, ...]]] = {}
+_basic_ops: Final = Table("ops behind keys of integers and slices")
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -26,11 +24,11 @@ def getitem(x: Any, key: Any) -> Any:
     Indices that are known are checked; those that are not (traced, or on an accelerator) are clamped to the axis.
     """
     spec = x.spec
-    token = None if spec.symbolic else _token(key)
+    token = None if spec.symbolic else key_token(key)
     if token is not None:
         ops = _basic_ops.get((spec, token))
         if ops is None:
-            ops = _remembered((spec, token), tuple(basic_ops(spec, resolve(spec.shape, key))))
+            ops = _basic_ops.remember((spec, token), tuple(basic_ops(spec, resolve(spec.shape, key))))
         for op in ops:
             x = op(x)
         return x
@@ -43,14 +41,7 @@ def getitem(x: Any, key: Any) -> Any:
     return _gathered(x, resolved) if chosen else x
 
 
-def _remembered(key: Any, ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    if len(_basic_ops) >= KNOWN_KEYS:
-        _basic_ops.clear()
-    _basic_ops[key] = ops
-    return ops
-
-
-def _token(key: Any) -> Any:
+def key_token(key: Any) -> Any:
     """A hashable form of a key of integers and slices, else ``None``."""
     if key.__class__ is int:
         return key
@@ -157,7 +148,7 @@ def index_vectors(x: Any, axes: tuple[int, ...], arrays: list[Any], common: tupl
     """The index vectors of a gather or scatter: arrays, one for each axis, broadcast and stacked along a last axis."""
     if all(isinstance(a, np.ndarray) for a in arrays):
         stacked = np.stack([np.broadcast_to(a, common) for a in arrays], axis=-1)  # type: ignore[arg-type]
-        return Primitive.adopt(stacked, device=x.spec.place.device)
+        return own(stacked, x.spec.place)
     columns = [_column(x, axis, a, common) for axis, a in zip(axes, arrays, strict=True)]
     return columns[0] if len(columns) == 1 else catalog.concatenate(*columns, axis=len(common))
 
@@ -165,7 +156,7 @@ def index_vectors(x: Any, axes: tuple[int, ...], arrays: list[Any], common: tupl
 def _column(x: Any, axis: int, indices: Any, common: tuple[DimLike, ...]) -> Any:
     """One index array as a column of index vectors, counted from 0."""
     if isinstance(indices, np.ndarray):
-        indices = Primitive.adopt(indices, device=x.spec.place.device)
+        indices = own(indices, x.spec.place)
     else:
         signed = indices.spec.dtype.kind == "i"
         indices = converted(indices, int64)

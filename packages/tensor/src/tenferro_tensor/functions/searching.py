@@ -11,6 +11,7 @@ from tenferro_tensor.functions._operand import (
     axis_of,
     host_elements,
     kept,
+    own,
     require_concrete,
     truth,
     value,
@@ -71,7 +72,7 @@ def nonzero(x: Any, /) -> tuple[Any, ...]:
     require_concrete(x, "nonzero", "count with count_nonzero, or select with where(mask, x, fill)")
     host = host_elements(x)
     if host is not None:
-        return tuple([Primitive.adopt(i, device=x.spec.place.device) for i in host.nonzero()])
+        return tuple([own(i, x.spec.place) for i in host.nonzero()])
     return _unravelled(_true_flat(catalog.reshape(truth(x), shape=(x.spec.size,))), x.spec.shape)
 
 

@@ -4,20 +4,23 @@ A key is split into windows and starts. Whole axes and runs of neighbours are ax
 strided slices are starts of windows. One scatter then does the rest.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, brought, common_dtype, describe
-from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor._spec import Spec
+from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions._operand import value
-from tenferro_tensor.functions.reading import getitem, index_vectors
-from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert
+from tenferro_tensor.functions._operand import all_true, extent, own, value
+from tenferro_tensor.functions._table import Table
+from tenferro_tensor.functions.reading import getitem, index_vectors, key_token
+from tenferro_tensor_core import DimLike, DTypeError, ShapeError, TracingError, can_convert
 
 __all__ = ["At", "Place"]
+
+
+_basic_plans: Final = Table("scatters behind keys of integers and slices")
 
 
 class At:
@@ -105,7 +108,7 @@ def _admitted(x: Any, values: Any) -> Any:
     dtype = x.spec.dtype
     if values.__class__ in SCALARS:
         if common_dtype(list(describe((x, values)))) == dtype:
-            return Primitive.adopt(np.asarray(values, dtype), device=x.spec.place.device)
+            return own(np.asarray(values, dtype), x.spec.place)
         given = type(values).__name__
     else:
         values = value(values)
@@ -125,36 +128,47 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         whole = (0, *key) if isinstance(key, tuple) else (0, key)
         return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
     values = _admitted(x, values)
-    resolved = resolve(x.spec.shape, key)
     shape = x.spec.shape
-    if resolved.shape != shape:
-        x = catalog.reshape(x, shape=resolved.shape)
-    plan = _Windows(x.spec, resolved)
-    part = _broadcast(values, plan.part_shape, x.spec)
+    token = None if x.spec.symbolic else key_token(key)
+    plan = None if token is None else _basic_plans.get((x.spec, token))
+    if plan is None:
+        resolved = resolve(shape, key)
+        if resolved.shape != shape:
+            x = catalog.reshape(x, shape=resolved.shape)
+        plan = _Windows(x, resolved)
+        if token is not None:
+            _basic_plans.remember((x.spec, token), plan)
+    part = _broadcast(values, plan.part_shape, x, key)
     if 0 in part.spec.shape or 0 in shape:
-        return x if resolved.shape == shape else catalog.reshape(x, shape=shape)
+        return catalog.reshape(x, shape=shape) if x.spec.shape != shape else x
+    if plan.part_shape != plan.update_shape:
+        part = catalog.reshape(part, shape=plan.update_shape)
     out = catalog.scatter(
         x,
-        index_vectors(x, plan.axes, plan.arrays, plan.starts_shape),
-        catalog.reshape(part, shape=plan.update_shape),
+        plan.starts,
+        part,
         update_window_dims=plan.window_dims,
         inserted_dims=plan.inserted,
         scatter_dims=plan.axes,
         mode=mode,
     )
-    return out if resolved.shape == shape else catalog.reshape(out, shape=shape)
+    return catalog.reshape(out, shape=shape) if out.spec.shape != shape else out
 
 
-def _broadcast(values: Any, part: tuple[DimLike, ...], spec: Spec) -> Any:
+def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any, key: Any) -> Any:
     shape = values.spec.shape
     if broadcast_shapes(shape, part) != part:
         raise ShapeError(
-            f"values of shape {shape} do not broadcast to the indexed part, of shape {part}, of {spec!r}; "
+            f"values of shape {shape} do not broadcast to the indexed part, of shape {part}, of {x.spec!r}; "
             "align the axes at the right, with extents equal or 1",
             shape=shape,
             part=part,
         )
-    return brought(values, values.spec.with_(shape=part))
+    goal = values.spec.with_(shape=part)
+    if goal.symbolic and values.level < x.level:  # only the part itself knows the sizes: let it carry the values
+        there = getitem(x, key)
+        return catalog.select(all_true(there), values, there)
+    return brought(values, goal)
 
 
 class _Windows:
@@ -162,15 +176,15 @@ class _Windows:
 
     Attributes:
         axes: axes of the operand that have starts.
-        arrays: the starts along each of them, as arrays that broadcast to `starts_shape`.
-        starts_shape: shape of the starts together.
+        starts: the starts, as index vectors.
         part_shape: shape of the indexed part, as reading gives it.
         update_shape: the same without new axes.
         window_dims: axes of the update that are axes of the window.
         inserted: axes of the operand that the window lacks.
     """
 
-    def __init__(self, spec: Spec, key: Key) -> None:
+    def __init__(self, x: Any, key: Key) -> None:
+        spec = x.spec
         group = [i for i, e in enumerate(key.entries) if isinstance(e, (Choose, Pick))]
         chosen = [e for e in key.entries if isinstance(e, Choose)]
         common = broadcast_shapes(*[e.indices.shape for e in chosen]) if chosen else ()
@@ -190,25 +204,44 @@ class _Windows:
                 self.part_shape += (e.length,)
                 whole = e.step == 1
                 if not whole:
-                    starts.append((e.axis, np.arange(e.length) * e.step + e.start, len(update)))  # type: ignore[arg-type]
+                    starts.append((e.axis, _strided(e), len(update)))
                 elif e.start != 0:
-                    starts.append((e.axis, np.asarray(e.start), None))
+                    starts.append((e.axis, _start(x, e.axis, e.start), None))
                 update.append((e.length, whole))
             elif isinstance(e, Pick):
-                starts.append((e.axis, np.asarray(e.at), None))
+                starts.append((e.axis, _start(x, e.axis, e.at), None))
             elif isinstance(e, Choose):
                 starts.append((e.axis, e.indices, -1))
         first = 0 if lead or not chosen else at
         self.update_shape = tuple([d for d, _ in update])
         self.window_dims = tuple([i for i, (_, window) in enumerate(update) if window])
         batch = [i for i, (_, window) in enumerate(update) if not window]
-        self.starts_shape = tuple([update[i][0] for i in batch])
         self.axes = tuple([a for a, _, _ in starts])
-        self.arrays = [_placed(s, own, batch, first, len(common)) for _, s, own in starts]
+        arrays = [_placed(s, axis, batch, first, len(common)) for _, s, axis in starts]
         windowed = {e.axis for e in key.entries if isinstance(e, Range) and e.step == 1}
         self.inserted = tuple([a for a in range(spec.ndim) if a not in windowed])
         if not self.axes:  # the whole value: a single window that starts at its first element
-            self.axes, self.arrays = (0,), [np.zeros((), np.int64)]
+            self.axes, arrays = (0,), [np.zeros((), np.int64)]
+        self.starts = index_vectors(x, self.axes, arrays, tuple([update[i][0] for i in batch]))
+
+
+def _start(x: Any, axis: int, at: DimLike) -> Any:
+    """A start as an index array without axes; one counted from a symbolic end is a value."""
+    if isinstance(at, int):
+        return np.asarray(at)
+    back = at - x.spec.shape[axis]
+    if not isinstance(back, int):
+        raise TracingError(f"an update at the symbolic index {at} is not supported; count from an end of axis {axis}")
+    return catalog.reshape(catalog.add(extent(x, axis), back), shape=())
+
+
+def _strided(e: Range) -> np.ndarray[Any, Any]:
+    if not isinstance(e.length, int) or not isinstance(e.start, int):
+        raise TracingError(
+            f"an update along axis {e.axis} with step {e.step} needs a length that is known while tracing, got "
+            f"{e.length}; trace with a fixed extent, or select with where()"
+        )
+    return np.arange(e.length) * e.step + e.start
 
 
 def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:

@@ -1,0 +1,31 @@
+"""Bounded tables: what the functions remember of earlier calls, so that a repeated one is a single look-up."""
+
+from typing import Any, Final
+
+TABLES: Final[list["Table"]] = []
+"""Every table of this package, for inspection and clearing."""
+
+
+class Table(dict[Any, Any]):
+    """A dictionary that starts anew when it is full; its entries are results of pure functions.
+
+    Attributes:
+        name: what it holds.
+        bound: largest number of entries.
+    """
+
+    def __init__(self, name: str, bound: int = 2048) -> None:
+        super().__init__()
+        self.name, self.bound = name, bound
+        TABLES.append(self)
+
+    def remember(self, key: Any, entry: Any) -> Any:
+        """Keep and return an entry."""
+        if len(self) >= self.bound:
+            self.clear()
+        self[key] = entry
+        return entry
+
+    def stats(self) -> dict[str, int]:
+        """Number of entries, and its bound."""
+        return {"size": len(self), "bound": self.bound}

@@ -1,0 +1,88 @@
+"""Array functions on traced values: compiled, and traced with open sizes; data-dependent sizes raise with a way out."""
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from array_cases import CASES, matrix
+from array_oracles import assert_same
+from tenferro_tensor import Spec
+from tenferro_tensor_core import TracingError
+
+F8 = np.dtype("float64")
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_compiled_agrees(name):
+    f = CASES[name].f
+    x = matrix()
+    assert_same(tr.compile(f)(tr.asarray(x)), f(tr.asarray(x)).numpy())
+
+
+@pytest.mark.parametrize("name", sorted(n for n, c in CASES.items() if c.open))
+def test_open_sizes(name):
+    """One trace serves several sizes, or says under which condition it was made."""
+    f = CASES[name].f
+    n, m = tr.dim("n", min=2), tr.dim("m", min=2)
+    program = tr.trace(f, Spec((n, m), F8), examples={"n": 3, "m": 4})
+    for rows, columns in [(3, 4), (4, 5), (5, 7)]:
+        x = matrix(rows, columns, seed=rows)
+        (got,) = program.run(tr.asarray(x))
+        assert_same(got, f(tr.asarray(x)).numpy())
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (
+            lambda x: tr.nonzero(x),
+            r"nonzero has a result whose size depends on the elements.*count with count_nonzero, or",
+        ),
+        (
+            lambda x: tr.unique_values(x),
+            "unique has a result whose size depends .*; sort the elements and compare neigh",
+        ),
+        (
+            lambda x: x[x > 1],
+            r"indexing with a mask has a result whose size .*; select elements by where\(mask, x, fill\)",
+        ),
+        (
+            lambda x: tr.repeat(x, tr.astype(x[0], tr.int64), axis=1),
+            "repeat has a result whose size depends on `repeats`",
+        ),
+    ],
+)
+def test_sizes_that_depend_on_elements(f, text):
+    with pytest.raises(TracingError, match=text):
+        tr.compile(f)(tr.asarray(matrix()))
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (
+            lambda x: tr.zeros(x.shape),
+            r"an array of the symbolic shape \(n, n\) cannot be made from nothing; .* zeros_like",
+        ),
+        (lambda x: tr.eye(x.shape[0]), r"derive it from a matrix v of that shape: tril\(triu\(ones_like\(v\)\)\)"),
+        (lambda x: tr.arange(x.shape[0]), "a range to the symbolic size n cannot be made from nothing"),
+        (
+            lambda x: tr.broadcast_to(1.0, x.shape),
+            "has a symbolic size, which has no number outside of the trace; derive",
+        ),
+        (lambda x: x.at[::2].set(0.0), "along axis 0 with step 2 needs a length that is known"),
+        (lambda x: tr.unstack(x), "unstack makes one array for each index of axis 0, whose extent n is not known"),
+    ],
+)
+def test_arrays_from_open_sizes_alone(f, text):
+    n = tr.dim("n")
+    with pytest.raises(TracingError, match=text):
+        tr.trace(f, Spec((n, n), F8))
+
+
+def test_traced_indices_are_clamped():
+    f = tr.compile(lambda x, i: (x[i], x.at[i].set(0.0)))
+    x = tr.asarray([1.0, 2.0, 3.0])
+    got, put = f(x, tr.asarray([5, -1, -9]))
+    assert_same(got, np.asarray([3.0, 3.0, 1.0]))
+    assert_same(put, np.asarray([1.0, 2.0, 0.0]))  # updates out of bounds are dropped

@@ -1,0 +1,101 @@
+"""Calls of array functions on one real matrix, for tests of tracing, open sizes and derivatives.
+
+Each entry is a function and what is known of it: ``smooth`` (derivatives can be checked by differences), ``open``
+(it can be traced with open sizes).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tenferro_runtime as tr
+
+
+class Case(NamedTuple):
+    """A call, and which tests it takes part in."""
+
+    f: Callable[[Any], Any]
+    smooth: bool = True
+    open: bool = True
+
+
+def matrix(rows: int = 3, columns: int = 4, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Positive distinct numbers, in no order, away from kinks."""
+    rng = np.random.default_rng(seed)
+    return (rng.permutation(rows * columns) * 0.37 + 0.6).reshape(rows, columns)
+
+
+ROWS = np.asarray([2, 0, -1, 0])
+
+CASES = {
+    "abs2": Case(tr.abs2),
+    "argmax": Case(lambda x: tr.argmax(x, axis=1), smooth=False),
+    "argsort": Case(lambda x: tr.argsort(x, axis=0), smooth=False),
+    "astype": Case(lambda x: x.astype(tr.complex128) * 2j),
+    "at_add_rows": Case(lambda x: x.at[ROWS].add(x[:1])),
+    "at_max": Case(lambda x: x.at[1:, ::2].max(1.0), open=False),
+    "at_min": Case(lambda x: x.at[-1].min(1.0)),
+    "at_multiply": Case(lambda x: x.at[0].multiply(x[1])),
+    "at_set_slice": Case(lambda x: x.at[1:, 0].set(x[:-1, 1] ** 2)),
+    "at_subtract": Case(lambda x: x.at[..., -1].subtract(x[:, 0] ** 2)),
+    "broadcast_to": Case(lambda x: tr.broadcast_to(x[:1] ** 2, x.shape)),
+    "clip": Case(lambda x: tr.clip(x, 1.1, 3.0) * x),
+    "concat": Case(lambda x: tr.concat([x, x * x, x[:1]], axis=0)),
+    "count_nonzero": Case(lambda x: tr.count_nonzero(x > 1, axis=0), smooth=False),
+    "cumulative_prod": Case(lambda x: tr.cumulative_prod(x, axis=1)),
+    "cumulative_sum": Case(lambda x: tr.cumulative_sum(x * x, axis=0, include_initial=True)),
+    "diagonal": Case(lambda x: tr.diagonal(x * x)),
+    "diff": Case(lambda x: tr.diff(x**2, axis=1)),
+    "expand_dims": Case(lambda x: tr.expand_dims(x, axis=1) * x),
+    "flip": Case(lambda x: tr.flip(x, axis=1) * x),
+    "full_like": Case(lambda x: tr.full_like(x, 2.5) * x),
+    "index_array": Case(lambda x: x[ROWS] ** 2),
+    "index_array_pair": Case(lambda x: x[[0, 1, -1], [2, 0, -2]] ** 2),
+    "index_basic": Case(lambda x: x[1:, ::-1][:, 0] ** 2),
+    "index_every_other": Case(lambda x: x[::2, 1::2] ** 2),
+    "index_new": Case(lambda x: x[None, 0, ..., None] ** 2),
+    "index_traced": Case(lambda x: x[tr.argmax(x, axis=0)] ** 2),
+    "index_traced_negative": Case(lambda x: x[tr.argmax(x, axis=0) - 1, 0] ** 2),
+    "isin": Case(lambda x: tr.isin(x, x[:1]), smooth=False),
+    "kron": Case(lambda x: tr.kron(x[:2, :2], x)),
+    "logsumexp": Case(lambda x: tr.logsumexp(x, axis=1)),
+    "log_softmax": Case(lambda x: tr.log_softmax(x, axis=0)),
+    "matmul": Case(lambda x: x @ x.T @ x),
+    "matmul_stack": Case(lambda x: x[None] @ tr.stack([x.T, 2 * x.T])),
+    "matmul_vector": Case(lambda x: x @ x[0]),
+    "max": Case(lambda x: tr.max(x, axis=1) ** 2),
+    "mean": Case(lambda x: tr.mean(x * x, axis=0)),
+    "mean_all": Case(lambda x: tr.mean(x**2)),
+    "meshgrid": Case(lambda x: tr.meshgrid(x[0], x[:, 1])[0] ** 2),
+    "moveaxis": Case(lambda x: tr.moveaxis(x, 0, 1) ** 2),
+    "nan_to_num": Case(lambda x: tr.nan_to_num(x) ** 2),
+    "ones_like": Case(lambda x: tr.ones_like(x, dtype=tr.int32), smooth=False),
+    "outer": Case(lambda x: tr.outer(x[0], x[:, 1])),
+    "pad": Case(lambda x: tr.pad(x, ((1, 0), (2, 1)), constant_values=7.0) ** 2),
+    "prod": Case(lambda x: tr.prod(x, axis=1)),
+    "ravel": Case(lambda x: tr.ravel(x) ** 2),
+    "reciprocal": Case(tr.reciprocal),
+    "repeat": Case(lambda x: tr.repeat(x, 2, axis=1) ** 2),
+    "reshape": Case(lambda x: tr.reshape(x, (x.shape[1], -1)) ** 2),
+    "roll": Case(lambda x: tr.roll(x, 1, axis=1) * x),
+    "searchsorted": Case(lambda x: tr.searchsorted(tr.sort(x[0]), x), smooth=False),
+    "softmax": Case(lambda x: tr.softmax(x)),
+    "sort": Case(lambda x: tr.sort(x, axis=0) ** 2),
+    "squeeze": Case(lambda x: tr.squeeze(x[:1], 0) ** 2),
+    "stack": Case(lambda x: tr.stack([x, x**2], axis=1)),
+    "std": Case(lambda x: tr.std(x, axis=1, correction=1)),
+    "sum_keep": Case(lambda x: x / tr.sum(x, axis=(0, 1), keepdims=True)),
+    "swapaxes": Case(lambda x: tr.swapaxes(x, 0, 1) ** 2),
+    "take": Case(lambda x: tr.take(x, np.asarray([1, 0, 1]), axis=0) ** 2),
+    "take_along_axis": Case(lambda x: tr.take_along_axis(x, tr.argsort(x, axis=0), axis=0) ** 2),
+    "tensordot": Case(lambda x: tr.tensordot(x, x, axes=([0], [0]))),
+    "tile": Case(lambda x: tr.tile(x, (2, 1, 3)) ** 2),
+    "trace": Case(lambda x: (x**2).trace()),
+    "tril": Case(lambda x: tr.tril(x, k=1) ** 2),
+    "triu": Case(lambda x: tr.triu(x) ** 2),
+    "var": Case(lambda x: tr.var(x, axis=0)),
+    "vecdot": Case(lambda x: tr.vecdot(x, x + 1j, axis=0)),
+    "where": Case(lambda x: tr.where(x > 1.5, x * x, 0.0)),
+    "zeros_like": Case(lambda x: tr.zeros_like(x) + x),
+}
