@@ -17,7 +17,7 @@ __all__ = ["astype", "can_cast", "cast", "convert", "finfo", "iinfo", "isdtype",
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`x` in another dtype, as the Array API standard defines it: everything but complex to real is allowed.
 
-    Values are immutable, so `copy` makes no difference; ``asarray(x, copy=True)`` is what parts with shared host memory.
+    Values are immutable, so `copy` makes no difference; only ``asarray(x, copy=True)`` parts with shared host memory.
 
     Raises:
         DTypeError: from complex to real; `real`, `imag` and `cast` say what is meant.

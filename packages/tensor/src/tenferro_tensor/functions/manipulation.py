@@ -34,7 +34,7 @@ _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
-    Values are immutable, so `copy` makes no difference; ``asarray(x, copy=True)`` is what parts with shared host memory.
+    Values are immutable, so `copy` makes no difference; only ``asarray(x, copy=True)`` parts with shared host memory.
 
     Raises:
         ShapeError: the shape holds another number of elements.
