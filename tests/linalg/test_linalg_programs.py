@@ -6,7 +6,7 @@ import pytest
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from linalg_checks import adjoint, inner, numbers, real
-from tenferro_ad import grad, jvp
+from tenferro_ad import check_grads, grad, jacfwd, jvp, linearize
 from tenferro_linalg import DegenerateError, GaugeError
 from tenferro_runtime.extension import Spec, check_program, optimise
 from tenferro_tensor import functions as fn
@@ -148,3 +148,48 @@ def test_the_tests_for_degeneracy_run_at_every_replay():
 def test_the_family_is_reached_from_the_namespace():
     assert tr.linalg.svd is la.svd
     assert float(tr.linalg.det(tensor(np.eye(2)))) == 1.0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_linearisations_have_one_basis_for_all_tangents(name):
+    f, x = LOSSES[name], tensor(numbers(12, (4, 4)))
+    y, push = linearize(f, x)
+    assert float(y) == pytest.approx(float(f(x)))
+    g = grad(f)(x)._concrete()
+    for seed in (13, 14):
+        v = numbers(seed, (4, 4))
+        assert float(push(tensor(v))) == pytest.approx((g * v).sum(), rel=1e-9)
+    np.testing.assert_allclose(jacfwd(f)(x)._concrete(), g, rtol=1e-9, atol=1e-11)
+
+
+def test_a_linearisation_at_a_multiplet_refuses_tangents_that_split_it():
+    """In one basis no derivative exists along a general tangent; along one that keeps the basis it does."""
+    x = tensor(np.diag([3.0, 1.0, 1.0, 2.0]))
+    _, push = linearize(of_eigh, x)
+    with pytest.raises(DegenerateError, match="perturbation splits the equal eigenvalues .* use jvp, one tangent"):
+        push(tensor(numbers(15, (4, 4))))
+    _, push = linearize(lambda y: la.eigvalsh(y), x)
+    np.testing.assert_allclose(push(tensor(np.eye(4)))._concrete(), np.ones(4), atol=1e-14)
+    with pytest.raises(DegenerateError, match="splits"):
+        jvp(tr.compile(of_svd), (x,), (tensor(numbers(16, (4, 4))),))
+    both = tr.compile(lambda y, v: jvp(of_eigh, (y,), (v,))[1])
+    v = tensor(numbers(15, (4, 4)))
+    assert float(both(x, v)) == pytest.approx(float(jvp(of_eigh, (x,), (v,))[1]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_checker_of_the_library_accepts_the_rules(dtype):
+    x = numbers(17, (3, 3), dtype) + 2 * np.eye(3)
+    for f in (
+        lambda y: la.svdvals(y),
+        lambda y: la.eigvalsh(y),
+        lambda y: la.matmul(la.eigh(y)[1] * 0 + y, y),
+        lambda y: la.qr(y),
+        lambda y: la.inv(y),
+        lambda y: la.slogdet(y).logabsdet,
+        lambda y: la.cholesky(la.matmul(y, adjoint(y))),
+        lambda y: la.pinv(y[:2]),
+        lambda y: la.spectral_function(y, fn.exp),
+        lambda y: la.vector_norm(y, ord=3, axis=0),
+    ):
+        check_grads(f, (tensor(x),), order=2)
