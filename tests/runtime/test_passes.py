@@ -122,6 +122,16 @@ def test_identities_go() -> None:
     assert names(program) == ["sin"] and program.output_ids[1] == program.input_ids[0]
 
 
+def test_reshapes_in_a_row_are_one() -> None:
+    b = Builder()
+    x = b.input(Spec((2, 3), F8))
+    wide = catalog.reshape(catalog.reshape(x, shape=(1, 6)), shape=(6,))
+    back = catalog.reshape(catalog.reshape(wide, shape=(3, 2)), shape=(2, 3))
+    program = check_program(optimise(b.close([wide, catalog.sin(back)])))
+    assert names(program) == ["reshape", "sin"]
+    assert all(eq.operands == program.input_ids for eq in program.equations)
+
+
 def test_a_broadcast_that_permutes_is_no_identity() -> None:
     b = Builder()
     x = b.input(Spec((2, 2), F8))

@@ -21,12 +21,17 @@ from tenferro_runtime._source import here, user_line, where
 from tenferro_runtime._trace import record
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
-from tenferro_tensor import SCALARS, Array, Spec, Tensor, tensor
+from tenferro_runtime._tree_code import builder, reader
+from tenferro_runtime.passes.identities import remove_identities
+from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError
 
 REASONS: Final = 64
 """Number of retraces whose reasons are remembered."""
+
+READERS: Final = 8
+"""Number of argument structures that have a rendered short way."""
 
 _NOTHING: Final = Snapshot((), (), (), True)
 
@@ -72,12 +77,13 @@ class CompiledFunction(Protocol):
 class _Form:
     """A traced form of the function: program, structure of the result, and where captured values come from."""
 
-    __slots__ = ("arrays", "fixed", "kept", "outer", "program", "tree")
+    __slots__ = ("_finish", "arrays", "fixed", "kept", "outer", "program", "tree")
 
     def __init__(
         self, program: Program, tree: TreeDef, fixed: dict[int, Any], outer: tuple[int, ...], kept: tuple[Any, ...]
     ) -> None:
         self.program, self.tree, self.fixed, self.outer, self.kept = program, tree, fixed, outer, kept
+        self._finish: Callable[[tuple[Any, ...]], Any] | None = None
         self.arrays = [i for i in range(tree.size) if i not in fixed]
 
     def result(self, values: Iterable[Any]) -> Any:
@@ -88,9 +94,11 @@ class _Form:
             leaves[i] = value
         return unflatten(self.tree, leaves)
 
-    def wrapped(self, raws: tuple[Any, ...]) -> Any:
-        wrap = Tensor.wrap
-        return self.result([wrap(raw, spec) for raw, spec in zip(raws, self.program.outputs, strict=True)])
+    def finish(self) -> Callable[[tuple[Any, ...]], Any]:
+        """Makes the result of the raw outputs."""
+        if self._finish is None:
+            self._finish = builder(self.tree, self.fixed, self.program.outputs)
+        return self._finish
 
 
 class _Compiled:
@@ -107,6 +115,7 @@ class _Compiled:
         self.hits: BoundedCache[Any, Hit] = BoundedCache(
             f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
         )
+        self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
         self.reasons: deque[str] = deque(maxlen=REASONS)
         self.traces = 0
@@ -114,6 +123,12 @@ class _Compiled:
         self.lock = threading.Lock()
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
+        for read in self.readers:
+            found = None if open_scopes() else read(values)
+            if found is not None:
+                hit = self.hits.table.get(found[0])
+                if hit is not None and (hit.fresh is None or hit.fresh()):
+                    return self._run(hit.run, found[1], hit.finish)
         dynamic, static = self.signature.split(values)
         leaves, treedef = flatten(dynamic)
         form, ready, outer, captured, around = self.find(dynamic, static, leaves, treedef)
@@ -121,13 +136,16 @@ class _Compiled:
             return form.result(call(*ready, *captured, program=form.program))
         run = executable(form.program)
         if around.plain:
-            self._remember(values, form, around)
+            self._remember(values, leaves, treedef, form)
+        return self._run(run, [t.data for t in ready], form.finish())
+
+    def _run(self, run: Callable[..., Any], raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
         try:
-            raws = run(*[t.data for t in ready])
+            outs = run(*raws)
         except Exception as error:
             explain_failure(error)
             raise
-        return form.wrapped(raws)
+        return finish(outs)
 
     def find(
         self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef
@@ -191,21 +209,40 @@ class _Compiled:
             self.programs.put(key, form)
         return form, ready, outer, recorded.captured, around
 
-    def _remember(self, values: tuple[Any, ...], form: _Form, around: Snapshot) -> None:
+    def _remember(self, values: tuple[Any, ...], leaves: list[Any], treedef: TreeDef, form: _Form) -> None:
         """Let later calls with arguments of this kind take the short way."""
-        if scoped_device() is not None:
-            return
-        key = fast_key(self.signature, values)
-        if key is None:
+        if open_scopes() or self.signature.names is None:
             return
         fresh = _same_data(self.slots) if self.slots else None
-        if form.tree.kind is None and not form.fixed:
-            run = form.program.memo.get("bare") or form.program.memo.setdefault(
-                "bare", render(form.program, "raw", bare=True)
-            )
+        key = fast_key(self.signature, values)
+        if key is None:
+            kinds = tuple([leaf.__class__ for leaf in leaves])
+            if all(kind is Tensor or kind in SCALARS for kind in kinds):
+                hit = Hit(executable(form.program), None, form.finish(), fresh)
+                self._remember_tree(values, treedef, kinds, hit)
+        elif form.tree.kind is None and not form.fixed:
+            run = form.program.memo.get("bare")
+            if run is None:
+                run = form.program.memo["bare"] = render(remove_identities(form.program), "raw", bare=True)
             self.hits.put(key, Hit(run, form.program.outputs[0], _itself, fresh))
         else:
-            self.hits.put(key, Hit(executable(form.program), None, form.wrapped, fresh))
+            self.hits.put(key, Hit(executable(form.program), None, form.finish(), fresh))
+
+    def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:
+        for read in self.readers:
+            found = read(values)
+            if found is not None:
+                self.hits.put(found[0], hit)
+                return
+        if len(self.readers) >= READERS:
+            return
+        places = iter(range(len(values)))
+        order = tuple([None if n in self.signature.static_names else next(places) for n in self.signature.names or ()])
+        read = reader(treedef, kinds, order)
+        found = read(values)
+        if found is not None:
+            self.readers.append(read)
+            self.hits.put(found[0], hit)
 
     def _static_key(self, static: tuple[Any, ...]) -> tuple[Any, ...]:
         keys = []
@@ -262,7 +299,13 @@ class _Compiled:
     def clear(self) -> None:
         self.programs.clear()
         self.hits.clear()
+        self.readers.clear()
         self.last = None
+
+
+def open_scopes() -> bool:
+    """Whether some thread is inside a device scope, so that the device has to be asked for."""
+    return bool(_select.open_scopes)
 
 
 def _itself(x: Any) -> Any:

@@ -78,7 +78,12 @@ def _plan(program: Program, eq: Equation) -> Any:
     try:
         if select.open_scopes:
             return make_plan(eq.op, key)
-        return eq.op.plans.get(key) or remember(eq.op.plans, key, make_plan(eq.op, key))
+        plan = eq.op.plans.get(key)
+        if plan is None:
+            plan = remember(eq.op.plans, key, make_plan(eq.op, key))
+            if key and isinstance(key[0], Spec) and all(k is key[0] for k in key):
+                remember(eq.op.same, key[0], plan)  # where concrete operators look
+        return plan
     except TenferroError as error:
         if eq.where:
             error.add_note(f"in {eq.op.primitive.name}, traced at {eq.where}")

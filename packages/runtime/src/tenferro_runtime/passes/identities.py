@@ -1,4 +1,4 @@
-"""Identities: steps that give back their operand unchanged go."""
+"""Identities: steps that give back their operand unchanged go, and reshapes in a row become one."""
 
 from __future__ import annotations
 
@@ -14,30 +14,41 @@ NEUTRAL: Final[frozenset[Primitive]] = frozenset(
 
 
 def remove_identities(program: Program) -> Program:
-    """Let the operand of a conversion, reshape, broadcast or transfer to what it is already stand for the result."""
+    """Let the operand of a conversion, reshape, broadcast or transfer to what it is already stand for the result.
+
+    A reshape keeps the order of the elements, so that a reshape of a reshape may start from the first operand.
+    """
     stands_for: dict[int, int] = {}
+    reshaped: dict[int, int] = {}
     equations: list[Equation] = []
-
-    def now(v: Operand) -> Operand:
-        return stands_for.get(v, v) if v.__class__ is int else v
-
+    changed = False
     for eq in program.equations:
-        operands = tuple([now(v) for v in eq.operands])
-        if _is_neutral(program, eq) and operands[0].__class__ is int:
-            stands_for[eq.results[0]] = operands[0]
+        operands: tuple[Operand, ...] = tuple([stands_for.get(v, v) if v.__class__ is int else v for v in eq.operands])
+        first = operands[0] if operands else None
+        if first.__class__ is int:
+            if eq.op.primitive is catalog.reshape:
+                first = reshaped[eq.results[0]] = reshaped.get(first, first)
+                operands = (first,)
+            if _is_neutral(program, eq, first):
+                stands_for[eq.results[0]] = first
+                changed = True
+                continue
+        if operands == eq.operands:
+            equations.append(eq)
         else:
-            equations.append(eq if operands == eq.operands else Equation(eq.op, operands, eq.results, eq.source))
-    if not stands_for:
+            equations.append(Equation(eq.op, operands, eq.results, eq.source))
+            changed = True
+    if not changed:
         return program
     return program.with_(
         equations=tuple(equations), output_ids=tuple([stands_for.get(v, v) for v in program.output_ids])
     )
 
 
-def _is_neutral(program: Program, eq: Equation) -> bool:
+def _is_neutral(program: Program, eq: Equation, operand: int) -> bool:
+    params = eq.op.params
     if eq.op.primitive is catalog.transpose:
-        permutation = eq.op.params["permutation"]
-        return bool(permutation == tuple(range(len(permutation))))
-    if eq.op.primitive is catalog.broadcast_in_dim and eq.op.params["dims"] != tuple(range(len(eq.op.params["dims"]))):
+        return bool(params["permutation"] == tuple(range(len(params["permutation"]))))
+    if eq.op.primitive is catalog.broadcast_in_dim and params["dims"] != tuple(range(len(params["dims"]))):
         return False
-    return eq.op.primitive in NEUTRAL and program.specs[eq.operands[0]] is program.specs[eq.results[0]]  # type: ignore[index]
+    return eq.op.primitive in NEUTRAL and program.specs[operand] is program.specs[eq.results[0]]
