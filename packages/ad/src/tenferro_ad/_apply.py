@@ -135,8 +135,7 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     scope = Scope(site.op, site.specs, ins, outs, g)
     functions = site.functions()
     if isinstance(rule, Slopes):
-        slopes = [scope.call(f) if callable(f) else f for f in functions.values()]
-        return [_scaled(g, slope, rule.singular, conjugate=True) for slope in slopes]
+        return [_scaled(g, f, scope, rule.singular, conjugate=True) for f in functions.values()]
     pulled = []
     tails: dict[int, Any] = {}
     variadic = len(site.op.primitive.operands) - 1
@@ -150,13 +149,14 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     return pulled
 
 
-def _scaled(v: Any, slope: Any, singular: bool, *, conjugate: bool) -> Any:
+def _scaled(v: Any, f: Any, scope: Scope, singular: bool, *, conjugate: bool) -> Maybe:
     """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
+    slope = scope.call(f) if callable(f) else f
     if slope.__class__ in SCALARS:
         if slope == 1:
             return v
-        if slope == 0:
-            return None
+        if slope == 0 and slope is f:
+            return None  # zero by the rule, not by the value of a number among the operands
         return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)  # type: ignore[attr-defined]
     if conjugate and slope.spec.cplx:
         slope = catalog.conj(slope)
@@ -275,7 +275,7 @@ def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence
     scope = Scope(site.op, site.specs, ins, outs)
     total = None
     for f, t in zip(site.functions().values(), tangents):
-        pushed = _scaled(t, scope.call(f) if callable(f) else f, site.rule.singular, conjugate=False)
+        pushed = _scaled(t, f, scope, site.rule.singular, conjugate=False)
         if pushed is not None:
             total = pushed if total is None else total + pushed
     return total

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad._zeros import ones_like
-from tenferro_tensor import Array, Spec, tensor
+from tenferro_runtime.extension import TracedTensor
+from tenferro_tensor import Array, Spec, Tensor, tensor
 from tenferro_tensor_core import GradientError
 
 
@@ -19,7 +20,7 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
     """
     spec = value.spec
     if given is not None:
-        return fitted(given, spec, f"{what}: the cotangent")
+        return joined(fitted(given, spec, f"{what}: the cotangent"), value)
     if spec.shape != () or spec.cplx:
         kind = "complex" if spec.cplx else "array"
         raise GradientError(
@@ -27,7 +28,21 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
             f"{kind}; give one of the same shape and dtype, or reduce the value to a real number first",
             spec=repr(spec),
         )
-    return ones_like(value)
+    return joined(ones_like(value), value)
+
+
+def joined(x: Any, like: Any) -> Any:
+    """A concrete value as a constant of the trace that `like` belongs to, if there is one.
+
+    So what a sweep computes from it may have the open sizes of that trace.
+    """
+    if x.__class__ is not Tensor:
+        return x
+    while like.__class__ is not Tensor:
+        if like.__class__ is TracedTensor:
+            return like.home.lift(x)
+        like = like.value
+    return x
 
 
 def fitted(given: Any, spec: Spec, what: str) -> Any:

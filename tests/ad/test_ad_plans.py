@@ -1,0 +1,269 @@
+"""The fast ways give what the plain rule gives: rendered pullbacks and pushes, generated methods, literals."""
+
+import operator
+import threading
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_ad import EagerTensor, custom_rule, grad, jvp, no_grad, variable
+from tenferro_ad import _plan as plans
+from tenferro_ad import _push_plan as push_plans
+from tenferro_ad._apply import Site, pullback, pushforward
+from tenferro_ad._fast import _bind_long
+from tenferro_ad._literals import literal_key
+from tenferro_ad._plan import PLANS, PullbackPlan, traced_pullback
+from tenferro_ad._push_plan import PushPlan
+from tenferro_ad._rules import rule_of
+from tenferro_runtime.extension import caches, check_program, interpret, render
+from tenferro_tensor import SCALARS, Tensor, catalog, tensor
+
+RNG = np.random.default_rng(7)
+
+
+def array(*shape, dtype="f8"):
+    x = RNG.uniform(0.5, 1.5, shape)
+    return tensor(np.asarray(x + 0.5j if dtype[0] == "c" else x, dtype))
+
+
+DOT = {"contract": ((1,), (0,)), "batch": ((), ())}
+CASES = {
+    "mul": (catalog.mul.op(), [array(3), array(3)]),
+    "mul broadcast": (catalog.mul.op(), [array(2, 3), array(3)]),
+    "mul stretched": (catalog.mul.op(), [array(2, 1), array(1, 3)]),
+    "mul promoted": (catalog.mul.op(), [array(3, dtype="f4"), array(3, dtype="c16")]),
+    "mul number": (catalog.mul.op(), [array(3), 2.5]),
+    "mul zero": (catalog.mul.op(), [array(3), -0.0]),
+    "number mul": (catalog.mul.op(), [2, array(3, dtype="f4")]),
+    "div": (catalog.div.op(), [array(3), array(3)]),
+    "number div": (catalog.div.op(), [1.0, array(3)]),
+    "div number": (catalog.div.op(), [array(3), 4]),
+    "pow number": (catalog.pow.op(), [array(3), 3]),
+    "number pow": (catalog.pow.op(), [2.0, array(3)]),
+    "pow": (catalog.pow.op(), [array(3), array(3)]),
+    "add 0-d": (catalog.add.op(), [array(), array()]),
+    "add different": (catalog.add.op(), [array(), array(4)]),
+    "tanh": (catalog.tanh.op(), [array(3)]),
+    "exp complex": (catalog.exp.op(), [array(3, dtype="c16")]),
+    "abs complex": (catalog.abs.op(), [array(3, dtype="c16")]),
+    "real": (catalog.real.op(), [array(3, dtype="c16")]),
+    "maximum": (catalog.maximum.op(), [array(3), array(3)]),
+    "relu": (catalog.maximum.op(), [array(3) - 1.0, 0.0]),
+    "select": (catalog.select.op(), [tensor([True, False, True]), array(3), array(3)]),
+    "sum": (catalog.reduce_sum.op(axes=(0,)), [array(2, 3)]),
+    "prod": (catalog.reduce_prod.op(axes=(1,)), [array(2, 3)]),
+    "dot": (catalog.dot_general.op(**DOT), [array(2, 3), array(3, 4)]),
+    "dot complex": (catalog.dot_general.op(**DOT), [array(2, 3, dtype="c16"), array(3, 4, dtype="c16")]),
+    "concatenate": (catalog.concatenate.op(axis=0), [array(2), array(3), array(1)]),
+    "sort": (catalog.sort.op(axis=0, descending=False), [array(4)]),
+    "gather": (
+        catalog.gather.op(offset_dims=(), collapsed_dims=(0,), start_index_map=(0,), slice_sizes=(1,)),
+        [array(4), tensor([[0], [2], [2]])],
+    ),
+}  # fmt: skip
+
+
+def site_of(name):
+    op, args = CASES[name]
+    given = tuple(a.__class__ if a.__class__ in SCALARS else a.spec for a in args)
+    need = tuple(i for i, s in enumerate(given) if s not in SCALARS and s.inexact)
+    return Site(op, rule_of(op), need, given), args
+
+
+def host(x):
+    return None if x is None else np.asarray(x._concrete())
+
+
+def same(got, want):
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        assert (g is None) == (w is None)
+        if g is not None:
+            assert g.spec is w.spec
+            np.testing.assert_allclose(host(g), host(w), rtol=1e-13 if g.dtype.itemsize >= 8 else 1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rendered_pullback_equals_the_rule(name):
+    site, args = site_of(name)
+    out = site.op(*args)
+    g = array(*out.shape, dtype=out.dtype.str[1:])
+    want = pullback(site, list(args), [out], (g,))
+    plan = PullbackPlan(site)
+    seen = set()
+    for _ in range(2 * plans.LONG_PATIENCE):
+        _, pull, keep = plan.how
+        same(pull(g, keep(*args, out)), want)
+        seen.add(pull)
+    old = PullbackPlan(site)
+    _, pull, keep = old.how
+    saved = keep(*args, out)  # a node from before the rendering
+    for _ in range(4):
+        same(pull(g, saved), want)
+    assert len(seen) == 2, "the rule was not rendered"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rendered_pullback_serves_values_that_are_not_concrete(name):
+    site, args = site_of(name)
+    out = site.op(*args)
+    g = array(*out.shape, dtype=out.dtype.str[1:])
+    want = pullback(site, list(args), [out], (g,))
+    plan = PullbackPlan(site)
+    for _ in range(3):
+        plan.how[1](g, plan.how[2](*args, out))
+    watched_g = variable(g)
+    pulled = plan.how[1](watched_g, plan.how[2](*args, out))
+    same([v.detach() if isinstance(v, EagerTensor) else v for v in pulled], want)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_pullback_as_a_program(name):
+    site, args = site_of(name)
+    if any(a.__class__ in SCALARS for a in args):
+        pytest.skip("with numbers as literals")
+    program, places = traced_pullback(site, (True,))
+    check_program(program)
+    out = site.op(*args)
+    g = array(*out.shape, dtype=out.dtype.str[1:])
+    values = (*args, out)
+    inputs = [g, *[values[i] for i in site.save]]
+    want = [w for w in pullback(site, list(args), [out], (g,)) if w is not None]
+    same(interpret(program, inputs), want)
+    same(render(program, "value")(*inputs), want)
+    assert len(places) == len(want)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rendered_push_equals_the_rule(name):
+    site, args = site_of(name)
+    ts = [array(*args[i].shape, dtype=args[i].dtype.str[1:]) for i in site.need]
+    outs, want = pushforward(site, list(args), ts, None)
+    plan = PushPlan(site)
+    for _ in range(2 * push_plans.LONG_PATIENCE):
+        got_outs, got = plan.run(list(args), list(ts))
+        same(got_outs, outs)
+        same(got, want)
+    assert plan._codes, "the rule was not rendered"
+
+
+SHORT = ["mul", "mul broadcast", "mul number", "number mul", "div", "pow number", "add 0-d", "dot", "tanh"]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_recording_equals_the_long_way(name):
+    op, args = CASES[name]
+    vs = [a if a.__class__ in SCALARS else variable(a) for a in args]
+    first = next(v for v in vs if isinstance(v, EagerTensor))
+    long = _bind_long(first, op, tuple(vs))
+    f = {"mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "add": operator.add}.get(
+        op.primitive.name, op
+    )
+    for _ in range(3):
+        short = f(*vs)
+        assert short.spec is long.spec and len(short.node.saved) == len(long.node.saved)
+        np.testing.assert_array_equal(host(short), host(long))
+        assert short.node.parents == long.node.parents
+
+
+def test_numbers_are_told_apart():
+    x = variable([1.0, 2.0])
+    for c in (2, 2.0, True, 0.0, -0.0, float("nan"), 1e300, 3):
+        for _ in range(3):
+            x.zero_grad()
+            (x * c).sum().backward()
+            np.testing.assert_array_equal(host(x.grad), np.full(2, float(c)))
+            assert np.signbit(host(x.grad)[0]) == np.signbit(float(c))
+    assert literal_key([0.0]) != literal_key([-0.0]) and literal_key([float("nan")]) == literal_key([float("nan")])
+
+
+def test_ever_new_numbers_do_not_render_for_ever(monkeypatch):
+    calls = []
+    real = plans.pull_code
+    monkeypatch.setattr(plans, "pull_code", lambda *a, **k: calls.append(1) or real(*a, **k))
+    x = variable(np.linspace(1.0, 2.0, 17))
+    for k in range(100):
+        x.zero_grad()
+        (x * (1.5 + k)).sum().backward()
+        np.testing.assert_array_equal(host(x.grad), np.full(17, 1.5 + k))
+    assert len(calls) <= 16
+
+
+def test_ever_new_shapes_are_not_rendered_at_once(monkeypatch):
+    monkeypatch.setattr(plans, "MANY", 3)
+    monkeypatch.setattr(push_plans, "MANY", 3)
+    for n in range(2, 12):
+        x = np.linspace(0.1, 1.0, n)
+        for _ in range(4):
+            np.testing.assert_allclose(host(grad(lambda v: tr.atan(v).sum())(x)), 1 / (1 + x * x))
+            np.testing.assert_allclose(host(jvp(tr.atan, (x,), (x,))[1]), x / (1 + x * x))
+    assert plans._rendered[catalog.atan] <= 3
+
+
+def test_the_tables_have_owners_and_bounds():
+    owners = {c.owner: c for c in caches()}
+    for owner in ("pullback plans", "push plans", "short recording"):
+        assert owners[owner].stats()["size"] <= owners[owner].bound
+    PLANS.clear()
+    assert float(grad(lambda x: x * x)(3.0)) == 6
+
+
+def test_a_rule_that_cannot_be_traced_is_applied_as_it_is():
+    seen = []
+
+    def pull(primals, outs, cotangents):
+        seen.append(float(primals[0]))
+        return (cotangents[0] * 2.0 * primals[0],)
+
+    square = custom_rule(lambda x: x * x, vjp=pull)
+    for _ in range(5):
+        assert float(grad(square)(3.0)) == 6
+    assert seen == [3.0] * 5
+
+
+def test_a_general_rule_saves_only_what_it_reads_once_rendered():
+    def push(primals, tangents, outs):
+        (t, u) = tangents
+        return ((0 if t is None else 2.0 * t) + (0 if u is None else u),)
+
+    double = custom_rule(lambda x, y: 2.0 * x + y, jvp=push)
+    for _ in range(3):
+        x, y = variable(1.0), variable(2.0)
+        out = double(x, y)
+        saved = out.node.saved
+        out.backward()
+        assert float(x.grad) == 2 and float(y.grad) == 1
+    assert saved == ()
+
+
+def test_threads_render_the_same_rule_at_once():
+    wrong = []
+
+    def work():
+        for n in range(30, 40):
+            x = np.linspace(0.1, 1.0, n)
+            for _ in range(4):
+                got = host(grad(lambda v: (tr.sinh(v) * v).sum())(x))
+                if not np.allclose(got, np.cosh(x) * x + np.sinh(x)):
+                    wrong.append(n)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_scopes_take_the_long_way_and_agree():
+    x = variable([1.0, 2.0])
+    for _ in range(3):
+        (x * x / 3.0).sum().backward()
+    want = host(x.grad) / 3
+    x.zero_grad()
+    with tr.compute_device("cpu:0"):
+        (x * x / 3.0).sum().backward()
+    np.testing.assert_allclose(host(x.grad), want)
+    with no_grad():
+        assert type(x * x / 3.0) is Tensor
