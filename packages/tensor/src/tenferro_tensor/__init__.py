@@ -6,6 +6,7 @@ from tenferro_tensor._backend import Backend, available_backends, get_backend
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
+from tenferro_tensor._plan import clear_plans, plan_stats
 from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
 from tenferro_tensor._registry import REGISTRY, Registry
 from tenferro_tensor._select import ComputeContext, compute_context, compute_device
@@ -30,10 +31,12 @@ __all__ = [
     "available_backends",
     "broadcast_shapes",
     "catalog",
+    "clear_plans",
     "compute_context",
     "compute_device",
     "get_backend",
     "next_level",
+    "plan_stats",
     "primitive",
     "tensor",
 ]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from tenferro_tensor import catalog, functions
-from tenferro_tensor._place import HOST, ComputeDevice
+from tenferro_tensor._backend import get_backend
+from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions.linear_algebra import product
@@ -127,6 +128,21 @@ class Array:
     to_device = functions.to_device
     __getitem__ = getitem
 
+    def with_compute_device(self, device: str | ComputeDevice | None) -> Any:
+        """The same value with a compute device of its own, which results inherit; with ``None``, without one.
+
+        Nothing is moved: the device must compute on the memory where the value lies.
+
+        >>> with tr.compute_device("cpu"):
+        ...     tr.arange(2).with_compute_device("cpu").spec.place
+        Place(host, cpu:0)
+        """
+        chosen = None if device is None else ComputeDevice(device)
+        place = Place(self.spec.place.memory_space, chosen)
+        if chosen is not None:
+            get_backend(chosen.kind).require(chosen)
+        return self if place is self.spec.place else catalog.transfer(self, place=place)
+
     def reshape(self, *shape: Any) -> Any:
         """The same elements in another shape, given as one tuple or as several integers; one may be -1.
 
@@ -211,7 +227,7 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         if not self.spec.ndim:
             raise TypeError("iteration over a tensor without axes")
-        return (getitem(self, i) for i in range(len(self)))
+        return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
         if self.spec.size != 1:
@@ -376,7 +392,9 @@ def _install_operators() -> None:
     for name, op in BINARY_OPERATORS.items():
         setattr(Array, name, _operator(op, reflected=False))
         if name not in _COMPARISONS:
-            setattr(Array, f"__r{name[2:]}", _operator(op, reflected=True))
+            method = _operator(op, reflected=True)
+            method.__name__ = f"__r{name[2:]}"
+            setattr(Array, method.__name__, method)
     for name, op in UNARY_OPERATORS.items():
         setattr(Array, name, lambda self, _op=op: self._unary(_op))
 

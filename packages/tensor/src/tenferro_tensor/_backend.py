@@ -14,7 +14,7 @@ from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, TenferroError, UnsupportedError
 
 BACKENDS: Final = "tenferro.backends"
 
@@ -51,14 +51,31 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until all work submitted so far is done."""
 
+    def require(self, device: ComputeDevice) -> None:
+        """Check that `device` can run work now.
+
+        Raises:
+            PlacementError: it cannot; the text names those that can.
+        """
+        have = self.devices()
+        if device not in have:
+            raise PlacementError(
+                f"{device} was asked for, but the {self.name} backend has {', '.join(map(str, have)) or 'no device'}; "
+                "use one that it has",
+                device=str(device),
+                devices=tuple(map(str, have)),
+            )
+
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
         """A callable on raw arrays for an op with concrete operand and output specs.
 
         Raises:
+            PlacementError: the backend has no such device.
             UnsupportedError: the backend has no kernel for the primitive.
         """
+        self.require(device)
         make = REGISTRY.find("kernel", op.primitive, self.name)
         if make is None:
             have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
@@ -83,6 +100,7 @@ def get_backend(name: str) -> Backend:
 
     Raises:
         BackendUnavailableError: nothing installed offers it, or its device is missing; the text says what to install.
+        RegistryError: what is installed cannot be loaded; the text names the distribution.
     """
     backend = _made.get(name)
     if backend is not None:
@@ -97,7 +115,17 @@ def get_backend(name: str) -> Backend:
                     f"{_INSTALL.get(name, 'install the distribution that offers it')}",
                     backend=name,
                 )
-            _made[name] = _entry_points.load(BACKENDS, name)()
+            make = _entry_points.load(BACKENDS, name)
+            try:
+                _made[name] = make()
+            except TenferroError:
+                raise
+            except Exception as cause:
+                raise RegistryError(
+                    f"the backend {name!r} of {_entry_points.owner(offered[name])} cannot be made: "
+                    f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
+                    backend=name,
+                ) from cause
         return _made[name]
 
 

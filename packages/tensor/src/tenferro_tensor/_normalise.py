@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._place import HOST
 from tenferro_tensor._primitive import SCALARS, Op
-from tenferro_tensor._spec import Spec
+from tenferro_tensor._spec import Spec, common_place
+from tenferro_tensor.catalog._axes import show
 from tenferro_tensor_core import DimLike, ShapeError, ask, complex128, float64, inexact_of, int64, promote, weak
 from tenferro_tensor_core import bool_ as bool_dtype
 
@@ -48,16 +50,12 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
                 out[i] = d
             else:
                 raise ShapeError(
-                    f"shapes {' and '.join(map(_show, shapes))} do not broadcast: "
+                    f"shapes {' and '.join(map(show, shapes))} do not broadcast: "
                     f"axis {i - ndim} has extents {have} and {d}; "
                     "extents must be equal or 1",
                     shapes=shapes,
                 )
     return tuple(out)
-
-
-def _show(shape: tuple[DimLike, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def common_dtype(operands: list[Operand]) -> np.dtype[Any]:
@@ -80,7 +78,7 @@ def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
         dtype = inexact_of(dtype)
     specs = [o for o in operands if isinstance(o, Spec)]
     shape = broadcast_shapes(*[s.shape for s in specs])
-    ruled = Spec(shape, dtype, specs[0].place)
+    ruled = Spec(shape, dtype, common_place(p.name, specs) or HOST)
     chooser = ruled.with_(dtype=bool_dtype)
     return tuple(
         (chooser if not isinstance(o, Spec) or o.dtype == bool_dtype else ruled.with_(dtype=o.dtype))

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 from tenferro_tensor_core import ArgumentError
 
-_lock = threading.Lock()
-
-
-def _parse(text: str, what: str) -> tuple[str, int]:
-    kind, colon, index = text.partition(":")
-    if not kind.isidentifier() or (colon and not index.isdigit()):
-        raise ArgumentError(
-            f"{what} {text!r} is not of the form 'kind' or 'kind:index', for example 'cpu' or 'cuda:0'",
-            value=text,
-        )
-    return kind, int(index) if colon else 0
+_lock = threading.RLock()
+_NAME: Final = re.compile(r"([A-Za-z_]\w*)(?::([0-9]+))?", re.ASCII)
 
 
 class _Named:
@@ -26,6 +18,34 @@ class _Named:
     __slots__ = ("index", "kind")
     kind: str
     index: int
+    _what: ClassVar[str]
+    _interned: ClassVar[dict[tuple[str, int], Any]]
+
+    def __new__(cls, name: str | Self) -> Self:
+        if isinstance(name, cls):
+            return name
+        found = _NAME.fullmatch(name) if isinstance(name, str) else None
+        if found is None:
+            raise ArgumentError(
+                f"{cls._what} {name!r} is not of the form 'kind' or 'kind:index', for example 'cpu' or 'cuda:0'",
+                value=name,
+            )
+        key = (found[1], int(found[2] or 0))
+        cls._require(*key)
+        with _lock:
+            self = cls._interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.kind, self.index = key
+                self = cls._interned.setdefault(key, self)
+        return self  # type: ignore[no-any-return]
+
+    @classmethod
+    def _require(cls, kind: str, index: int) -> None:
+        """Raise where nothing of the class can have the name."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (str(self),)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -44,20 +64,16 @@ class MemorySpace(_Named):
     """
 
     __slots__ = ()
+    _what = "memory space"
     _interned: ClassVar[dict[tuple[str, int], MemorySpace]] = {}
 
-    def __new__(cls, name: str) -> MemorySpace:
-        key = _parse(name, "memory space")
-        with _lock:
-            self = cls._interned.get(key)
-            if self is None:
-                self = object.__new__(cls)
-                self.kind, self.index = key
-                cls._interned[key] = self
-        return self
-
-    def __reduce__(self) -> tuple[type[MemorySpace], tuple[str]]:
-        return MemorySpace, (str(self),)
+    @classmethod
+    def _require(cls, kind: str, index: int) -> None:
+        if kind == "cpu" or (kind == "host" and index):
+            raise ArgumentError(
+                f"there is no memory space '{kind}:{index}': main memory is one space, 'host', for all CPU pools",
+                value=f"{kind}:{index}",
+            )
 
     def __str__(self) -> str:
         return "host" if self.kind == "host" else super().__str__()
@@ -78,22 +94,13 @@ class ComputeDevice(_Named):
     """
 
     __slots__ = ()
+    _what = "compute device"
     _interned: ClassVar[dict[tuple[str, int], ComputeDevice]] = {}
 
-    def __new__(cls, name: str | ComputeDevice) -> ComputeDevice:
-        if isinstance(name, ComputeDevice):
-            return name
-        key = _parse(name, "compute device")
-        with _lock:
-            self = cls._interned.get(key)
-            if self is None:
-                self = object.__new__(cls)
-                self.kind, self.index = key
-                cls._interned[key] = self
-        return self
-
-    def __reduce__(self) -> tuple[type[ComputeDevice], tuple[str]]:
-        return ComputeDevice, (str(self),)
+    @classmethod
+    def _require(cls, kind: str, index: int) -> None:
+        if kind == "host":
+            raise ArgumentError("'host' is a memory and runs nothing; its compute devices are 'cpu:<pool>'", value=kind)
 
     @property
     def memory_space(self) -> MemorySpace:
@@ -114,6 +121,9 @@ class Place:
     _interned: ClassVar[dict[tuple[MemorySpace, ComputeDevice | None], Place]] = {}
 
     def __new__(cls, memory_space: MemorySpace, compute_device: ComputeDevice | None = None) -> Place:
+        key = (memory_space, compute_device)
+        if not isinstance(memory_space, MemorySpace) or not isinstance(compute_device, ComputeDevice | None):
+            _refuse(key)
         if compute_device is not None and compute_device.memory_space is not memory_space:
             raise ArgumentError(
                 f"{compute_device} cannot compute on {memory_space} memory; "
@@ -121,13 +131,12 @@ class Place:
                 memory_space=str(memory_space),
                 compute_device=str(compute_device),
             )
-        key = (memory_space, compute_device)
         with _lock:
             self = cls._interned.get(key)
             if self is None:
                 self = object.__new__(cls)
                 self.memory_space, self.compute_device = key
-                cls._interned[key] = self
+                self = cls._interned.setdefault(key, self)
         return self
 
     def __reduce__(self) -> tuple[type[Place], tuple[MemorySpace, ComputeDevice | None]]:
@@ -142,6 +151,13 @@ class Place:
     def device(self) -> ComputeDevice:
         """The device that work on this place runs on when no scope says otherwise."""
         return self.compute_device or self.memory_space.default_device
+
+
+def _refuse(parts: tuple[object, object]) -> NoReturn:
+    raise ArgumentError(
+        f"a Place is made of a MemorySpace and a ComputeDevice or None, got {parts[0]!r} and {parts[1]!r}",
+        given=parts,
+    )
 
 
 HOST: Final = Place(MemorySpace("host"))

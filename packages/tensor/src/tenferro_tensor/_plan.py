@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tenferro_tensor import catalog
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._normalise import Operand, targets
-from tenferro_tensor._primitive import Op
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
 from tenferro_tensor._select import decide
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._table import TABLES
 from tenferro_tensor_core import TracingError
 
 PLANS_PER_OP: Final = 512
@@ -28,7 +31,9 @@ class Plan:
     __slots__ = ("many", "out", "run")
 
     def __init__(self, run: Callable[..., Any], out: Spec | tuple[Spec, ...]) -> None:
-        self.run, self.out, self.many = run, out, isinstance(out, tuple)
+        self.run = run
+        self.out: Any = out
+        self.many = isinstance(out, tuple)
 
 
 def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
@@ -44,8 +49,7 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
 
     For an element-wise op the kernel broadcasts by itself; only operands of another dtype are converted before it.
     """
-    given = [o for o in operands if isinstance(o, Spec)]
-    device = decide(op.primitive.name, given or _created(op))
+    device = _device_of(op, [o for o in operands if isinstance(o, Spec)])
     specs = targets(op, operands) if op.primitive.elementwise else operands
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
@@ -64,10 +68,14 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     return Plan(_with_casts(run, casts) if casts else run, out)
 
 
-def _created(op: Op) -> list[Spec]:
-    """An op without operands names its place in its metadata."""
-    out = op.infer()
-    return [out] if isinstance(out, Spec) else list(out)
+def _device_of(op: Op, given: list[Spec]) -> ComputeDevice:
+    """The device of an op: scopes have no say where metadata name the place, as they do in creation and transfer."""
+    if not given:
+        out = op.infer()
+        return (out[0] if isinstance(out, tuple) else out).place.device
+    if op.primitive is catalog.transfer:
+        return given[0].place.device
+    return decide(op.primitive.name, given)
 
 
 def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Any]]) -> Callable[..., Any]:
@@ -78,3 +86,29 @@ def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Any]]) -> Callab
         return run(*converted)
 
     return run_converted
+
+
+def plan_stats() -> list[dict[str, Any]]:
+    """Owner, size and bound of the tables of forward plans, one entry for each primitive that has some, and of the
+    tables that array functions keep.
+
+    >>> [row["owner"] for row in plan_stats() if row["owner"] == "forward plans: add"]
+    ['forward plans: add']
+    """
+    rows = []
+    for p in primitives():
+        ops = list(p.live_ops())
+        size = sum([len(op.plans) for op in ops])
+        if size:
+            bound = PLANS_PER_OP * (LIVE_OPS if p.metadata else 1)
+            rows.append({"owner": f"forward plans: {p.name}", "size": size, "bound": bound, "ops": len(ops)})
+    return rows + [{"owner": f"array functions: {t.name}", **t.stats()} for t in TABLES]
+
+
+def clear_plans() -> None:
+    """Empty the tables of `plan_stats`; what is needed again is made again."""
+    for p in primitives():
+        for op in p.live_ops():
+            op.forget()
+    for table in TABLES:
+        table.clear()

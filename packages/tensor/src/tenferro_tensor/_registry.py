@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tenferro_tensor import _entry_points
 from tenferro_tensor._primitive import Primitive
-from tenferro_tensor_core import RegistryError
+from tenferro_tensor_core import RegistryError, TenferroError
 
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs."""
@@ -30,7 +30,12 @@ class Registry:
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {"kernel": {}, "rule": {}, "lowering": {}, "pruning": {}}
         self._loaded: set[str] = set()
+        self._registering: list[str] = []
+        self._registrant: int | None = None
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        # Two locks: an extension may be imported by one thread, filling tables, while another waits to load it.
         self._lock = threading.RLock()
+        self._loading = threading.RLock()
 
     def kernel(self, primitive: Primitive, backend: str, make: KernelMaker, *, replace: bool = False) -> None:
         """Register the kernel of a primitive for a backend name.
@@ -39,9 +44,12 @@ class Registry:
             primitive: the primitive.
             backend: backend name, as in ``"cpu"`` or ``"cuda"``.
             make: called as ``make(ins, outs, **params)`` with concrete specs; returns a callable on raw arrays.
-            replace: take the place of an earlier entry.
+            replace: take the place of an earlier entry; forward plans that hold it are dropped.
         """
         self._put("kernel", (primitive, backend), make, replace)
+        if replace:
+            for op in primitive.live_ops():
+                op.forget()
 
     def rule(self, primitive: Primitive, record: Any, *, replace: bool = False) -> None:
         """Register the derivative rule of a primitive, one of the records of ``tenferro_runtime.extension``."""
@@ -81,10 +89,11 @@ class Registry:
         """Run the registration function of an installed extension, once.
 
         Raises:
-            RegistryError: no installed distribution offers the extension, or it fails to load.
+            RegistryError: no installed distribution offers the extension, several do, or it fails to load; what a
+                registration put before it failed is taken back.
         """
-        with self._lock:
-            if name in self._loaded:
+        with self._loading:
+            if name in self._loaded or name in self._registering:
                 return
             offered = _entry_points.installed(EXTENSIONS)
             if name not in offered:
@@ -94,12 +103,38 @@ class Registry:
                     extension=name,
                 )
             register = _entry_points.load(EXTENSIONS, name)
-            self._loaded.add(name)
+            start, outer = len(self._journal), self._registrant
+            self._registering.append(name)
+            self._registrant = threading.get_ident()
             try:
                 register(self)
+                # Only now: other threads that see the name rely on its entries.
+                self._loaded.add(name)
+            except Exception as cause:
+                self._undo(start)
+                if isinstance(cause, TenferroError):
+                    raise
+                raise RegistryError(
+                    f"the extension {name!r} of {_entry_points.owner(offered[name])} cannot be registered: "
+                    f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
+                    extension=name,
+                ) from cause
             except BaseException:
-                self._loaded.discard(name)
+                self._undo(start)
                 raise
+            finally:
+                del self._journal[start:]
+                self._registering.pop()
+                self._registrant = outer
+
+    def _undo(self, start: int) -> None:
+        """Take back what a registration that failed half-way has put, so that it can be tried again."""
+        with self._lock:
+            for entries, key, before in reversed(self._journal[start:]):
+                if before is None:
+                    entries.pop(key, None)
+                else:
+                    entries[key] = before
 
     def extensions(self) -> dict[str, bool]:
         """Installed extensions by name, and whether each has been loaded."""
@@ -108,11 +143,14 @@ class Registry:
     def _put(self, table: str, key: Any, entry: Any, replace: bool) -> None:
         with self._lock:
             entries = self._tables[table]
+            before = entries.get(key)
             if not replace and entries.setdefault(key, entry) is not entry:
                 raise RegistryError(
                     f"a {table} for {key!r} is registered already; pass replace=True to take its place", key=repr(key)
                 )
             entries[key] = entry
+            if self._registrant == threading.get_ident():
+                self._journal.append((entries, key, before))
 
 
 REGISTRY: Final = Registry()

@@ -1,20 +1,28 @@
 """Execution selection: which device runs an op, decided by one function and by scopes.
 
-Order of decision: explicit ``device=`` argument; the operands' own compute device; ``with compute_device(...)``;
-``with compute_context(...)``; the memory space, when all operands share one; else a typed error that lists
-every operand. Nothing is ever transferred to make an op fit.
+Order of decision:
+
+1. the explicit ``device=`` argument of functions that make arrays: `place_of` turns it into the place of the result;
+2. the operands' own compute device (``x.with_compute_device("cpu:1")``), which results inherit;
+3. ``with compute_device(...)``;
+4. ``with compute_context(...)``, also where it is the inner one of the two;
+5. the memory space, when all operands share one;
+6. else a typed error that lists every operand.
+
+Nothing is ever transferred to make an op fit.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from tenferro_tensor._backend import get_backend
 from tenferro_tensor._place import HOST, ComputeDevice, Place
-from tenferro_tensor._spec import Spec
+from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import PlacementError
 
 
@@ -43,10 +51,11 @@ def _scope(var: ContextVar[Any], value: Any) -> Iterator[Any]:
     try:
         yield value
     finally:
-        # The count goes down even where `reset` fails, as it does in a generator resumed in another context.
         with _lock:
             open_scopes -= 1
-        var.reset(token)
+        # The event loop or the garbage collector may close a generator in another context, where nothing is set.
+        with suppress(ValueError):
+            var.reset(token)
 
 
 def compute_device(device: str | ComputeDevice) -> Any:
@@ -80,39 +89,28 @@ def scoped_device() -> ComputeDevice | None:
 def place_of(device: str | ComputeDevice | None) -> Place:
     """The place of new data: of an explicit device, of the scope's device, else main memory."""
     chosen = scoped_device() if device is None else ComputeDevice(device)
-    if chosen is None or (chosen.kind == "cpu" and chosen.index == 0):
+    if chosen is None or chosen is HOST.device:
         return HOST
-    return Place(chosen.memory_space, chosen if chosen.kind == "cpu" else None)
+    if chosen.kind != "cpu":
+        return Place(chosen.memory_space)  # its backend is asked as soon as something is put there
+    get_backend("cpu").require(chosen)
+    return Place(chosen.memory_space, chosen)
 
 
 def decide(what: str, specs: Iterable[Spec]) -> ComputeDevice:
-    """The device that runs an op on operands of the given specs.
+    """The device that runs an op on operands of the given specs: rules 2 to 6.
 
     Raises:
         PlacementError: the operands lie in several memory spaces, name several devices, or a scope names a device
             that does not reach them.
     """
-    specs = tuple(specs)
-    named = {s.place.compute_device for s in specs} - {None}
-    spaces = {s.place.memory_space for s in specs}
-    if len(named) > 1 or len(spaces) > 1:
-        listing = "; ".join(
-            f"operand {i}: {s.dtype.name}{list(s.shape)} on {s.place.device}" for i, s in enumerate(specs)
-        )
-        target = specs[0].place.device
-        raise PlacementError(
-            f"{what} has operands on several devices ({listing}); nothing is transferred implicitly: "
-            f"move the others with .to_device({str(target)!r})",
-            devices=tuple(str(s.place.device) for s in specs),
-        )
-    if named:
-        return named.pop()  # type: ignore[return-value]
+    place = common_place(what, tuple(specs))
     scoped = scoped_device()
-    if not spaces:
+    if place is None:
         return scoped or HOST.device
-    space = spaces.pop()
-    if scoped is None:
-        return space.default_device
+    if place.compute_device is not None or scoped is None:
+        return place.device
+    space = place.memory_space
     if scoped.memory_space is not space:
         raise PlacementError(
             f"{what} was asked to run on {scoped} by the enclosing scope, but its operands lie in {space} memory; "

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import operator
 import threading
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor_core import ArgumentError, Dim, DimLike
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError
+from tenferro_tensor_core import dtype as known_dtype
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
-_lock = threading.Lock()
+# Re-entrant: garbage collection may run a finalizer, and a finalizer may make specs.
+_lock = threading.RLock()
 
 
 def _extent(d: Any) -> DimLike:
@@ -22,7 +25,7 @@ def _extent(d: Any) -> DimLike:
         n: DimLike = d
     else:
         try:
-            n = operator.index(d)
+            n = int(operator.index(d))  # a bool or an IntEnum is its own index
         except TypeError:
             raise ArgumentError(f"a shape holds integers or symbolic dimensions, not {d!r}", value=repr(d)) from None
     if n.__class__ is int and n < 0:
@@ -61,22 +64,28 @@ class Spec:
     def __new__(cls, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place = HOST) -> Spec:
         for d in shape:
             if d.__class__ is not int or d < 0:
-                shape = tuple(_extent(d) for d in shape)
+                shape = tuple([_extent(d) for d in shape])
                 break
-        key = (shape, dtype, place)
-        self = _interned.get(key)
-        if self is not None:
-            return self
+        try:
+            self = _interned.get((shape, dtype, place))
+        except TypeError:  # a list of extents
+            self, shape = None, tuple(shape)
+        return self if self is not None else cls._intern(shape, known_dtype(dtype), place)
+
+    @classmethod
+    def _intern(cls, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) -> Spec:
+        if not isinstance(place, Place):
+            raise ArgumentError(f"a Spec takes a Place, got {place!r}; HOST is main memory", place=repr(place))
         with _lock:
-            self = _interned.get(key)
+            self = _interned.get((shape, dtype, place))
             if self is None:
                 self = object.__new__(cls)
-                self.shape, self.dtype, self.place = key
+                self.shape, self.dtype, self.place = shape, dtype, place
                 self.ndim = len(shape)
                 self.cplx = dtype.kind == "c"
                 self.inexact = dtype.kind in "fc"
                 self.symbolic = any(d.__class__ is not int for d in shape)
-                _interned[key] = self
+                self = _interned.setdefault((shape, dtype, place), self)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -109,3 +118,26 @@ class Spec:
             self.dtype if dtype is None else dtype,
             self.place if place is None else place,
         )
+
+
+def common_place(what: str, specs: Sequence[Spec]) -> Place | None:
+    """The place of operands that are used together, hence of what is made of them; ``None`` without operands.
+
+    Operands without a compute device of their own follow those that have one.
+
+    Raises:
+        PlacementError: the operands lie in several memory spaces, or name several devices.
+    """
+    places = {s.place for s in specs}
+    named = [p for p in places if p.compute_device is not None]
+    if len(named) > 1 or len({p.memory_space for p in places}) > 1:
+        listing = "; ".join(
+            f"operand {i}: {s.dtype.name}[{', '.join(map(str, s.shape))}] on {s.place.device}"
+            for i, s in enumerate(specs)
+        )
+        raise PlacementError(
+            f"{what} has operands on several devices ({listing}); nothing is transferred implicitly: "
+            f"move the others with .to_device({str(specs[0].place.device)!r})",
+            devices=tuple(str(s.place.device) for s in specs),
+        )
+    return named[0] if named else next(iter(places), None)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import _select
+from tenferro_tensor import _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._normalise import common_dtype, describe
@@ -15,7 +15,9 @@ from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
+from tenferro_tensor.functions.reading import getitem, key_token
 from tenferro_tensor_core import ArgumentError, dtype, from_numpy, weak
 
 _new = object.__new__
@@ -48,12 +50,12 @@ class Tensor(Array):
         return z
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return bind(op, args)
+        return bind(op, args)  # `_install_operators` puts `bind` itself here
 
     def _unary(self, op: Op) -> Any:
         if not _select.open_scopes:
-            plan = op.same.get(self.spec)
-            if plan is not None and not plan.many:
+            plan = op.one.get(self.spec)
+            if plan is not None:
                 z = _new(Tensor)
                 z.data, z.spec = plan.run(self.data), plan.out
                 return z
@@ -79,25 +81,43 @@ class Tensor(Array):
                     return z
         return super().__matmul__(other)
 
+    def __getitem__(self, key: Any) -> Any:
+        spec = self.spec
+        if spec.place is HOST and spec.ndim and not _select.open_scopes:
+            token = key_token(key)
+            if token is not None:
+                out = _VIEWS.get((spec, token))
+                if out is None:
+                    out = _VIEWS.remember((spec, token), getitem(self, key).spec)
+                z = _new(Tensor)
+                z.data, z.spec = self.data[key], out
+                return z
+        return getitem(self, key)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._concrete(), self.spec)
 
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        return Tensor.wrap(self.data.copy(), self.spec)
+
+
+_VIEWS: Final = Table("specs of views by keys of integers and slices")
+"""Such a key makes a view of a NumPy array by itself; only its errors and the spec of the result are ours."""
+
 
 def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
-    return tensor(array, device=spec.place.compute_device or spec.place.memory_space.default_device)
+    return _from_host(array, None, spec.place, None)
 
 
 def bind(op: Op, args: tuple[Any, ...]) -> Any:
-    """Run an op on concrete operands; the general way, which makes and remembers plans."""
-    if not op.primitive.elementwise:
-        args = materialised(op, args)
-    elif all(a.__class__ in SCALARS for a in args):
-        args = (tensor(args[0]), *args[1:])
+    """Run an op on concrete operands."""
     key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in args])
-    if _select.open_scopes:
-        plan = make_plan(op, describe(args))
-    else:
-        plan = op.plans.get(key) or _planned(op, key, args)
+    plan = op.plans.get(_scoped(key) if _select.open_scopes else key)
+    if plan is None:
+        args, plan = _planned(op, args)
     try:
         out = plan.run(*[a.data if a.__class__ is Tensor else a for a in args])
     except OverflowError as cause:
@@ -105,19 +125,36 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
             primitive=op.primitive.name,
         ) from cause
-    if isinstance(plan.out, tuple):
+    if plan.many:
         return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
-    return Tensor.wrap(out, plan.out)
+    z = _new(Tensor)
+    z.data, z.spec = out, plan.out
+    return z
 
 
-def _planned(op: Op, key: tuple[Any, ...], args: tuple[Any, ...]) -> Plan:
-    plan = make_plan(op, describe(args))
-    remember(op.plans, key, plan)
-    # `same` says nothing about the number of operands, so it is not for variadic primitives.
-    fixed = len(args) > 0 and len(args) == len(op.primitive.operands) and op.primitive.operands[-1][0] != "*"
-    if fixed and args[0].__class__ is Tensor and not plan.many and all(k is key[0] for k in key):
-        remember(op.same, key[0], plan)
-    return plan
+def _scoped(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key of a plan, with the device that an open scope of this context names."""
+    device = _select.scoped_device()
+    return key if device is None else (device, *key)
+
+
+def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
+    """The operands with those numbers made tensors that the kernel cannot take, and their plan, made and remembered."""
+    if not op.primitive.elementwise:
+        args = materialised(op, args)
+    elif args and all(a.__class__ in SCALARS for a in args):
+        args = (tensor(args[0]), *args[1:])
+    operands = describe(args)
+    key = _scoped(operands)
+    plan = op.plans.get(key)
+    if plan is None:
+        plan = remember(op.plans, key, make_plan(op, operands))
+        if key is operands and not plan.many:
+            if len(args) == 1:
+                remember(op.one, key[0], plan)
+            elif len(args) == 2 and key[0] is key[1] and isinstance(key[0], Spec):
+                remember(op.same, key[0], plan)
+    return args, plan
 
 
 def materialised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -152,8 +189,20 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     (2, 2)
     """
     if isinstance(x, Tensor):
-        x = x._concrete()
+        return _adapted(x, dtype, device, copy)
     return _from_host(x, dtype, _select.place_of(device), copy)
+
+
+def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: bool | None) -> Tensor:
+    place = x.spec.place if device is None else _select.place_of(device)
+    goal = Spec(x.spec.shape, x.spec.dtype if wanted is None else dtype(wanted), place)
+    moved = place.memory_space is not x.spec.place.memory_space
+    if copy is False and (moved or goal.dtype != x.spec.dtype):
+        raise ArgumentError(f"{x.spec!r} cannot become {goal!r} without a copy, which copy=False forbids")
+    out = x if goal.dtype == x.spec.dtype else catalog.convert(x, dtype=goal.dtype)
+    out = out if goal.place is out.spec.place else catalog.transfer(out, place=goal.place)
+    # Views and mere changes of the compute device share memory.
+    return out if not copy or moved or goal.dtype != x.spec.dtype else Tensor.wrap(out.data.copy(), out.spec)
 
 
 def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
@@ -180,6 +229,24 @@ def _stackable(x: Any) -> Any:
     if isinstance(x, Array):
         return x._concrete()
     return x
+
+
+def _fast_reflected(op: Op, general: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """The method for a Python scalar on the left."""
+    plans = op.plans
+
+    def method(self: Tensor, other: Any) -> Any:
+        plan = plans.get((other.__class__, self.spec))
+        if plan is None or _select.open_scopes:
+            return general(self, other)
+        z = _new(Tensor)
+        try:
+            z.data, z.spec = plan.run(other, self.data), plan.out
+        except OverflowError:
+            return general(self, other)
+        return z
+
+    return method
 
 
 def _fast_binary(op: Op) -> Callable[[Tensor, Any], Any]:
@@ -219,8 +286,12 @@ def _install_operators() -> None:
         method = _fast_binary(op)
         method.__name__ = name
         setattr(Tensor, name, method)
+        reflected = getattr(Array, f"__r{name[2:]}", None)
+        if reflected is not None:
+            setattr(Tensor, reflected.__name__, _fast_reflected(op, reflected))
     for name, op in UNARY_OPERATORS.items():
         setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
+    Tensor._bind = staticmethod(bind)  # type: ignore[method-assign, assignment]  # one call less
     Primitive.bind_concrete = staticmethod(bind)
     Primitive.adopt = staticmethod(tensor)
     Primitive.wrap = staticmethod(Tensor.wrap)
