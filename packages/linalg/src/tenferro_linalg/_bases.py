@@ -51,6 +51,8 @@ def _degenerate(la: Any, same: Any) -> list[tuple[int, ...]]:
 
 def generic_eigh(la: Any, w: Any, v: Any) -> Any:
     """Eigenvectors with the basis of each multiplet rotated by a fixed generic unitary."""
+    if multiplets.regular(la.xp, w, w.shape[-1], False):
+        return v
     number = multiplets.labels(la.xp, w, w.shape[-1])
     for index in _degenerate(la, number[..., 1:] == number[..., :-1]):
         for a, b in multiplets.runs(la.local(number[index]), w.shape[-1]):
@@ -60,6 +62,8 @@ def generic_eigh(la: Any, w: Any, v: Any) -> Any:
 
 def adapted_eigh(la: Any, w: Any, v: Any, dx: Any) -> Any:
     """Eigenvectors rotated so that ``v* dx v`` is diagonal inside each multiplet, ascending."""
+    if multiplets.regular(la.xp, w, w.shape[-1], False):
+        return v
     number = multiplets.labels(la.xp, w, w.shape[-1])
     for index in _degenerate(la, number[..., 1:] == number[..., :-1]):
         for a, b in multiplets.runs(la.local(number[index]), w.shape[-1]):
@@ -77,9 +81,11 @@ def rebased_svd(la: Any, x: Any, u: Any, s: Any, vh: Any, dx: Any | None) -> tup
     """
     m, n = x.shape[-2:]
     k, size = s.shape[-1], max(m, n)
+    extra = u.shape[-1] > k or vh.shape[-2] > k
+    if not extra and multiplets.regular(la.xp, s, size, True):
+        return u, s, vh
     number, zero = multiplets.labels(la.xp, s, size), multiplets.null(la.xp, s, size)
     flags = la.xp.concatenate([number[..., 1:] == number[..., :-1], zero], axis=-1)
-    extra = u.shape[-1] > k or vh.shape[-2] > k
     for index in np.ndindex(s.shape[:-1]) if extra else _degenerate(la, flags):
         rank = k - int(la.local(zero[index]).sum())
         ui, vi = u[index], _adjoint(vh[index])

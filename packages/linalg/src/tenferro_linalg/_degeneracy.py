@@ -94,9 +94,12 @@ def _checked_kernel(
 ) -> Any:
     tolerance = TOLERANCE * size * float(np.finfo(ins[1].dtype).eps)
     inner = kind == "difference" and role == "tangent"
+    phases = kind == "difference" and role == "cotangent" and ins[0].cplx
 
     def run(numerator: Any, values: Any, scale: Any) -> Any:
         xp = la.xp
+        if not phases and multiplets.regular(xp, values, size, kind != "difference"):
+            return numerator
         vanishing = multiplets.pairs(xp, values, kind, size)
         if inner:
             vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
@@ -109,18 +112,23 @@ def _checked_kernel(
 
 
 def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, size: int, strict: bool) -> Any:
+    eye = la.xp.eye(ins[1].shape[-1], dtype=bool)
     root = float(np.sqrt(np.finfo(ins[1].dtype).eps))
 
     def run(numerator: Any, values: Any) -> Any:
         xp = la.xp
-        vanishing = multiplets.pairs(xp, values, kind, size)
         if strict:
             # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
             close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
-            bad = close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
+            bad = close & ~eye if kind == "difference" else close
             if bool(bad.any()):
                 raise report_second_order(la, values, bad, kind, what)
+        if multiplets.regular(xp, values, size, kind != "difference"):
+            if kind != "difference":
+                return numerator / multiplets.gaps(values, kind)
+            return xp.where(eye, numerator.dtype.type(0), numerator / (multiplets.gaps(values, kind) + eye))
         # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
+        vanishing = multiplets.pairs(xp, values, kind, size)
         gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
         return xp.where(vanishing, numerator.dtype.type(0), numerator / gaps)
 
@@ -132,6 +140,8 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int, cut
 
     def run(cotangent: Any, values: Any, *others: Any) -> Any:
         xp = la.xp
+        if multiplets.regular(xp, values, size, what != "eigh"):
+            return cotangent
         vectors, matrices = _norms(xp, (cotangent, *others), values)
         largest = xp.asarray(_largest(xp, values))
         limit = tolerance * (vectors + xp.where(largest > 0, matrices / xp.where(largest > 0, largest, 1), 0))

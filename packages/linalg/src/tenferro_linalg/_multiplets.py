@@ -6,21 +6,29 @@ ones none was found.
 """
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-
-def eps(values: Any) -> float:
-    """Rounding unit of the dtype of the values."""
-    return float(np.finfo(values.dtype).eps)
+EPS: Final = {np.dtype(name): float(np.finfo(name).eps) for name in ("float32", "float64")}
+"""Rounding units."""
 
 
 def tau(xp: Any, values: Any, size: int) -> Any:
     """Largest gap (..., 1) that rounding explains."""
     if not values.shape[-1]:
         return values[..., :1]
-    return 8 * size * eps(values) * xp.abs(values).max(axis=-1, keepdims=True)
+    return 8 * size * EPS[values.dtype] * xp.abs(values).max(axis=-1, keepdims=True)
+
+
+def regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
+    """Whether no two sorted values are equal, nor, where `zeros` is asked for, the last of descending ones zero."""
+    if not values.shape[-1]:
+        return True
+    limit = tau(xp, values, size)
+    if values.shape[-1] > 1 and not bool((xp.abs(values[..., 1:] - values[..., :-1]) > limit).all()):
+        return False
+    return not zeros or bool((values[..., -1:] > limit).all())
 
 
 def labels(xp: Any, values: Any, size: int) -> Any:
