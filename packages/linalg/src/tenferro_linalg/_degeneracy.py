@@ -14,6 +14,8 @@ Three tests, for rotations of the vectors of equal values that leave the decompo
   exact. Without it there are losses (``tr(B sin H)`` at equal eigenvalues) whose dropped gradient is silently wrong.
   Where only values are used the criterion is exact in every basis.
 - `unrotated`: a basis of a null space enters only through its projector.
+- `unsigned`: at a single zero value of a real square matrix the signs of both null vectors are free, independently of
+  each other. No derivative sees a sign, so a loss that uses both vectors is refused.
 
 The tolerances are scale-free, and were measured on thousands of invariant and dependent losses: no false alarm, and
 no dependent loss missed above a relative strength of 1e-10.
@@ -25,7 +27,13 @@ import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
 from tenferro_linalg._algebra import cj, columns, re, rows
-from tenferro_linalg._reports import report_certificate, report_frame, report_numerator, report_second_order
+from tenferro_linalg._reports import (
+    report_certificate,
+    report_frame,
+    report_numerator,
+    report_second_order,
+    report_signs,
+)
 from tenferro_runtime.extension import General, Inactive, Registry, Spec, primitive
 from tenferro_tensor.catalog import reduce_sum
 from tenferro_tensor_core import DimLike
@@ -63,6 +71,12 @@ def certified_(cotangent: Spec, values: Spec, *others: Spec, what: str, size: Di
 @primitive(family="tenferro-linalg.unrotated.v1", extension="linalg")
 def unrotated_(cotangent: Spec, basis: Spec, scale: Spec, *, what: str, size: DimLike) -> Spec:
     """`cotangent` of a basis of a null space, after the test that a rotation of the basis does not change the loss."""
+    return cotangent
+
+
+@primitive(family="tenferro-linalg.unsigned.v1", extension="linalg")
+def unsigned_(cotangent: Spec, other: Spec, values: Spec, scale: Spec, *, size: DimLike) -> Spec:
+    """`cotangent` of U, after the test that not both it and the `other` one, of V, use a single null vector."""
     return cotangent
 
 
@@ -172,6 +186,24 @@ def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int) -> 
     return run
 
 
+def _unsigned_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
+    tolerance = TOLERANCE * size * multiplets.EPS[ins[2].dtype]
+
+    def run(cotangent: Any, other: Any, values: Any, scale: Any) -> Any:
+        xp = la.xp
+        if multiplets.regular(xp, values, size, True):
+            return cotangent
+        single = multiplets.null(xp, values, size).sum(axis=-1) == 1
+        limit = tolerance * xp.asarray(scale)
+        used = [xp.linalg.norm(g[..., -1], axis=-1) > limit for g in (cotangent, other)]
+        bad = single & used[0] & used[1]
+        if bool(bad.any()):
+            raise report_signs(la, values, bad)
+        return cotangent
+
+    return run
+
+
 def checked(
     numerator: Any, values: Any, scale: Any, kind: str, role: str, what: str, size: DimLike, cut: DimLike | None = None
 ) -> Any:
@@ -194,6 +226,11 @@ def certified(
 def unrotated(cotangent: Any, basis: Any, scale: Any, what: str, size: DimLike) -> Any:
     """See the module's text."""
     return unrotated_(cotangent, basis, scale, what=what, size=size)
+
+
+def unsigned(cotangent: Any, other: Any, values: Any, scale: Any, size: DimLike) -> Any:
+    """See the module's text."""
+    return unsigned_(cotangent, other, values, scale, size=size)
 
 
 def cotangent_scale(values: Any, *cotangents: Any) -> Any:
@@ -250,8 +287,10 @@ def register(registry: Registry) -> None:
     kernels(registry, quotient_, _quotient_kernel)
     kernels(registry, certified_, _certified_kernel)
     kernels(registry, unrotated_, _unrotated_kernel)
+    kernels(registry, unsigned_, _unsigned_kernel)
     registry.rule(cotangent_scale_, Inactive())
     registry.rule(checked_, PASSING)
     registry.rule(certified_, PASSING)
     registry.rule(unrotated_, PASSING)
+    registry.rule(unsigned_, PASSING)
     registry.rule(quotient_, General(jvp=_quotient_jvp, vjp=_quotient_vjp))

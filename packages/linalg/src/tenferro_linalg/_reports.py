@@ -153,6 +153,22 @@ def report_frame(la: Any, turn: Any, limit: Any, bad: Any, what: str) -> GaugeEr
     )
 
 
+def report_signs(la: Any, values: Any, bad: Any) -> GaugeError:
+    """A loss that uses both null vectors of a real matrix whose signs are independent."""
+    batch = tuple(int(i) for i in np.argwhere(la.local(bad))[0]) if np.ndim(bad) else ()
+    v = la.local(values)[batch]
+    j = v.shape[-1] - 1
+    return GaugeError(
+        f"svd: the singular value S[{j}] = {v[j]:.3g}{_stack(batch)} is zero, so the signs of U[:, {j}] and Vh[{j}, :] "
+        "are free independently of each other, but the loss uses both vectors: a product of them, as in U @ Vh, jumps "
+        f"where S[{j}] passes zero; leave the null vectors out, or use one of them only",
+        output="U and Vh",
+        pair=(j, j),
+        batch=batch,
+        gap=float(v[j]),
+    )
+
+
 def _cut(la: Any, values: Any, batch: tuple[int, ...], i: int, j: int, cut: int | None) -> str:
     """What a truncation can do about it: keep the multiplet whole."""
     if cut is None:

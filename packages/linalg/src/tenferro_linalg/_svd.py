@@ -30,7 +30,7 @@ from tenferro_linalg._algebra import (
     total,
 )
 from tenferro_linalg._bases import follows, rebased_svd
-from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated
+from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
 from tenferro_linalg._operands import basis, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate
@@ -244,6 +244,8 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cu
     gs = None if gs is None else to(from_diagonal(certified(gs, s, (gu, gv), "svd", size, cut)), u.dtype)
     gu, gu2 = _parts(gu, k)
     gv, gv2 = _parts(gv, k)
+    if gu is not None and gv is not None and not u.spec.cplx and u.shape[-2] == v.shape[-2]:
+        gu = unsigned(gu, gv, s, scale, size)
     a = None if gu is None else skew(mm(adjoint(u), gu))
     b = None if gv is None else skew(mm(adjoint(v), gv))
     q = gs
