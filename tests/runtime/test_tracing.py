@@ -1,6 +1,7 @@
 """Tracing: what is recorded, and what every misuse says."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -205,3 +206,26 @@ def test_a_failing_kernel_names_the_equation_and_the_line() -> None:
     with pytest.raises(ValueError) as caught:
         program.run(np.asarray([2]))
     assert any("= pow(" in note and f"traced at {__file__}:" in note for note in caught.value.__notes__)
+
+
+def test_a_traced_function_may_start_threads() -> None:
+    def f(x, y):
+        sums = [None] * 8
+
+        def work(i):
+            part = x
+            for _ in range(50):
+                part = part * y + i
+            sums[i] = part
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return sum(sums[1:], sums[0])
+
+    program = check_program(tr.trace(f, X, X))
+    a, b = tensor([1.0, 2.0, 3.0]), tensor([0.5, 0.25, 0.125])
+    np.testing.assert_array_equal(program.run(a, b)[0].data, f(a, b).data)
+    assert len(program.equations) == 8 * 100 + 7

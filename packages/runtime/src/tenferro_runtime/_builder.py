@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_equations", "_inputs", "_lifted", "_names", "_specs", "_weak", "captured", "closed", "level",
+        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_specs", "_weak", "captured", "closed", "level",
         "source",
     )  # fmt: skip
 
@@ -41,7 +42,9 @@ class Builder:
         self.captured: list[tuple[Any, int]] = []
         self.closed = False
         self.source: Source = user_line()
-        self._specs: list[Spec] = []
+        # A counter and a dict, not a list: a traced function may start threads, and both are atomic.
+        self._next = count().__next__
+        self._specs: dict[int, Spec] = {}
         self._inputs: list[int] = []
         self._constants: dict[int, Tensor] = {}
         self._equations: list[Equation] = []
@@ -51,8 +54,8 @@ class Builder:
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
-        v.spec, v.level, v.home, v.id = spec, self.level, self, len(self._specs)
-        self._specs.append(spec)
+        v.spec, v.level, v.home, v.id = spec, self.level, self, self._next()
+        self._specs[v.id] = spec
         return v
 
     def input(self, spec: Spec, name: str | None = None, weak: type | None = None) -> TracedTensor:
@@ -129,6 +132,18 @@ class Builder:
         if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
             return self._bind_weak(op, args)
         return self._bind(op, args)
+
+    def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
+        """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
+        known = INFERRED.table.get((op, *[v.spec for v in operands]))
+        if known is None or known[1] or self.closed or self._weak:
+            return self.bind(op, operands)
+        out = self._variable(known[0][0])
+        eq = _new(Equation)
+        eq.op, eq.operands, eq.results = op, tuple([v.id for v in operands]), (out.id,)
+        eq.source = user_line()
+        self._equations.append(eq)
+        return out
 
     def _bind_weak(self, op: Op, args: tuple[Any, ...]) -> Any:
         """As `_bind`, some operands being weak: they take the dtype that their Python scalars would."""
@@ -209,7 +224,7 @@ class Builder:
             self._constants,
             tuple(self._equations),
             output_ids,
-            dict(enumerate(self._specs)),
+            self._specs,
             names=self._names,
             guards=guards,
             examples=examples,

@@ -44,8 +44,35 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
     return _Writer(program.input_ids, constants, steps, outputs, bare).function()
 
 
+class _Registers:
+    """Local names of one function, taken for variables and given back when these are dead."""
+
+    def __init__(self, variables: tuple[int, ...] = ()) -> None:
+        self.of: dict[int, str] = {v: f"r{i}" for i, v in enumerate(variables)}
+        self._count = len(variables)
+        self._free: list[int] = []
+
+    def take(self, v: int) -> str:
+        if self._free:
+            n = heappop(self._free)
+        else:
+            n, self._count = self._count, self._count + 1
+        name = self.of[v] = f"r{n}"
+        return name
+
+    def give_back(self, v: int) -> str | None:
+        name = self.of.pop(v, None)
+        if name is not None:
+            heappush(self._free, int(name[1:]))
+        return name
+
+
 class _Writer:
-    """Turns steps into functions; registers are numbered per function."""
+    """Turns steps into one function, or into parts and a function that calls them one after the other.
+
+    A part takes the variables that it reads and returns those that are read after it, so that what merely outlives
+    a part does not pass through it.
+    """
 
     def __init__(
         self,
@@ -66,73 +93,78 @@ class _Writer:
         self.callees: dict[int, str] = {}
         self.last: dict[int, float] = dict.fromkeys(inputs, -1)
         for i, step in enumerate(steps):
-            self.last.update(dict.fromkeys(step.results, i))
-            self.last.update((v, i) for v in step.operands if v.__class__ is int)
+            for v in step.results:
+                self.last[v] = i
+            for u in step.operands:
+                if u.__class__ is int:
+                    self.last[u] = i
         self.last.update(dict.fromkeys(outputs, math.inf))
 
     def function(self) -> Callable[..., Any]:
-        live = self.inputs
-        parts: list[Callable[..., Any]] = []
-        for start in range(0, max(len(self.steps), 1), CHUNK):
-            stop = min(start + CHUNK, len(self.steps))
-            final = stop == len(self.steps)
-            live, part = self._chunk(f"part{len(parts)}", live, start, stop, final)
-            parts.append(part)
-        if len(parts) == 1:
-            return parts[0]
-        names = [f"x{i}" for i in range(len(self.inputs))]
-        call = f"part0({', '.join(names)})"
-        for i in range(1, len(parts)):
-            call = f"part{i}(*{call})"
-        return self._define("program", f"def program({', '.join(names)}):\n    return {call}\n")
+        registers = _Registers(self.inputs)
+        head = f"def program({', '.join(registers.of.values())}):"
+        if len(self.steps) <= CHUNK:
+            body = self._steps("program", 0, len(self.steps), registers)
+        else:
+            for v in self.inputs:
+                if self.last[v] < 0:
+                    registers.give_back(v)
+            body = []
+            for start in range(0, len(self.steps), CHUNK):
+                body += self._part(start, min(start + CHUNK, len(self.steps)), registers)
+        values = [self._operand(v, registers) for v in self.outputs]
+        body.append(f"    return {values[0] if self.bare else _tuple(values)}")
+        return self._define("program", [head, *body])
 
-    def _define(self, name: str, text: str) -> Callable[..., Any]:
-        exec(compile(text, "<tenferro program>", "exec"), self.globals)
+    def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
+        """Define the steps from `start` to `stop` as a function; returns the lines that call it."""
+        name = f"part{start // CHUNK}"
+        steps = self.steps[start:stop]
+        made = {v for step in steps for v in step.results}
+        read = {u: None for step in steps for u in step.operands if u.__class__ is int and u not in self.fixed}
+        takes = tuple([u for u in read if u not in made])
+        gives = [v for step in steps for v in step.results if self.last[v] >= stop]
+        inner = _Registers(takes)
+        head = f"def {name}({', '.join(inner.of.values())}):"
+        body = self._steps(name, start, stop, inner)
+        body.append(f"    return {_tuple([inner.of[v] for v in gives])}")
+        self._define(name, [head, *body])
+        arguments = ", ".join([outer.of[u] for u in takes])
+        dead = {outer.give_back(u) for u in takes if self.last[u] < stop}
+        targets = [outer.take(v) for v in gives]
+        lines = [f"    {_tuple(targets) + ' = ' if targets else ''}{name}({arguments})"]
+        left = sorted(n for n in dead - {*targets} if n is not None)
+        if left:
+            lines.append(f"    del {', '.join(left)}")
+        return lines
+
+    def _steps(self, name: str, start: int, stop: int, registers: _Registers) -> list[str]:
+        """One line for each step."""
+        last, of = self.last, registers.of
+        body: list[str] = []
+        for v in [v for v in of if last[v] < start]:
+            registers.give_back(v)
+        for i in range(start, stop):
+            step = self.steps[i]
+            right = ", ".join([self._operand(v, registers) for v in step.operands])
+            for u in step.operands:
+                if u.__class__ is int and last.get(u) == i:
+                    registers.give_back(u)
+            left = [registers.take(v) for v in step.results]
+            for v in step.results:
+                if last[v] == i:
+                    registers.give_back(v)
+            target = _tuple(left) if step.many else "".join(left)
+            self.lines[name, len(body) + 2] = step.equation
+            body.append(f"    {target + ' = ' if left else ''}{self._callee(step.function)}({right})")
+        return body
+
+    def _define(self, name: str, lines: list[str]) -> Callable[..., Any]:
+        exec(compile("\n".join(lines), "<tenferro program>", "exec"), self.globals)
         function: Callable[..., Any] = self.globals[name]
         return function
 
-    def _chunk(
-        self, name: str, live: tuple[int, ...], start: int, stop: int, final: bool
-    ) -> tuple[tuple[int, ...], Callable[..., Any]]:
-        """Write steps ``start`` to ``stop`` as a function of the live variables; returns those live after it."""
-        register: dict[int, str] = {}
-        free: list[int] = []
-        count = 0
-        names = []
-        for v in live:  # an input given twice cannot occur: variables are defined once
-            register[v] = f"r{count}"
-            names.append(f"r{count}")
-            count += 1
-        for v in [v for v in register if self.last[v] < start]:
-            heappush(free, int(register.pop(v)[1:]))
-        body = [f"def {name}({', '.join(names)}):"]
-        for i in range(start, stop):
-            step = self.steps[i]
-            right = [self._operand(v, register) for v in step.operands]
-            for u in step.operands:
-                if u.__class__ is int and self.last.get(u) == i and u in register:
-                    heappush(free, int(register.pop(u)[1:]))
-            left = []
-            for v in step.results:
-                if free:
-                    n = heappop(free)
-                else:
-                    n, count = count, count + 1
-                register[v] = f"r{n}"
-                left.append(f"r{n}")
-            for v in step.results:
-                if self.last[v] == i:
-                    heappush(free, int(register.pop(v)[1:]))
-            comma = "," if step.many and len(left) == 1 else ""
-            target = f"{', '.join(left)}{comma} = " if left else ""
-            self.lines[name, len(body) + 1] = step.equation
-            body.append(f"    {target}{self._callee(step.function)}({', '.join(right)})")
-        after = self.outputs if final else tuple(register)
-        values = [self._operand(v, register) for v in after]
-        body.append(f"    return {values[0] if final and self.bare else '(' + ''.join(f'{x}, ' for x in values) + ')'}")
-        return after, self._define(name, "\n".join(body))
-
-    def _operand(self, v: Operand, register: dict[int, str]) -> str:
+    def _operand(self, v: Operand, registers: _Registers) -> str:
         if isinstance(v, Literal):
             value = v.value
             if value.__class__ in (int, bool) or (value.__class__ is float and math.isfinite(value.real)):
@@ -140,7 +172,7 @@ class _Writer:
             name = f"l{len(self.globals)}"
             self.globals[name] = value
             return name
-        return self.fixed.get(v) or register[v]
+        return self.fixed.get(v) or registers.of[v]
 
     def _callee(self, function: Callable[..., Any]) -> str:
         name = self.callees.get(id(function))
@@ -148,6 +180,10 @@ class _Writer:
             name = self.callees[id(function)] = f"k{len(self.callees)}"
             self.globals[name] = function
         return name
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({''.join([f'{name}, ' for name in names])})"
 
 
 def explain_failure(error: BaseException) -> None:

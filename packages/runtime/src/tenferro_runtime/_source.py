@@ -11,7 +11,7 @@ Source = tuple[CodeType, int] | str | None
 
 def user_line() -> Source:
     """The line of user code that is running; kept as (code, line) because formatting costs more than asking."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)  # the caller is tenferro's
     while frame.f_globals.get("__name__", "").startswith("tenferro_"):
         back = frame.f_back
         if back is None:

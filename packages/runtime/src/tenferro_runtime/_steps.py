@@ -54,7 +54,7 @@ def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
         if step.function is _same:
             alias[step.results[0]] = operands[0]  # type: ignore[assignment]
         else:
-            kept.append(step._replace(operands=operands))
+            kept.append(step if operands == step.operands else step._replace(operands=operands))
     return kept, alias
 
 

@@ -22,6 +22,9 @@ class Home(Protocol):
     def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Record an op."""
 
+    def bind_alike(self, op: Op, operands: tuple[Any, ...]) -> Any:
+        """Record an op on values of this builder."""
+
 
 class TracedTensor(Array):
     """A variable of a program that is being recorded: it has a spec, but no elements yet.
@@ -43,7 +46,7 @@ class TracedTensor(Array):
         return self.home.bind(op, args)
 
     def _unary(self, op: Op) -> Any:
-        return self.home.bind(op, (self,))
+        return self.home.bind_alike(op, (self,))
 
     def _no_value(self, asked: str, fix: str) -> NoReturn:
         source = where(self.home.source)
@@ -117,6 +120,8 @@ def _fast_binary(op: Op) -> Callable[[TracedTensor, Any], Any]:
 
     def method(self: TracedTensor, other: Any) -> Any:
         kind = other.__class__
+        if kind is TracedTensor and other.home is self.home:
+            return self.home.bind_alike(op, (self, other))
         if kind is TracedTensor or kind in SCALARS:
             home = self.home if self.level >= getattr(other, "level", 0) else other.home
             return home.bind(op, (self, other))
