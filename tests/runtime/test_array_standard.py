@@ -88,5 +88,7 @@ def test_missing_family_says_what_to_install(monkeypatch):
     ):
         tr.linalg
     assert not hasattr(tr, "fft")
+    monkeypatch.undo()
+    assert tr.fft.__name__ == "tenferro_fft" and tr.linalg.svd
     with pytest.raises(AttributeError, match="module 'tenferro_runtime' has no attribute 'nonsense'"):
         tr.nonsense

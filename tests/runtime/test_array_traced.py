@@ -86,3 +86,12 @@ def test_traced_indices_are_clamped():
     got, put = f(x, tr.asarray([5, -1, -9]))
     assert_same(got, np.asarray([3.0, 3.0, 1.0]))
     assert_same(put, np.asarray([1.0, 2.0, 0.0]))  # updates out of bounds are dropped
+
+
+@pytest.mark.parametrize("key", [slice(1, -1), slice(None, None, 2), slice(2, None), slice(None, None, -1), None])
+def test_common_keys_of_open_sizes_need_no_condition(key):
+    n = tr.dim("n", min=2)
+    program = tr.trace(lambda x: x[key], Spec((n,), F8))
+    assert program.guards == ()
+    for size in (2, 3, 8):
+        assert_same(program.run(np.arange(float(size)))[0], np.arange(float(size))[key])

@@ -90,12 +90,12 @@ def basic_ops(spec: Spec, key: Key) -> list[Op]:
 def _slice_range(e: Range, extent: DimLike, start: list[DimLike], limit: list[DimLike], stride: list[int]) -> None:
     if e.step in (1, -1) and (e.length is extent or e.length == extent):
         return
-    if ask(e.length, "==", 0):
-        limit[e.axis] = 0
-    elif e.step > 0:
+    if e.step > 0:
         start[e.axis], stride[e.axis] = e.start, e.step
         # Up to a stride past the last element is as good as just past it, and needs no length when that is symbolic.
         limit[e.axis] = e.start + e.length if e.step == 1 else dim_min(e.start + e.length * e.step, extent)
+    elif ask(e.length, "==", 0):
+        limit[e.axis] = 0
     else:
         start[e.axis], stride[e.axis] = e.start + (e.length - 1) * e.step, -e.step
         limit[e.axis] = e.start + 1
