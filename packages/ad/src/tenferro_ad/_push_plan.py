@@ -13,7 +13,7 @@ from typing import Any, Final
 from tenferro_ad._apply import Site, pushforward
 from tenferro_ad._literals import CODES, literal_key
 from tenferro_ad._rules import rule_of
-from tenferro_runtime.extension import BoundedCache, Builder, optimise, render
+from tenferro_runtime.extension import BoundedCache, Builder, Program, optimise, render
 from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
 from tenferro_tensor_core import TracingError
 
@@ -58,6 +58,10 @@ class PushPlan:
             code = self._code(lower, key)
         return code(lower, tangents)
 
+    def rendered_for(self, lower: list[Any]) -> bool:
+        """Whether there is straight-line code for these operands, Python scalars by value."""
+        return literal_key([a for a in lower if a.__class__ in SCALARS]) in self._codes
+
     def _by_rule(self, lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
         return pushforward(self.site, lower, tangents, None)
 
@@ -73,23 +77,13 @@ class PushPlan:
         return code
 
     def _rendered_code(self, lower: list[Any]) -> Code:
-        site = self.site
-        if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
+        traced = self.program(lower)
+        if traced is None:
             return self._by_rule
-        builder = Builder()
+        program, there, count = traced
         places = [i for i, a in enumerate(lower) if a.__class__ is Tensor]
-        ins = [builder.input(a.spec) if a.__class__ is Tensor else a for a in lower]
-        ts = [builder.input(site.given[i]) for i in site.need]
-        try:
-            outs, pushed = pushforward(site, ins, ts, None)
-            there = [k for k, t in enumerate(pushed) if t is not None]
-            if builder.captured:
-                return self._by_rule
-            program = optimise(builder.close([*outs, *[pushed[k] for k in there]]))
-        except TracingError:
-            return self._by_rule
         kernel = render(program, "raw")
-        specs, count = program.outputs, len(outs)
+        specs = program.outputs
         wrap = Tensor.wrap
 
         def code(lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -101,6 +95,27 @@ class PushPlan:
             return values[:count], moved
 
         return code
+
+    def program(self, lower: list[Any]) -> tuple[Program, list[int], int] | None:
+        """Values and tangents as a program of the arrays and then their tangents, Python scalars being literals.
+
+        Returns it with the positions of the outputs that have tangents and the number of outputs; ``None`` for a rule
+        that must be applied as it is.
+        """
+        site = self.site
+        if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
+            return None
+        builder = Builder()
+        ins = [builder.input(a.spec) if a.__class__ is Tensor else a for a in lower]
+        ts = [builder.input(site.given[i]) for i in site.need]
+        try:
+            outs, pushed = pushforward(site, ins, ts, None)
+            there = [k for k, t in enumerate(pushed) if t is not None]
+            if builder.captured:
+                return None
+            return optimise(builder.close([*outs, *[pushed[k] for k in there]])), there, len(outs)
+        except TracingError:
+            return None
 
 
 PUSH_PLANS: Final[BoundedCache[Any, PushPlan]] = BoundedCache("push plans", 4096, recency=False)

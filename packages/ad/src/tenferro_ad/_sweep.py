@@ -60,10 +60,8 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
                             cotangents[parent] = z
                         else:
                             cotangents[parent] = have + c
-                parents = pulled = c = have = z = None  # type: ignore[assignment]
         if release:
             node.pull, node.parents, node.saved = released, (), None
-        g = None
     return cotangents
 
 
