@@ -75,7 +75,7 @@ def test_what_grad_refuses():
         grad(lambda x: x * x)(3)
     with pytest.raises(GradientError, match=r"bool\[2\] at \['m'\]"):
         grad(lambda p: p["x"].sum())({"x": np.ones(2), "m": np.array([True, False])})
-    with pytest.raises(GradientError, match="only a single real number has a gradient by itself, and this is array"):
+    with pytest.raises(GradientError, match="only a single real number has a gradient by itself, and this is an array"):
         grad(lambda x: x * x)(np.ones(3))
     with pytest.raises(GradientError, match="and this is complex"):
         grad(lambda z: z.sum())(Z)

@@ -41,11 +41,11 @@ def _absence(p: Primitive) -> str:
     if p.extension:
         return (
             f"the extension {p.extension!r} brings the primitive{whose} but no derivative rule for it; "
-            "register one with registry.rule(), or stop the gradient with stop_gradient"
+            "register one with registry.rule(), or stop the gradient of its operands with stop_gradient"
         )
     return (
         f"no derivative rule is registered for the primitive{whose}; register one with REGISTRY.rule(), wrap the "
-        "function with custom_rule, or stop the gradient with stop_gradient"
+        "function with custom_rule, or stop the gradient of its operands with stop_gradient"
     )
 
 

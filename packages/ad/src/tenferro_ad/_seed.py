@@ -22,10 +22,16 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
     if given is not None:
         return joined(fitted(given, spec, f"{what}: the cotangent"), value)
     if spec.shape != () or spec.cplx:
-        kind = "complex" if spec.cplx else "array"
+        kind = "complex" if spec.cplx else "an array"
+        # grad takes no cotangent, so it would be no use to ask for one
+        advice = (
+            "reduce the value to a real number first, use vjp or jacrev, or holomorphic=True for a complex derivative"
+            if what == "grad"
+            else "give one of the same shape and dtype, or reduce the value to a real number first"
+        )
         raise GradientError(
             f"{what} of {spec!r} needs a cotangent: only a single real number has a gradient by itself, and this is "
-            f"{kind}; give one of the same shape and dtype, or reduce the value to a real number first",
+            f"{kind}; {advice}",
             spec=repr(spec),
         )
     return joined(ones_like(value), value)
