@@ -482,3 +482,23 @@ def test_structures_that_look_alike_are_told_apart() -> None:
         with pytest.raises(DTypeError, match="is not supported"):
             g([2**70, 1])
     assert len(calls) == 4
+
+
+shape = {"a global whose name is also that of an attribute": object()}
+
+
+def test_attributes_are_not_taken_for_globals(monkeypatch) -> None:
+    f = tr.compile(lambda x: x * x.shape[0])
+    assert f(X(1, 2)).tolist() == f(X(1, 2)).tolist() == [2.0, 4.0]
+    monkeypatch.setitem(globals(), "shape", {})
+    f(X(1, 2))
+    assert f.cache_info().traces == 1
+
+
+def test_numbers_do_not_disturb_what_arrays_hold() -> None:
+    """Fixed results, donated arguments and arrays with strides come out right on every way."""
+    f = tr.compile(lambda x, y: (x, 3, y.T, {"k": 2.5}), donate=0)
+    x, y = X(1, 2), tensor(np.arange(6.0).reshape(2, 3)[:, ::2])
+    for _ in range(3):
+        a, b, c, d = f(x, y)
+        assert a.tolist() == [1.0, 2.0] and b == 3 and c.tolist() == [[0.0, 3.0], [2.0, 5.0]] and d == {"k": 2.5}

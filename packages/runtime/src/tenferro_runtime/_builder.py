@@ -33,8 +33,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_specs", "_weak", "captured", "closed", "level",
-        "source",
+        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_specs", "_weak", "captured", "closed",
+        "level", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:

@@ -8,6 +8,7 @@ are followed. Not seen are attributes of modules, and changes deep inside object
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dis import get_instructions
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -103,7 +104,8 @@ def _read_cell(cell: Any) -> Any:
 
 
 def _global_names(code: CodeType) -> set[str]:
-    names = set(code.co_names)
+    # Not co_names: attributes are there as well, and `x.data` does not read a global `data`.
+    names = {i.argval for i in get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _global_names(constant)
