@@ -15,6 +15,7 @@ from linalg_checks import (
     numbers,
     real,
     value,
+    with_values,
 )
 from tenferro_ad import grad, jvp
 from tenferro_linalg import DegenerateError
@@ -24,6 +25,16 @@ from tenferro_tensor_core import ShapeError
 
 KINDS = ["float64", "complex128"]
 SPECTRA = [(1, 1, 2), (4, 1, 1), (2, 2, 2, 2, 2), (1, 1, 1, 3, 3, 5), (0, 0, 0), (1, 2, 4)]
+MATRICES = [
+    ((4, 4), (2, 2, 2, 1)),
+    ((4, 4), (3, 1, 0, 0)),
+    ((4, 4), (3, 2, 1, 0)),
+    ((6, 4), (2, 2, 0, 0)),
+    ((3, 5), (2, 1, 1)),
+    ((3, 3), (0, 0, 0)),
+    ((4, 6), (0, 0, 0, 0)),
+    ((4, 4), (1, 1, 1, 1)),
+]
 FUNCTIONS = {"sin": fn.sin, "exp": fn.exp, "phase": lambda w: fn.exp(w * 1j), "poly": lambda w: w * w * w - 2 * w}
 
 
@@ -86,3 +97,26 @@ def test_captured_parameters_are_differentiated():
     x = tensor(np.diag([1.0, 1.0, 2.0]))
     f = lambda t: fn.sum(real(la.spectral_function(x, lambda w: fn.exp(w * t))))
     assert float(grad(f)(tensor(0.5))) == pytest.approx(2 * np.exp(0.5) + 2 * np.exp(1.0))
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("seed", [None, 10])
+@pytest.mark.parametrize("f", [lambda s: s**3, fn.sin], ids=["cube", "sin"])
+@pytest.mark.parametrize("shape,values", MATRICES)
+def test_singular_functions_are_exact_where_the_product_of_factors_is_refused(shape, values, f, seed, dtype):
+    """tr(B U s^3 V) at equal and zero values."""
+    x, v, b = with_values(shape, values, dtype, seed), numbers(11, shape, dtype), numbers(12, shape, dtype)
+    loss = lambda y: inner(la.singular_function(y, f), b)
+    assert_gradient(loss, x, v)
+    assert_pushed(loss, x, v)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 3, 4)])
+def test_singular_functions_have_the_values_of_the_product(shape, dtype):
+    x = numbers(13, shape, dtype)
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    got = la.singular_function(tensor(x), lambda t: fn.sin(t) + t * t)._concrete()
+    np.testing.assert_allclose(got, (u * np.sin(s)[..., None, :]) @ vh, atol=1e-12)
+    loss = lambda y: inner(la.singular_function(y, fn.sin), numbers(14, shape, dtype))
+    assert_gradient(loss, x, numbers(15, shape, dtype))

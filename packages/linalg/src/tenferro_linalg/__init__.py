@@ -13,7 +13,7 @@ from tenferro_linalg._norms import matrix_norm, vector_norm
 from tenferro_linalg._pinv import pinv
 from tenferro_linalg._qr import QRResult, qr
 from tenferro_linalg._solve import inv, solve, solve_triangular
-from tenferro_linalg._spectral import spectral_function
+from tenferro_linalg._spectral import singular_function, spectral_function
 from tenferro_linalg._svd import SVDResult, svd, svd_trunc, svdvals
 from tenferro_tensor.functions import diagonal, matmul, matrix_transpose, outer, tensordot, vecdot
 from tenferro_tensor.functions import matrix_trace as trace
@@ -41,6 +41,7 @@ __all__ = [
     "outer",
     "pinv",
     "qr",
+    "singular_function",
     "slogdet",
     "solve",
     "solve_triangular",

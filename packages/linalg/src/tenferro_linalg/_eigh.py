@@ -29,7 +29,9 @@ def eigh(x: Any, /) -> EighResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues.
-    In forward mode the vectors of equal eigenvalues are those that diagonalise the perturbation.
+    In forward mode the vectors of equal eigenvalues are those that diagonalise the perturbation. Among them plain calls
+    return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss that depends on the
+    choice shows.
 
     Args:
         x: Hermitian matrices (..., n, n); of other matrices the Hermitian part is decomposed.

@@ -26,7 +26,7 @@ _KINK = (
 )
 _UNDETERMINED = (
     "do not determine the gradient there; use a function of the matrix that needs no vectors "
-    "(spectral_function, inv, det, norms), or perturb the input"
+    "(spectral_function, singular_function, inv, det, norms), or perturb the input"
 )
 
 

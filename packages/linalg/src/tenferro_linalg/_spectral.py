@@ -18,6 +18,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import (
     adjoint,
+    block,
     cj,
     columns,
     diagonal,
@@ -35,7 +36,7 @@ from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._operands import matrices, show
 from tenferro_linalg._reports import report_second_order
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
-from tenferro_tensor.catalog import reduce_sum, stop_gradient
+from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote
 
 
@@ -69,6 +70,34 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     if x.spec.cplx:
         moves.append(_applied(f, points_(x, w, v, imaginary=True)) - still)
     return assembled_(x, w, v, g, *moves)
+
+
+def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
+    """``U @ diag(f(S)) @ Vh`` for any matrices (..., m, n) and an odd element-wise function, as in ``s**3`` or ``sin``.
+
+    Unlike the same product written with `svd`, it is differentiable at equal and at zero singular values, whatever
+    the loss. It is computed as ``f`` of the Hermitian matrix ``[[0, A], [A*, 0]]``, whose eigenvalues are S, -S and 0.
+
+    Args:
+        x: matrices (..., m, n).
+        f: element-wise function of real arrays, positive and negative ones; of any function the odd part
+            ``(f(s) - f(-s)) / 2`` counts.
+
+    Raises:
+        ShapeError: `f` changes the shape.
+        NumericalError: an entry is not finite, or LAPACK does not converge.
+        DegenerateError: (second derivative) as for `spectral_function`; matrices that are not square have
+            the eigenvalue 0 several times.
+
+    >>> singular_function([[2.0, 0.0], [0.0, 3.0]], lambda s: s * s * s)[1, 1].round()
+    Tensor(27.)
+    """
+    x = matrices("singular_function", x)
+    m, n = x.shape[-2:]
+    zero = (0,) * (x.ndim - 2)
+    corner = pad(x, 0.0, low=(*zero, 0, m), high=(*zero, n, 0), interior=(0,) * x.ndim)
+    # `spectral_function` takes the Hermitian part, which halves the corner and mirrors it.
+    return block(spectral_function(corner * 2.0, f), row=(0, m), column=(m, m + n))
 
 
 def _applied(f: Callable[[Any], Any], at: Any) -> Any:
@@ -108,9 +137,10 @@ def slopes_(g: Spec, w: Spec, *, strict: bool) -> Spec:
 
 def _close(xp: Any, w: Any) -> Any:
     """Pairs whose quotient would lose more digits than the mean value theorem."""
-    largest = xp.abs(w).max(axis=-1, initial=0)
-    limit = float(np.cbrt(np.finfo(w.dtype).eps)) * xp.asarray(largest)[..., None, None]
-    return xp.abs(w[..., None, :] - w[..., :, None]) <= limit
+    gaps = xp.abs(w[..., None, :] - w[..., :, None])
+    if not w.shape[-1]:
+        return gaps <= 0
+    return gaps <= float(np.cbrt(np.finfo(w.dtype).eps)) * xp.abs(w).max(axis=-1, keepdims=True)[..., None]
 
 
 def _points_kernel(la: Any, ins: Any, outs: Any, *, imaginary: bool) -> Any:

@@ -49,7 +49,9 @@ def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
-    values. In forward mode those vectors are chosen to follow the perturbation.
+    values. In forward mode those vectors are chosen to follow the perturbation. Among the vectors of equal or zero
+    values plain calls return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss
+    that depends on the choice shows.
 
     Args:
         x: matrices (..., m, n).
