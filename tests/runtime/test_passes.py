@@ -1,6 +1,7 @@
 """What each pass does; that none of them changes a result is shown on random programs."""
 
 import numpy as np
+import pytest
 
 import tenferro_runtime as tr
 from tenferro_runtime.extension import REGISTRY, Builder, check_program, optimise, primitive
@@ -111,6 +112,26 @@ def test_a_folding_that_fails_is_left_to_fail_when_it_runs() -> None:
     two = b.constant(tensor([2]))
     program = b.close([catalog.pow(two, b.constant(tensor([-1])))])
     assert fold_constants(program) is program
+
+
+@primitive
+def failing(x: Spec) -> Spec:
+    """Never works."""
+    return x
+
+
+def _fail(x):
+    raise RuntimeError("broken kernel")
+
+
+REGISTRY.kernel(failing, "cpu", lambda ins, outs: _fail)
+
+
+def test_a_foreign_kernel_that_fails_while_folding_fails_when_it_runs() -> None:
+    b = Builder()
+    program = optimise(b.close([failing(b.constant(tensor([1.0])))]))
+    with pytest.raises(RuntimeError, match="broken kernel"):
+        program.run()
 
 
 def test_identities_go() -> None:
