@@ -76,7 +76,7 @@ class Options:
     """What to train, and how.
 
     Raises:
-        ArgumentError: a value is out of range, or the figure cannot be written where it should go.
+        ArgumentError: a value is out of range.
     """
 
     bond: int = field(default=20, metadata={"help": "largest bond dimension of the state"})
@@ -85,7 +85,7 @@ class Options:
     lr: float = field(default=1e-3, metadata={"help": "learning rate at the start; it falls to zero as a cosine"})
     seed: int = field(default=0, metadata={"help": "seed of the split, the order of the images and their shifts"})
     threads: int = field(default=1, metadata={"help": "BLAS threads; at these sizes one is the fastest"})
-    out: Path = field(default=Path("digits_mps.png"), metadata={"help": "the figure: .png, .pdf or .svg"})
+    out: Path = field(default=Path("out/digits_mps.png"), metadata={"help": "the figure: .png, .pdf or .svg"})
 
     def __post_init__(self) -> None:
         for name, least, most in (
@@ -101,8 +101,6 @@ class Options:
             raise ArgumentError(f"--lr is {self.lr}; give a positive learning rate, such as 1e-3")
         if self.out.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise ArgumentError(f"--out is {str(self.out)!r}; give a file that ends in .png, .pdf or .svg")
-        if not self.out.resolve().parent.is_dir():
-            raise ArgumentError(f"--out is {str(self.out)!r}, in a folder that does not exist; create it first")
 
 
 @dataclass(frozen=True)
@@ -396,9 +394,24 @@ def options_of(argv: Sequence[str] | None) -> Options:
     if given.pop("quick"):
         given |= {"bond": min(given["bond"], 8), "epochs": min(given["epochs"], 3)}
     try:
-        return Options(**given)
+        options = Options(**given)
+        require_writable(options.out)
+        return options
     except ArgumentError as error:
         parser.error(str(error))
+
+
+def require_writable(path: Path) -> None:
+    """Open the file, in a new folder if need be: better to fail now than after the work.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.open("ab").close()
+    except OSError as cause:
+        raise ArgumentError(f"--out is {str(path)!r}, which cannot be written: {cause.strerror}") from cause
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -73,7 +73,7 @@ class Options:
     """Which chain, and how to look for its ground state.
 
     Raises:
-        ArgumentError: a value is out of range, or the figure cannot be written where it should go.
+        ArgumentError: a value is out of range.
     """
 
     sites: int = option(default=64, metadata={"help": "number of spins"})
@@ -98,8 +98,6 @@ class Options:
             raise ArgumentError(f"--field is {self.field}; give a number between -1e6 and 1e6")
         if self.out is not None and self.out.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise ArgumentError(f"--out is {str(self.out)!r}; give a file that ends in .png, .pdf or .svg")
-        if self.out is not None and not self.out.resolve().parent.is_dir():
-            raise ArgumentError(f"--out is {str(self.out)!r}, in a folder that does not exist; create it first")
 
 
 # The energy -----------------------------------------------------------------------------------------------------------
@@ -278,9 +276,25 @@ def options_of(argv: Sequence[str] | None) -> Options:
     if given.pop("quick"):
         given |= {name: min(given[name], most) for name, most in (("sites", 12), ("bond", 8), ("iterations", 200))}
     try:
-        return Options(**given)
+        options = Options(**given)
+        if options.out is not None:
+            require_writable(options.out)
+        return options
     except ArgumentError as error:
         parser.error(str(error))
+
+
+def require_writable(path: Path) -> None:
+    """Open the file, in a new folder if need be: better to fail now than after the work.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.open("ab").close()
+    except OSError as cause:
+        raise ArgumentError(f"--out is {str(path)!r}, which cannot be written: {cause.strerror}") from cause
 
 
 def main(argv: Sequence[str] | None = None) -> int:
