@@ -8,8 +8,8 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import EagerTensor, custom_rule, grad, jvp, no_grad, variable
+from tenferro_ad import _patience as patience
 from tenferro_ad import _plan as plans
-from tenferro_ad import _push_plan as push_plans
 from tenferro_ad._apply import Site, pullback, pushforward
 from tenferro_ad._fast import _bind_long
 from tenferro_ad._literals import literal_key
@@ -92,7 +92,7 @@ def test_rendered_pullback_equals_the_rule(name):
     want = pullback(site, list(args), [out], (g,))
     plan = PullbackPlan(site)
     seen = set()
-    for _ in range(2 * plans.LONG_PATIENCE):
+    for _ in range(2 * patience.LONG):
         _, pull, keep = plan.how
         same(pull(g, keep(*args, out)), want)
         seen.add(pull)
@@ -141,7 +141,7 @@ def test_rendered_push_equals_the_rule(name):
     ts = [array(*args[i].shape, dtype=args[i].dtype.str[1:]) for i in site.need]
     outs, want = pushforward(site, list(args), ts, None)
     plan = PushPlan(site)
-    for _ in range(2 * push_plans.LONG_PATIENCE):
+    for _ in range(2 * patience.LONG):
         got_outs, got = plan.run(list(args), list(ts))
         same(got_outs, outs)
         same(got, want)
@@ -191,14 +191,13 @@ def test_ever_new_numbers_do_not_render_for_ever(monkeypatch):
 
 
 def test_ever_new_shapes_are_not_rendered_at_once(monkeypatch):
-    monkeypatch.setattr(plans, "MANY", 3)
-    monkeypatch.setattr(push_plans, "MANY", 3)
+    monkeypatch.setattr(patience, "MANY", 3)
     for n in range(2, 12):
         x = np.linspace(0.1, 1.0, n)
         for _ in range(4):
             np.testing.assert_allclose(host(grad(lambda v: tr.atan(v).sum())(x)), 1 / (1 + x * x))
             np.testing.assert_allclose(host(jvp(tr.atan, (x,), (x,))[1]), x / (1 + x * x))
-    assert plans._rendered[catalog.atan] <= 3
+    assert plans.PATIENCE.rendered[catalog.atan] <= 3
 
 
 def test_the_tables_have_owners_and_bounds():

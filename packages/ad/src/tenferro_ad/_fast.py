@@ -105,6 +105,10 @@ def method(self, other):
                 r.level = self.level
                 r.node = n
                 return r
+    elif modes.slow and modes.silent(self.level) and not isinstance(other, ndarray):
+        if other.__class__ is EagerTensor and other.level == self.level:
+            other = other.value
+        return operate(self.value, other)
     return miss(self, other)
 
 def reflected(self, other):
@@ -153,7 +157,10 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     rule = rule_of(op)
     if not isinstance(rule, (Slopes, Linear)) or any(i not in rule.operands for i in op.primitive.operands):
         return False
-    tables: dict[str, dict[Any, Entry]] = {"both": {}, "mixed": {}, "left": {}, "right": {}}
+    tables: dict[str, BoundedCache[Any, Entry]] = {
+        table: BoundedCache(f"recording of {op.primitive.name}, {table}", 512, recency=False)
+        for table in ("both", "mixed", "left", "right")
+    }
 
     def miss(x: Any, y: Any) -> Any:
         if not all(a.__class__ in SCALARS or isinstance(a, _FOREIGN) for a in (x, y)):
@@ -166,7 +173,8 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     names: dict[str, Any] = {
         "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
         "SCALARS": SCALARS, "new": object.__new__, "seq": next_seq, "operate": getattr(operator, name), "miss": miss,
-        **tables,
+        "ndarray": np.ndarray,
+        **{table: cache.table for table, cache in tables.items()},
     }  # fmt: skip
     pair = (spec, spec)
     text = _METHOD.format(
@@ -183,7 +191,7 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     return True
 
 
-def _learn(op: Op, x: Any, y: Any, level: int, tables: dict[str, dict[Any, Entry]]) -> None:
+def _learn(op: Op, x: Any, y: Any, level: int, tables: dict[str, BoundedCache[Any, Entry]]) -> None:
     """Remember specs that went the long way, if the kernel is known by now."""
     mine = [a.__class__ is EagerTensor and a.level == level for a in (x, y)]
     given = tuple([a.__class__ if a.__class__ in SCALARS else getattr(a, "spec", None) for a in (x, y)])
@@ -196,9 +204,7 @@ def _learn(op: Op, x: Any, y: Any, level: int, tables: dict[str, dict[Any, Entry
         table, key = ("both", given[0]) if given[0] is given[1] else ("mixed", given)
     else:
         table, key = "left" if need == (0,) else "right", given
-    if len(tables[table]) >= 512:
-        tables[table].clear()
-    tables[table][key] = entry
+    tables[table].put(key, entry)
 
 
 def _first_use(name: str, op: Op, *, reflected: bool) -> Callable[[Any, Any], Any]:
@@ -315,8 +321,8 @@ def install() -> None:
         if op.primitive in _DIFFERENTIABLE:
             setattr(EagerTensor, name, _first_use(name, op, reflected=False))
             setattr(EagerTensor, f"__r{name[2:]}", _first_use(name, op, reflected=True))
-    EagerTensor._bind = bind  # type: ignore[method-assign]
-    EagerTensor._unary = unary  # type: ignore[method-assign, assignment]
+    for name, method in {"_bind": bind, "_unary": unary}.items():
+        setattr(EagerTensor, name, method)
 
 
 install()

@@ -170,8 +170,8 @@ def install() -> None:
         setattr(Dual, name, _operator(op, reflected=False))
         if name not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
             setattr(Dual, f"__r{name[2:]}", _operator(op, reflected=True))
-    Dual._bind = bind  # type: ignore[method-assign, assignment]
-    Dual._unary = unary  # type: ignore[method-assign]
+    for name, method in {"_bind": bind, "_unary": unary}.items():
+        setattr(Dual, name, method)
 
 
 install()

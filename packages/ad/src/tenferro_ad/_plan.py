@@ -6,13 +6,13 @@ as straight-line code: over raw arrays where everything is concrete, over values
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pullback
 from tenferro_ad._keep import keeper
 from tenferro_ad._literals import CODES, literal_key
+from tenferro_ad._patience import Patience
 from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
@@ -21,14 +21,7 @@ from tenferro_tensor_core import TracingError
 
 How = tuple[tuple[int, ...], Pull, Callable[..., tuple[Any, ...]]]
 
-PATIENCE: Final = 2
-"""Number of pulls before a rule is rendered."""
-MANY: Final = 64
-"""From this number of rendered specs on, a primitive's shapes are taken to be ever new..."""
-LONG_PATIENCE: Final = 16
-"""...and this is the number of pulls before another one is rendered."""
-
-_rendered: Counter[Any] = Counter()
+PATIENCE: Final = Patience()
 
 
 class PullbackPlan:
@@ -69,8 +62,7 @@ class PullbackPlan:
                 saved = tuple([v for i, v in zip(self.site.save, saved) if i in save])
             return pull(g, saved)
         self._uses += 1
-        patience = PATIENCE if _rendered[self.op.primitive] < MANY else LONG_PATIENCE
-        if self._uses >= patience and not _select.open_scopes:
+        if not _select.open_scopes and PATIENCE.is_over(self.op.primitive, self._uses):
             self._render()
             return self.pull_first(g, saved)
         return self.pull_by_rule(g, saved)
@@ -89,7 +81,6 @@ class PullbackPlan:
         if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
             self._set(site.save, self.pull_by_rule)
             return
-        _rendered[self.op.primitive] += 1
         if self.many:
             self._set(site.save, self._pull_many)
             return

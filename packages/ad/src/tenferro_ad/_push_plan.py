@@ -6,21 +6,18 @@ time on, together with the op itself.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pushforward
 from tenferro_ad._literals import CODES, literal_key
+from tenferro_ad._patience import Patience
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, Program, optimise, render
 from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
 from tenferro_tensor_core import TracingError
 
-PATIENCE: Final = 2
-MANY: Final = 64
-LONG_PATIENCE: Final = 16
-_rendered: Counter[Any] = Counter()
+PATIENCE: Final = Patience()
 
 Code = Callable[[list[Any], list[Any]], "tuple[list[Any], list[Any]]"]
 
@@ -69,10 +66,8 @@ class PushPlan:
         self._uses += 1
         if len(self._codes) >= CODES:
             return self._by_rule
-        primitive = self.site.op.primitive
-        if self._uses < (PATIENCE if _rendered[primitive] < MANY else LONG_PATIENCE):
+        if not PATIENCE.is_over(self.site.op.primitive, self._uses):
             return self._by_rule
-        _rendered[primitive] += 1
         code = self._codes[key] = self._rendered_code(lower)
         return code
 

@@ -69,7 +69,7 @@ def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> N
             where = f" at {path}" if path else ""
             raise GradientError(
                 f"{what} cannot differentiate with respect to {spec!r}{where}: only real and complex floating-point "
-                "values have derivatives; convert it with .astype('float64'), or leave it out of argnums",
+                "values have derivatives; convert it with .astype('float64'), or close over it",
                 spec=repr(spec),
             )
 
