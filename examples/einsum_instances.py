@@ -191,19 +191,14 @@ def examine(instance: Instance, seconds: float, seed: int) -> Result:
 
 def row(instance: Instance, result: Result) -> tuple[str, ...]:
     """A line of the table."""
-    times = [
-        "" if math.isnan(t) else f"{t:.3g}" if t < 1000 else f"{t:.0f}"
-        for t in (result.forward, result.gradient, result.numpy)
-    ]
-    errors = ["" if math.isnan(e) else f"{e:.0e}" for e in (result.value, result.slope, result.euler)]
-    return (
-        instance.name,
-        str(len(instance.shapes)),
-        f"10^{instance.log10_flops:.1f}",
-        *times,
-        *errors,
-        result.verdict,
-    )
+
+    def cells(numbers: Sequence[float], form: str) -> list[str]:
+        return ["" if math.isnan(x) else format(x, form) for x in numbers]
+
+    head = (instance.name, str(len(instance.shapes)), f"10^{instance.log10_flops:.1f}")
+    times = cells((result.forward, result.gradient, result.numpy), ".2f")
+    errors = cells((result.value, result.slope, result.euler), ".0e")
+    return (*head, *times, *errors, result.verdict)
 
 
 def chosen(prefixes: Sequence[str], folder: Path) -> list[Instance]:
