@@ -10,7 +10,7 @@ import pytest
 import tenferro_runtime as tr
 from fake_cupy import DeviceArray, FakeCupy
 from tenferro_gpu import CudaContext, RocmContext, _backend, _stack, download, make_cuda_backend, upload
-from tenferro_tensor import REGISTRY, Primitive, catalog, compute_context, compute_device, get_backend
+from tenferro_tensor import REGISTRY, catalog, clear_plans, compute_context, compute_device, get_backend
 from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, UnsupportedError
 
@@ -22,11 +22,7 @@ def forget():
         backends._made.pop(kind, None)
         for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:
             del REGISTRY._tables["kernel"][key]
-    for p in vars(catalog).values():
-        if isinstance(p, Primitive):
-            for op in p.live_ops():
-                op.same.clear()
-                op.plans.clear()
+    clear_plans()
 
 
 @pytest.fixture
