@@ -6,6 +6,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import check_grads, checkpoint, grad, jacfwd, jvp, linearize, value_and_grad, variable, vjp
 from tenferro_ad._partition import split_forward, split_reverse
+from tenferro_ad._thinning import movable
 from tenferro_runtime.extension import check_program
 from tenferro_tensor import Spec, Tensor, tensor
 from tenferro_tensor_core import TracingError
@@ -57,7 +58,7 @@ def test_outputs_that_are_not_used_cost_nothing_and_integers_pass():
     split = split_reverse(program, (0,))
     assert split.active == (True, True, False)
     alone = split.seconds[(True, False, False)]
-    assert len(alone.program.equations) == 1  # g * cos(x), which the forward part has computed
+    assert [eq.op.primitive.name for eq in alone.program.equations] == ["cos", "mul"]  # nothing of the square
 
 
 def test_many_outputs_fall_back_to_zeros():
@@ -77,6 +78,41 @@ def test_the_parts_are_programs_that_hold_their_law():
     # The backward part has no tanh: what it needs of the forward part is saved.
     names = {eq.op.primitive.name for eq in split_reverse(program, (0, 1)).seconds[(True,)].program.equations}
     assert "tanh" not in names
+
+
+def test_residuals_are_few():
+    def layers(w, x):
+        for _ in range(3):
+            x = tr.tanh(w @ x)
+        return x.sum()
+
+    program = tr.trace(layers, Spec((3, 3), F8), Spec((3,), F8))
+    split = split_reverse(program, (0, 1))
+    residuals = split.first.output_ids[1:]
+    made = {v: eq.op.primitive.name for eq in split.first.equations for v in eq.results}
+    # Outputs of tanh and operands, but not 1 - y * y beside y.
+    assert {made.get(v, "operand") for v in residuals} == {"tanh", "operand"}
+    assert len(residuals) == 3 + 2
+    assert "sub" not in made.values()
+
+
+def test_thinning_moves_nothing_that_the_first_part_needs():
+    def tangle(x, y):
+        a = x * y + 1.0
+        b = a * a - x
+        c = tr.exp(b / (1.0 + a * a)) * b
+        return (c * a + tr.where(a > b, c, a)).sum() / (b * b + 2.0)
+
+    g = tr.compile(tangle)
+    check_grads(g, (X, X + 1), order=2)
+    program = tr.trace(tangle, Spec((3,), F8), Spec((3,), F8))
+    for split in (split_reverse(program, (0, 1)), split_reverse(program, (1,)), split_forward(program, (0, 1))):
+        check_program(split.first)
+        for second in split.seconds.values():
+            check_program(second.program)
+        outs = split.first.run(X, X + 1)
+        np.testing.assert_allclose(host(outs[0]), host(tangle(tensor(X), tensor(X + 1))), rtol=1e-14)
+    assert movable(split_reverse(program, (0, 1)).first, 1) == []  # once is enough
 
 
 def test_linearize_a_program_computes_the_value_once():

@@ -171,6 +171,7 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
         return result
 
     names: dict[str, Any] = {
+        "__name__": "tenferro_ad.rendered",
         "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
         "SCALARS": SCALARS, "new": object.__new__, "seq": next_seq, "operate": getattr(operator, name), "miss": miss,
         "ndarray": np.ndarray,

@@ -41,6 +41,7 @@ def _write(program: Program, arrays: int, tangents: int, moves: bool) -> Code:
     else:
         lines += [f"    z.data, = run({raws})", "    z.spec = spec", "    return z"]
     names: dict[str, Any] = {
+        "__name__": "tenferro_ad.rendered",
         "new": object.__new__, "Tensor": Tensor, "Dual": Dual, "spec": program.outputs[0],
         "run": render(program, "raw"),
     }  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
+from tenferro_ad._thinning import thinned
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Decisions
@@ -94,7 +95,7 @@ def _split_reverse(program: Program, need: tuple[int, ...]) -> Split:
         reached = sweep(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return Split(optimise(first.close([*plain, *residuals.values])), active, seconds)
+    return _split(first.close([*plain, *residuals.values]), active, seconds)
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -128,7 +129,14 @@ def _split_forward(program: Program, need: tuple[int, ...]) -> Split:
     tangents = [o.tangent if there else None for o, there in zip(outs, active)]
     seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return Split(optimise(first.close([*plain, *residuals.values])), active, seconds)
+    return _split(first.close([*plain, *residuals.values]), active, seconds)
+
+
+def _split(first: Program, active: tuple[bool, ...], seconds: dict[tuple[bool, ...], Second]) -> Split:
+    pairs = [(second.program, second.residuals) for second in seconds.values()]
+    lighter, thinner = thinned(optimise(first), len(active), pairs)
+    found = {mask: Second(program, taken, seconds[mask].places) for mask, (program, taken) in zip(seconds, thinner)}
+    return Split(lighter, active, found)
 
 
 def sizes_decided(program: Program) -> Any:

@@ -42,7 +42,12 @@ def pull_code(
     scalars = {f"s{k}": site.specs[i].dtype for k, i in enumerate(save) if i < count and site.given[i] in SCALARS}
     arrays = [name for name in (*gs, *saved) if name not in scalars]
     inputs = arrays if literal else [*gs, *saved]
-    names: dict[str, Any] = {"Tensor": Tensor, "new": object.__new__, "select": _select}
+    names: dict[str, Any] = {
+        "__name__": "tenferro_ad.rendered",  # not user code: traced equations name the line behind it
+        "Tensor": Tensor,
+        "new": object.__new__,
+        "select": _select,
+    }
     lines = ["def pull(g, saved):"]
     lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g" if site.many else "    g0 = g")
     if saved:

@@ -1,0 +1,94 @@
+"""Fewer residuals: what only the second part reads, and cheap steps make of other residuals, moves over to it.
+
+Splitting by lifting computes as much as it can in the first part: of ``tanh`` it would keep both the output y, which
+the next step needs anyway, and 1 - y * y. Moving ``1 - y * y`` costs nothing, and y is all that is held meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_runtime.extension import Builder, Equation, Literal, Program, catalog, optimise
+from tenferro_runtime.passes import remove_dead_code
+
+_VIEWS = frozenset((catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.reverse, catalog.slice_))
+
+
+def _cheap(eq: Equation) -> bool:
+    return len(eq.results) == 1 and (eq.op.primitive.elementwise or eq.op.primitive in _VIEWS)
+
+
+def movable(first: Program, count: int) -> list[Equation]:
+    """The equations of a first part, of ``count`` outputs and then residuals, that may move to the second."""
+    residuals = set(first.output_ids[count:])
+    fixed = set(first.output_ids[:count])
+    held = residuals | set(first.input_ids) | set(first.constants)
+    made = {v: eq for eq in first.equations for v in eq.results}
+    users: dict[int, list[Equation]] = {}
+    for eq in first.equations:
+        for v in set(eq.variables):
+            users.setdefault(v, []).append(eq)
+    moved: dict[int, Equation] = {}
+    for eq in reversed(first.equations):
+        v = eq.results[0] if eq.results else -1
+        read = users.get(v, [])
+        if _cheap(eq) and v not in fixed and (read or v in residuals) and all(u.results[0] in moved for u in read):
+            moved[v] = eq
+    while True:
+        # What is read must be held or move too; what stays in the first part must find its operands there.
+        wrong = {v for v, eq in moved.items() if any(u not in held and u not in moved for u in eq.variables)}
+        wrong |= {u for v, eq in made.items() if v not in moved or v in wrong for u in eq.variables if u in moved}
+        if not wrong:
+            break
+        for v in wrong:
+            del moved[v]
+    return [eq for eq in first.equations if eq.results and eq.results[0] in moved]
+
+
+def thinned(
+    first: Program, count: int, seconds: Sequence[tuple[Program, tuple[int, ...]]]
+) -> tuple[Program, list[tuple[Program, tuple[int, ...]]]]:
+    """A first part with fewer residuals, and the second parts that make up for it.
+
+    Args:
+        first: program of the operands, to ``count`` outputs and then residuals.
+        count: number of outputs.
+        seconds: programs of some inputs and then residuals, with the positions of the residuals.
+    """
+    moves = movable(first, count)
+    if not moves:
+        return first, list(seconds)
+    gone = {eq.results[0] for eq in moves}
+    old = first.output_ids[count:]
+    kept = [v for v in dict.fromkeys(old) if v not in gone]
+    wanted = {u for eq in moves for u in eq.variables if u not in gone and u not in first.constants}
+    kept += sorted(wanted - set(kept))
+    at = {v: i for i, v in enumerate(kept)}
+    lighter = remove_dead_code(first.with_(output_ids=(*first.output_ids[:count], *kept)))
+    return lighter, [_with_moves(program, taken, old, moves, at, first) for program, taken in seconds]
+
+
+def _with_moves(
+    second: Program,
+    taken: tuple[int, ...],
+    old: tuple[int, ...],
+    moves: list[Equation],
+    at: dict[int, int],
+    first: Program,
+) -> tuple[Program, tuple[int, ...]]:
+    """The second part as a program of what it had and of the residuals that are left."""
+    builder = Builder()
+    given = [builder.input(s) for s in second.inputs[: len(second.inputs) - len(taken)]]
+    needed = {old[i] for i in taken}
+    for eq in reversed(moves):
+        if eq.results[0] in needed:
+            needed.update(eq.variables)
+    env: dict[int, Any] = dict(first.constants)
+    now = [v for v in at if v in needed]
+    env.update((v, builder.input(first.specs[v])) for v in now)
+    for eq in moves:
+        if eq.results[0] in needed:
+            env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+    outs = second.run(*given, *[env[old[i]] for i in taken])
+    return optimise(builder.close(outs)), tuple([at[v] for v in now])
