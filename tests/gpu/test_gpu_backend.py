@@ -10,7 +10,15 @@ import pytest
 import tenferro_runtime as tr
 from fake_cupy import DeviceArray, FakeCupy
 from tenferro_gpu import CudaContext, RocmContext, _backend, _stack, download, make_cuda_backend, upload
-from tenferro_tensor import REGISTRY, catalog, clear_plans, compute_context, compute_device, get_backend
+from tenferro_tensor import (
+    REGISTRY,
+    Primitive,
+    catalog,
+    clear_plans,
+    compute_context,
+    compute_device,
+    get_backend,
+)
 from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, UnsupportedError
 
