@@ -1,6 +1,7 @@
 """The digits classifier: what it computes, that it learns, and what it says to bad options."""
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,7 +127,7 @@ def test_entropies_of_known_states() -> None:
 def test_entropies_against_the_whole_vector() -> None:
     rng = np.random.default_rng(1)
     dims = [1, 2, 4, 3, 2, 1]
-    sites = [rng.normal(size=(l, 3, r)) for l, r in zip(dims, dims[1:])]
+    sites = [rng.normal(size=(l, 3, r)) for l, r in pairwise(dims)]
     vector = np.ones((1, 1))
     for site in sites:
         vector = np.einsum("xl,lpr->xpr", vector, site).reshape(-1, site.shape[2])
