@@ -1,5 +1,7 @@
 """Programs and differentiation: calls split by lifting, checkpoints, closures, several outputs, pruning of work."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -90,10 +92,8 @@ def test_residuals_are_few():
     split = split_reverse(program, (0, 1))
     residuals = split.first.output_ids[1:]
     made = {v: eq.op.primitive.name for eq in split.first.equations for v in eq.results}
-    # Outputs of tanh and operands, but not 1 - y * y beside y.
-    assert {made.get(v, "operand") for v in residuals} == {"tanh", "operand"}
-    assert len(residuals) == 3 + 2
-    assert "sub" not in made.values()
+    # Both operands and one value for each layer: y where the next layer needs it too, else 1 - y * y; never both.
+    assert Counter(made.get(v, "operand") for v in residuals) == {"tanh": 2, "sub": 1, "operand": 2}
 
 
 def test_thinning_moves_nothing_that_the_first_part_needs():
