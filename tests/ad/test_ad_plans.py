@@ -178,6 +178,15 @@ def test_numbers_are_told_apart():
     assert literal_key([0.0]) != literal_key([-0.0]) and literal_key([float("nan")]) == literal_key([float("nan")])
 
 
+def test_a_number_as_operand_of_a_structural_op():
+    def padded(x):
+        return catalog.pad(x, 0.5, low=(1,), high=(0,), interior=(0,)) ** 2
+
+    for _ in range(2 * patience.LONG):
+        np.testing.assert_array_equal(host(jvp(padded, (np.array([3.0]),), (np.array([1.0]),))[1]), [0.0, 6.0])
+        np.testing.assert_array_equal(host(grad(lambda x: padded(x).sum())(np.array([3.0]))), [6.0])
+
+
 def test_ever_new_numbers_do_not_render_for_ever(monkeypatch):
     calls = []
     real = plans.pull_code
