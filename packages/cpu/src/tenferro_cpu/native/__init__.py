@@ -1,0 +1,10 @@
+"""Native kernels of the CPU: rendered as LLVM text, compiled in the process, cached on disk.
+
+Optional: needs ``pip install 'tenferro-cpu[jit]'``. Without llvmlite, or with ``TENFERRO_CPU_JIT=0`` in the
+environment, the NumPy kernels serve. Importing this package imports no llvmlite; the first kernel does.
+"""
+
+from tenferro_cpu.native._host import Host
+from tenferro_cpu.native._jit import Engine, available, engine, host
+
+__all__ = ["Engine", "Host", "available", "engine", "host"]

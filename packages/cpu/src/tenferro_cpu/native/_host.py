@@ -1,0 +1,87 @@
+"""`Host`: what the compiler may assume of this processor."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FALLBACK_CACHE = 8 << 20
+"""Bytes of last-level cache where the system does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Processor, instruction set and the vector width that kernels are rendered for.
+
+    Attributes:
+        triple: LLVM target triple.
+        cpu: LLVM's name of the processor.
+        features: LLVM feature string.
+        level: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``.
+        vector_bytes: width of one vector register.
+        registers: number of vector registers.
+        cache_bytes: last-level cache; larger results are written past it where that pays.
+
+    >>> Host("x86_64-unknown-linux-gnu", "znver4", "", "avx512", 64, 32, 32 << 20).lanes(8)
+    8
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    level: str
+    vector_bytes: int
+    registers: int
+    cache_bytes: int
+
+    def lanes(self, item_bytes: int) -> int:
+        """Elements of one vector."""
+        return max(1, self.vector_bytes // item_bytes)
+
+    @property
+    def attributes(self) -> str:
+        """Function attributes that let LLVM use the whole register width."""
+        return f'nounwind "prefer-vector-width"="{8 * self.vector_bytes}"'
+
+
+_LEVELS: dict[str, tuple[int, int]] = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}
+
+
+def detect(binding: Any, limit: str | None = None) -> Host:
+    """The host as llvmlite's `binding` sees it; `limit` names a lower level, so that tests reach narrow kernels."""
+    triple = binding.get_process_triple()
+    flags: dict[str, bool] = dict(binding.get_host_cpu_features())
+    level = level_of(triple, flags)
+    if limit is not None and limit != level:
+        level = limit if limit == "generic" or (limit, level) == ("avx2", "avx512") else level
+        dropped = r"avx512|avx10|evex|amx" if level == "avx2" else r"avx|fma|f16c|xop|vaes|vpclmul|evex|amx"
+        flags = {name: on and not re.match(dropped, name) for name, on in flags.items()}
+    features = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(flags.items()))
+    width, registers = _LEVELS[level]
+    return Host(triple, binding.get_host_cpu_name(), features, level, width, registers, last_level_cache())
+
+
+def level_of(triple: str, flags: dict[str, bool]) -> str:
+    """The widest vectors that the flags allow.
+
+    >>> level_of("x86_64-pc-linux", {"avx2": True, "fma": True})
+    'avx2'
+    >>> level_of("aarch64-apple-darwin", {})
+    'neon'
+    """
+    if triple.startswith(("aarch64", "arm64")):
+        return "neon"
+    if all(flags.get(f"avx512{part}") for part in ("f", "dq", "bw", "vl")):
+        return "avx512"
+    return "avx2" if flags.get("avx2") and flags.get("fma") else "generic"
+
+
+def last_level_cache() -> int:
+    """Bytes of the largest cache of the first core."""
+    sizes = [FALLBACK_CACHE] if os.name != "posix" else []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        found = re.fullmatch(r"(\d+)([KM])", path.read_text().strip())
+        if found is not None:
+            sizes.append(int(found[1]) << (10 if found[2] == "K" else 20))
+    return max(sizes, default=FALLBACK_CACHE)
