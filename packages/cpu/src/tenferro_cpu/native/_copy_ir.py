@@ -1,0 +1,296 @@
+"""LLVM text of the kernels that move elements: tiles, runs and narrow interleaves.
+
+A kernel is ``void(ptr source, ptr target, ptr plan)``. The plan is a row of 64-bit words followed by its tables of byte
+offsets; see `Words`. A kernel knows the size of an element, the rest comes from the plan: few kernels serve all shapes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Words(IntEnum):
+    """Word index of every field of a plan; tables are given by their byte offset from the start of the plan."""
+
+    KERNEL = 0
+    STREAM = 1  # kernel with non-temporal stores, or 0: it needs a target aligned to 64 bytes
+    BYTES = 2
+    REPEAT = 3  # the longest outer axis, kept out of the tables
+    REPEAT_SOURCE = 4
+    REPEAT_TARGET = 5
+    OUTER = 6
+    ROWS = 7
+    COLUMNS = 8
+    RUN = 9  # bytes of a run; bytes between groups of an interleave
+    OUTER_SOURCE = 10
+    OUTER_TARGET = 11
+    ROW_SOURCE = 12
+    ROW_TARGET = 13
+    COLUMN_SOURCE = 14
+    COLUMN_TARGET = 15
+    TILE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Which kernel.
+
+    Attributes:
+        kind: ``"tile"``, ``"run"``, ``"interleave"`` or ``"deinterleave"``.
+        item: bytes of an element, a power of two; of one vector for runs.
+        width: elements of a row of a block, or how many streams are interleaved.
+        load: neighbours in the source that one load may take.
+        store: neighbours in the target that one store may take.
+        stream: whether stores bypass the caches.
+    """
+
+    kind: str
+    item: int
+    width: int
+    load: int = 0
+    store: int = 0
+    stream: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        parts = (self.kind, self.item, self.width, self.load, self.store, "nt" if self.stream else "t")
+        return "_".join(map(str, parts))
+
+
+class Writer:
+    """Lines of one function, with names for values that are made up."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+        self.block = "entry"
+
+    def let(self, text: str) -> str:
+        """A new value."""
+        self.count += 1
+        self.lines.append(f"  %v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def put(self, text: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(f"  {text}")
+
+    def at(self, pointer: str, offset: str | int) -> str:
+        """Pointer plus bytes."""
+        return pointer if offset == 0 else self.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def word(self, table: str, index: str | int, shift: int = 0) -> str:
+        """A 64-bit entry of a table."""
+        place = self.let(f"getelementptr i64, ptr {table}, i64 {index}")
+        return self.let(f"load i64, ptr {place if not shift else self.at(place, 8 * shift)}, align 8")
+
+    def least(self, a: str, b: str) -> str:
+        """The smaller of two signed integers."""
+        return self.let(f"select i1 {self.let(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
+    @contextmanager
+    def loop(self, start: str | int, stop: str, step: str | int = 1) -> Iterator[str]:
+        """A counted loop; gives the counter."""
+        self.count += 1
+        n, before = self.count, self.block
+        self.put(f"br label %h{n}")
+        self.lines.append(f"h{n}:")
+        self.put(f"%i{n} = phi i64 [ {start}, %{before} ], [ %n{n}, %l{n} ]")
+        self.put(f"%c{n} = icmp slt i64 %i{n}, {stop}")
+        self.put(f"br i1 %c{n}, label %b{n}, label %x{n}")
+        self.lines.append(f"b{n}:")
+        self.block = f"b{n}"
+        yield f"%i{n}"
+        self.put(f"br label %l{n}")
+        self.lines.append(f"l{n}:")
+        self.put(f"%n{n} = add i64 %i{n}, {step}")
+        self.put(f"br label %h{n}")
+        self.lines.append(f"x{n}:")
+        self.block = f"x{n}"
+
+
+class Lanes:
+    """Vectors of elements: an element of 16 or 32 bytes is two or four lanes."""
+
+    def __init__(self, writer: Writer, item: int, stream: bool) -> None:
+        self.writer, self.item, self.stream = writer, item, stream
+        self.per_item = max(1, item // 8)
+        self.lane = f"i{8 * min(item, 8)}"
+
+    def type(self, n: int) -> str:
+        """Vector of `n` elements."""
+        return f"<{n * self.per_item} x {self.lane}>"
+
+    def load(self, pointer: str, n: int) -> str:
+        """`n` neighbours, at any address that suits one element."""
+        return self.writer.let(f"load {self.type(n)}, ptr {pointer}, align {min(self.item, 8)}")
+
+    def store(self, value: str, pointer: str, n: int) -> None:
+        """`n` neighbours."""
+        how = f"align {min(64, n * self.item)}, !nontemporal !0" if self.stream else f"align {min(self.item, 8)}"
+        self.writer.put(f"store {self.type(n)} {value}, ptr {pointer}, {how}")
+
+    def shuffle(self, a: str, b: str, n: int, picks: list[int]) -> str:
+        """Elements of two vectors of `n`, by index into their concatenation; -1 is any."""
+        lanes = [k if k < 0 else k * self.per_item + j for k in picks for j in range(self.per_item)]
+        mask = ", ".join("i32 poison" if k < 0 else f"i32 {k}" for k in lanes)
+        kind = self.type(n)
+        return self.writer.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{mask}>")
+
+    def joined(self, parts: list[str], n: int) -> str:
+        """One vector of parts of `n` elements; the number of parts is a power of two."""
+        while len(parts) > 1:
+            parts = [self.shuffle(a, b, n, list(range(2 * n))) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            n *= 2
+        return parts[0]
+
+    def transposed(self, rows: list[str]) -> list[str]:
+        """A square of elements: in round ``b``, rows whose numbers differ in bit ``b`` exchange elements."""
+        n, bit = len(rows), 1
+        while bit < n:
+            low = [k if not k & bit else n + k - bit for k in range(n)]
+            high = [k + bit if not k & bit else n + k for k in range(n)]
+            out = list(rows)
+            for i in range(n):
+                if not i & bit:
+                    out[i] = self.shuffle(rows[i], rows[i + bit], n, low)
+                    out[i + bit] = self.shuffle(rows[i], rows[i + bit], n, high)
+            rows, bit = out, 2 * bit
+        return rows
+
+    def gathered(self, vectors: list[str], n: int, picks: list[int]) -> str:
+        """`n` elements of many vectors of `n`, by index into their concatenation."""
+        value = vectors[0]
+        if len(vectors) == 1:
+            return value
+        for k in range(1, len(vectors)):
+            taken = [
+                n + p - k * n if p // n == k else -1 if p // n > k else p if k == 1 else i for i, p in enumerate(picks)
+            ]
+            value = self.shuffle(value, vectors[k], n, taken)
+        return value
+
+
+def text(variant: Variant, attributes: str) -> str:
+    """The module of one kernel; `attributes` are those of its function."""
+    writer = Writer()
+    lanes = Lanes(writer, variant.item, variant.stream)
+    writer.lines += [f"define void @{variant.name}(ptr %source, ptr %target, ptr %plan) #0 {{", "entry:"]
+    with _outer(writer) as (source, target):
+        _BODIES[variant.kind](writer, lanes, variant, source, target)
+    if variant.stream:
+        writer.put("fence seq_cst")  # later ordinary stores must not overtake the streamed ones
+    writer.lines += ["  ret void", "}", f"attributes #0 = {{ {attributes} }}", "!0 = !{i32 1}"]
+    return "\n".join(writer.lines)
+
+
+def _field(w: Writer, field: Words) -> str:
+    return w.word("%plan", int(field))
+
+
+def _table(w: Writer, field: Words) -> str:
+    return w.at("%plan", _field(w, field))
+
+
+@contextmanager
+def _outer(w: Writer) -> Iterator[tuple[str, str]]:
+    """Start addresses of every combination of the outer axes."""
+    repeat, outer = _field(w, Words.REPEAT), _field(w, Words.OUTER)
+    by_source, by_target = _field(w, Words.REPEAT_SOURCE), _field(w, Words.REPEAT_TARGET)
+    sources, targets = _table(w, Words.OUTER_SOURCE), _table(w, Words.OUTER_TARGET)
+    with w.loop(0, repeat) as r:
+        source = w.at("%source", w.let(f"mul i64 {r}, {by_source}"))
+        target = w.at("%target", w.let(f"mul i64 {r}, {by_target}"))
+        with w.loop(0, outer) as o:
+            yield w.at(source, w.word(sources, o)), w.at(target, w.word(targets, o))
+
+
+@contextmanager
+def _tiles(w: Writer, step: int) -> Iterator[tuple[str, str]]:
+    """Rows and columns in steps of `step`, tile by tile; the last step of an axis goes back as far as it must.
+
+    Rows and columns of the steps overlap there; copying an element twice does no harm.
+    """
+    rows, columns, tile = _field(w, Words.ROWS), _field(w, Words.COLUMNS), _field(w, Words.TILE)
+    last_row, last_column = w.let(f"sub i64 {rows}, {step}"), w.let(f"sub i64 {columns}, {step}")
+    with w.loop(0, rows, tile) as row_tile, w.loop(0, columns, tile) as column_tile:
+        row_end = w.least(w.let(f"add i64 {row_tile}, {tile}"), rows)
+        column_end = w.least(w.let(f"add i64 {column_tile}, {tile}"), columns)
+        with w.loop(row_tile, row_end, step) as i:
+            row = i if step == 1 else w.least(i, last_row)
+            with w.loop(column_tile, column_end, step) as j:
+                yield row, j if step == 1 else w.least(j, last_column)
+
+
+def _tile(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
+    n, load, store = variant.width, variant.load, variant.store
+    row_source, row_target = _table(w, Words.ROW_SOURCE), _table(w, Words.ROW_TARGET)
+    column_source, column_target = _table(w, Words.COLUMN_SOURCE), _table(w, Words.COLUMN_TARGET)
+    with _tiles(w, n) as (row, column):
+        from_columns = [w.word(column_source, column, shift=k) for k in range(0, n, load)]
+        block = []
+        for k in range(n):
+            start = w.at(source, w.word(row_source, row, shift=k))
+            block.append(v.joined([v.load(w.at(start, c), load) for c in from_columns], load))
+        to_rows = [w.word(row_target, row, shift=k) for k in range(0, n, store)]
+        for k, column_values in enumerate(v.transposed(block)):
+            start = w.at(target, w.word(column_target, column, shift=k))
+            for part, r in enumerate(to_rows):
+                picks = list(range(part * store, (part + 1) * store))
+                piece = column_values if store == n else v.shuffle(column_values, column_values, n, picks)
+                v.store(piece, w.at(start, r), store)
+
+
+def _run(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
+    """Runs of at least one vector; the last vector of a run ends where the run ends."""
+    n = variant.width
+    row_source, row_target = _table(w, Words.ROW_SOURCE), _table(w, Words.ROW_TARGET)
+    column_source, column_target = _table(w, Words.COLUMN_SOURCE), _table(w, Words.COLUMN_TARGET)
+    last = w.let(f"sub i64 {_field(w, Words.RUN)}, {n * variant.item}")
+    with _tiles(w, 1) as (row, column):
+        start = w.at(w.at(source, w.word(row_source, row)), w.word(column_source, column))
+        end = w.at(w.at(target, w.word(row_target, row)), w.word(column_target, column))
+        with w.loop(0, last, n * variant.item) as k:
+            v.store(v.load(w.at(start, k), n), w.at(end, k), n)
+        v.store(v.load(w.at(start, last), n), w.at(end, last), n)
+
+
+def _interleave(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
+    """Few long rows become the elements of short neighbouring groups."""
+    streams, n = variant.width, variant.load
+    rows = _table(w, Words.ROW_SOURCE)
+    starts = [w.at(source, w.word(rows, k)) for k in range(streams)]
+    with _columns(w, n) as j:
+        here = w.let(f"mul i64 {j}, {variant.item}")
+        values = [v.load(w.at(start, here), n) for start in starts]
+        there = w.at(target, w.let(f"mul i64 {here}, {streams}"))
+        for k in range(streams):
+            picks = [(i % streams) * n + i // streams for i in range(k * n, (k + 1) * n)]
+            v.store(v.gathered(values, n, picks), w.at(there, k * n * variant.item), n)
+
+
+def _deinterleave(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
+    """Elements of short neighbouring groups become few long rows."""
+    streams, n = variant.width, variant.load
+    rows = _table(w, Words.ROW_TARGET)
+    ends = [w.at(target, w.word(rows, k)) for k in range(streams)]
+    with _columns(w, n) as j:
+        there = w.let(f"mul i64 {j}, {variant.item}")
+        here = w.at(source, w.let(f"mul i64 {there}, {streams}"))
+        values = [v.load(w.at(here, k * n * variant.item), n) for k in range(streams)]
+        for k in range(streams):
+            picks = [i * streams + k for i in range(n)]
+            v.store(v.gathered(values, n, picks), w.at(ends[k], there), n)
+
+
+@contextmanager
+def _columns(w: Writer, step: int) -> Iterator[str]:
+    columns = _field(w, Words.COLUMNS)
+    last = w.let(f"sub i64 {columns}, {step}")
+    with w.loop(0, columns, step) as j:
+        yield w.least(j, last)
+
+
+_BODIES = {"tile": _tile, "run": _run, "interleave": _interleave, "deinterleave": _deinterleave}
