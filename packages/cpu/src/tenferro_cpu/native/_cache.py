@@ -131,7 +131,7 @@ class ObjectCache:
             return
         stripe = int(hashlib.sha256(key.encode()).hexdigest()[:4], 16) % _STRIPES
         try:
-            file = open(self.folder / f"{stripe:02}.lock", "ab")  # noqa: SIM115 - closed below
+            file = open(self.folder / f"{stripe:02}.lock", "ab")
         except OSError:
             yield
             return

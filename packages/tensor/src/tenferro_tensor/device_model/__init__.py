@@ -4,6 +4,27 @@ A device owns an allocator, a renderer, a compiler and a program factory. The CP
 accelerator implements the same.
 """
 
+from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
 from tenferro_tensor.device_model._errors import CompileError
+from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
+from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
 
-__all__ = ["CompileError"]
+__all__ = [
+    "Access",
+    "Allocator",
+    "Apply",
+    "CompileError",
+    "CompiledSpec",
+    "Compiler",
+    "Device",
+    "KernelIR",
+    "Launch",
+    "Literal",
+    "Operand",
+    "Over",
+    "Program",
+    "ProgramSpec",
+    "Reduction",
+    "Renderer",
+    "Variable",
+]

@@ -1,0 +1,112 @@
+"""What a renderer hands to a compiler, and a compiler to a program factory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenferro_tensor_core import ArgumentError, ShapeError
+
+LARGEST = 2**62
+"""Largest extent that a variable may have where nothing narrower is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An integer argument of a kernel with its bounds.
+
+    >>> Variable("n", 0, 100).check(7)
+    7
+    >>> Variable("n", 1, 100).check(0)
+    Traceback (most recent call last):
+    tenferro_tensor_core._errors.ShapeError: the kernel was compiled for n from 1 to 100, got 0; compile it for ...
+    """
+
+    name: str
+    min: int = 0
+    max: int = LARGEST
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min <= self.max:
+            raise ArgumentError(f"variable {self.name} needs 0 <= min <= max, got {self.min} and {self.max}")
+
+    def check(self, value: int) -> int:
+        """The value itself.
+
+        Raises:
+            ShapeError: it is out of bounds.
+        """
+        if not self.min <= value <= self.max:
+            raise ShapeError(
+                f"the kernel was compiled for {self.name} from {self.min} to {self.max}, got {value}; "
+                "compile it for wider bounds",
+                variable=self.name,
+                value=value,
+            )
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How many work groups of what size an accelerator starts; one group of one on a CPU.
+
+    Attributes:
+        grid: elements of the iteration space that one group covers, per axis; the number of groups is the extent
+            divided by it, rounded up.
+        block: work items of one group, per axis.
+    """
+
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """A kernel as source text.
+
+    Attributes:
+        source: text in the language of the compiler.
+        entry: name of the function to call.
+        variables: integer arguments in positional order.
+        buffers: number of buffer arguments, in positional order.
+        reads: numbers of the buffers that are read.
+        writes: numbers of the buffers that are written.
+        launch: work groups.
+    """
+
+    source: str
+    entry: str
+    variables: tuple[Variable, ...]
+    buffers: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    launch: Launch = Launch()
+
+    def check(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
+        """Refuse a call whose buffers or values do not fit.
+
+        Raises:
+            ArgumentError: a wrong number of buffers or values.
+            ShapeError: a value is out of its bounds.
+        """
+        if len(buffers) != self.buffers or len(values) != len(self.variables):
+            raise ArgumentError(
+                f"{self.entry} takes {self.buffers} buffer(s) and {len(self.variables)} value(s) "
+                f"({', '.join(v.name for v in self.variables) or 'none'}), got {len(buffers)} and {len(values)}"
+            )
+        for variable, value in zip(self.variables, values):
+            variable.check(value)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSpec:
+    """A compiled kernel: its spec, the code, and the key that tells it from every other.
+
+    Attributes:
+        spec: what was compiled.
+        code: source for a run-time compiler, an object, or the handle of loaded code.
+        cache_key: content, compiler, processor and flags.
+    """
+
+    spec: ProgramSpec
+    code: str | bytes | int
+    cache_key: str
