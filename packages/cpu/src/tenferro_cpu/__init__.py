@@ -3,5 +3,6 @@
 from tenferro_cpu._backend import CpuBackend, make_backend
 from tenferro_cpu._context import CpuContext
 from tenferro_cpu._info import info
+from tenferro_cpu.native._threads import threads
 
-__all__ = ["CpuBackend", "CpuContext", "info", "make_backend"]
+__all__ = ["CpuBackend", "CpuContext", "info", "make_backend", "threads"]

@@ -1,12 +1,14 @@
-"""`CpuBackend`: the reference kernels on NumPy, in the calling thread."""
+"""`CpuBackend`: the reference kernels on NumPy, and machine code where that is faster, in the calling thread."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice
+from tenferro_cpu.native import _products, _threads
+from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog
 from tenferro_tensor.reference import kernels
 
 
@@ -30,6 +32,15 @@ class CpuBackend(Backend):
     def synchronize(self) -> None:
         """Nothing is pending: every kernel returns when it is done."""
 
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """As the contract says; kernels that call BLAS or LAPACK get as many threads as the operands pay for."""
+        run = super().kernel(op, ins, outs, device)
+        if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
+            return _threads.bounded(run, sum(map(_threads.work_of, ins)))
+        return run
+
 
 def make_backend() -> CpuBackend:
     """The CPU backend, its kernels registered; the entry point that `get_backend` calls.
@@ -46,7 +57,13 @@ def make_backend() -> CpuBackend:
 @cache
 def _reference() -> dict[Any, Any]:
     # One table for the process: registering the same makers again is no collision.
-    return kernels(np, _special)
+    table = kernels(np, _special)
+    product = table[catalog.dot_general]
+
+    def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
+        return _products.dot_general(product(ins, outs, **axes), ins, outs, **axes)
+
+    return table | {catalog.dot_general: dot_general}
 
 
 @cache

@@ -1,32 +1,35 @@
 """`info`: what the CPU backend runs on."""
 
-import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native import _blas, _jit, _threads
+
 
 def info() -> dict[str, Any]:
-    """What computes here: usable cores, NumPy and SciPy versions, and the BLAS behind matrix products.
+    """What computes here.
+
+    Returns:
+        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; versions of ``numpy`` and
+        ``scipy``; ``blas``, the BLAS that NumPy was built with; ``products``, the BLAS that matrix products go to, why,
+        and every BLAS of the process; ``native``, whether machine code is compiled here, else the reason why not.
 
     >>> sorted(info())
-    ['blas', 'cores', 'numpy', 'scipy']
+    ['blas', 'cores', 'native', 'numpy', 'products', 'scipy', 'threads']
     """
     build: Any = np.show_config(mode="dicts")
     blas = build.get("Build Dependencies", {}).get("blas", {})
     return {
-        "cores": _usable_cores(),
+        "cores": _threads.usable_cores(),
+        "threads": _threads.limit(),
         "numpy": np.__version__,
         "scipy": _version("scipy"),
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "products": _blas.report(),
+        "native": _jit.unavailable() or True,
     }
-
-
-def _usable_cores() -> int:
-    """Cores that this process may run on; fewer than the machine has where it is pinned."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _version(distribution: str) -> str | None:

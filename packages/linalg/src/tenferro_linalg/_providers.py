@@ -31,6 +31,11 @@ def device() -> Any:
 
 def kernels(registry: Registry, primitive: Primitive, make: Maker) -> None:
     """Register one kernel maker for every backend that has a provider."""
-    registry.kernel(primitive, "cpu", lambda ins, outs, **p: make(host(), ins, outs, **p))
+
+    def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
+        return make(host(), ins, outs, **p)
+
+    on_host.blas = True  # type: ignore[attr-defined]
+    registry.kernel(primitive, "cpu", on_host)
     for backend in ("cuda", "rocm"):
         registry.kernel(primitive, backend, lambda ins, outs, **p: make(device(), ins, outs, **p))

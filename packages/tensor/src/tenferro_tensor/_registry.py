@@ -15,7 +15,10 @@ from tenferro_tensor._primitive import Primitive
 from tenferro_tensor_core import RegistryError, TenferroError
 
 KernelMaker = Callable[..., Callable[..., Any]]
-"""``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs."""
+"""``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
+
+A maker whose attribute ``blas`` is true says that its kernels spend their time in BLAS or LAPACK: a backend may then
+bound the threads that these use."""
 
 EXTENSIONS: Final = "tenferro.extensions"
 

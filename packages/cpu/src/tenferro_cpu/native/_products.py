@@ -1,0 +1,206 @@
+"""`dot_general` in machine code: small stacks in straight lines, larger matrices through the chosen BLAS.
+
+What a payload cannot express (axes to be moved, vectors, integers, zero extents, strided operands) stays with the
+reference kernel, which is also the fallback of every entry; large products are bounded by the thread policy either
+way.
+"""
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from tenferro_cpu.native._blas import provider
+from tenferro_cpu.native._threads import arbiter, bounded, wanted
+from tenferro_cpu.native import _capi
+from tenferro_cpu.native._arbiter import NativeArbiter
+from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
+from tenferro_cpu.native._jit import available, engine
+from tenferro_cpu.native._layout import C_CONTIGUOUS, Layout
+from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text
+from tenferro_cpu.native._small_matmul import LARGEST, TYPES, SmallProduct, render
+from tenferro_tensor import Spec
+
+Kernel = Callable[..., Any]
+Ints = tuple[int, ...]
+Pair = tuple[Ints, Ints]
+
+ONE_THREAD: Final = 1 << 18
+"""Multiplications and additions up to which OpenBLAS multiplies matrices in the calling thread by itself."""
+
+ALONE: Final = 1 << 15
+"""Multiplications and additions above which a kernel runs without the interpreter lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A `dot_general` whose operands lie in memory as stacks of matrices.
+
+    Attributes:
+        count: matrices of the stack.
+        rows: rows of the result.
+        inner: terms of each sum.
+        columns: columns of the result.
+        swap_left: whether the left operand has its rows last.
+        swap_right: whether the right operand has its columns first.
+    """
+
+    count: int
+    rows: int
+    inner: int
+    columns: int
+    swap_left: bool
+    swap_right: bool
+
+    @property
+    def work(self) -> int:
+        """Multiplications and additions for one matrix."""
+        return self.rows * self.inner * self.columns
+
+    @property
+    def small(self) -> bool:
+        """Whether the straight-line kernel takes it."""
+        return max(self.rows, self.inner, self.columns) <= LARGEST
+
+
+def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Product | None:
+    """The operands as stacks of matrices as they lie in memory; None where axes would have to move.
+
+    >>> as_matrices(Spec((2, 3, 4), "float64"), Spec((2, 5, 4), "float64"), ((2,), (2,)), ((0,), (0,)))
+    Product(count=2, rows=3, inner=4, columns=5, swap_left=False, swap_right=True)
+    """
+    stack = tuple(range(len(batch[0])))
+    if batch[0] != stack or batch[1] != stack or not contract[0]:
+        return None
+    pairs = sorted(zip(*contract, strict=True))
+    left, right = (_trailing(s, len(stack), tuple([pair[i] for pair in pairs])) for i, s in enumerate((x, y)))
+    if left is None or right is None:
+        return None
+    shape: Any = x.shape
+    count, inner = math.prod(shape[: len(stack)]), math.prod([shape[i] for i, _ in pairs])
+    # Left operands end in the contracted axes, right ones begin with them; the other way round is a transpose.
+    return Product(count, left[0], inner, right[0], not left[1], right[1])
+
+
+def _trailing(s: Spec, stack: int, contracted: Ints) -> tuple[int, bool] | None:
+    """The merged extent of the free axes, and whether the contracted ones come last; None if they are not together."""
+    shape: Any = s.shape
+    n = len(contracted)
+    if n == s.ndim - stack:
+        return None  # a vector
+    if contracted == tuple(range(s.ndim - n, s.ndim)):
+        return math.prod(shape[stack : s.ndim - n]), True
+    if contracted == tuple(range(stack, stack + n)):
+        return math.prod(shape[stack + n :]), False
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    entry: MethodDef
+    stack: int
+    symbols: dict[str, int]
+
+
+@cache
+def machine() -> _Machine | None:
+    """The compiled entry, None where it cannot be had."""
+    layout = Layout.found() if available() else None
+    known = _capi.symbols() if layout is not None else None
+    chief = arbiter()
+    if layout is None or known is None or not isinstance(chief, NativeArbiter):
+        return None
+    symbols = known | chief.symbols
+    entry, stack = engine().functions(entry_text(layout.tuple_items), ("product", "stack"), symbols)
+    return _Machine(definition("product", entry, FASTCALL), stack, symbols)
+
+
+@cache
+def small(product: SmallProduct) -> int:
+    """Address of the straight-line kernel."""
+    return engine().function(render(product), "product")
+
+
+@cache
+def gemm(kind: str) -> int:
+    """Address of the kernel that calls the chosen BLAS for a dtype; 0 where it has none."""
+    library = provider().library
+    if library is None or kind not in library.gemm:
+        return 0
+    symbol = f"tenferro_gemm_{kind}"
+    text = gemm_text(symbol, library.integers, TYPES[kind], 2 if kind in "FD" else 1)
+    return engine().function(text, "gemm", {symbol: library.gemm[kind]})
+
+
+def dot_general(
+    reference: Kernel, ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair
+) -> Kernel:
+    """The fastest kernel for the operands, with the kernel `reference` for everything that it does not take."""
+    x, y = ins
+    if x.dtype.char not in TYPES or x.dtype != y.dtype:
+        return reference
+    product = as_matrices(x, y, contract, batch)
+    if product is None:
+        shape_x, shape_y = (s.shape for s in ins)
+        free = math.prod(_rest(shape_y, contract[1] + batch[1]))
+        work = math.prod(_rest(shape_x, batch[0])) * free
+        return bounded(reference, work) if work > ONE_THREAD else reference
+    many = product.work > ONE_THREAD
+    fallback = bounded(reference, product.work) if many else reference
+    have = machine() if product.work and product.count else None
+    if have is None or max(x.ndim, y.ndim, outs[0].ndim) > AXES:
+        return fallback
+    kernel, inner = have.stack, 0
+    if product.small:
+        inner = small(_small_of(product, x.dtype.char))
+    else:
+        kernel = gemm(x.dtype.char)
+        if not kernel or min(product.rows, product.columns) == 1:
+            return fallback
+    matrices = x.ndim == 2 and y.ndim == 2 and not product.small
+    item = x.dtype.itemsize
+    numbers = dict(
+        kernel=kernel,
+        descr=id(x.dtype),
+        orders=C_CONTIGUOUS | (F_CONTIGUOUS if matrices else 0),
+        alone=int(product.work * product.count > ALONE),
+        most=wanted(product.work) if many else 0,
+        left_axes=x.ndim,
+        right_axes=y.ndim,
+        out_axes=outs[0].ndim,
+        rows=product.rows,
+        inner=product.inner,
+        columns=product.columns,
+        count=product.count,
+        swap_left=int(product.swap_left),
+        swap_right=int(product.swap_right),
+        left_step=product.rows * product.inner * item,
+        right_step=product.inner * product.columns * item,
+        small=inner,
+        square=int(not product.small and product.count == 1),
+    )
+    words: list[Any] = [numbers[name] for name in PAYLOAD]
+    for shape in (x.shape, y.shape, outs[0].shape):
+        words += [*shape, *[0] * (AXES - len(shape))]
+    payload = struct.pack(f"={len(words)}q", *words)
+    return builtin(have.entry, (payload, fallback, x.dtype))  # type: ignore[no-any-return]
+
+
+def _small_of(product: Product, kind: str) -> SmallProduct:
+    host = engine().host
+    return SmallProduct(
+        kind,
+        product.rows,
+        product.inner,
+        product.columns,
+        product.swap_left,
+        product.swap_right,
+        host.registers,
+        host.vector_bytes,
+    )
+
+
+def _rest(shape: Any, used: Ints) -> list[int]:
+    return [n for i, n in enumerate(shape) if i not in used]
