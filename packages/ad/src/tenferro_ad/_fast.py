@@ -15,12 +15,13 @@ import numpy as np
 
 from tenferro_ad import _modes
 from tenferro_ad._eager import EagerTensor
-from tenferro_ad._node import Node, next_seq
+from tenferro_ad._node import Node, next_seq, places
 from tenferro_ad._plan import PullbackPlan, pullback_plan
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor._shortcuts import Recording, Shortcuts, when_offered
 
 Entry = tuple[Callable[..., Any], Spec, PullbackPlan]
 
@@ -144,6 +145,7 @@ def reflected(self, other):
 """
 
 _DIFFERENTIABLE: Final = (catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.pow)
+_NEED: Final = {"both": (0, 1), "left": (0,), "right": (1,)}
 _FOREIGN: Final = (Array, np.ndarray, np.generic)
 
 
@@ -189,6 +191,17 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     method.__name__, reflected.__name__ = f"__{bare}__", f"__r{bare}__"
     setattr(EagerTensor, method.__name__, method)
     setattr(EagerTensor, reflected.__name__, reflected)
+    save = {side: pullback_plan(op, need, pair).site.save for side, need in _NEED.items()}
+    recording = Recording(
+        EagerTensor, Node, PullbackPlan, places, vars(_modes), {k: t.table for k, t in tables.items()}, save
+    )
+
+    def shorten(shortcuts: Shortcuts) -> None:
+        for short, plain in ((method, False), (reflected, True)):
+            found = shortcuts.record_operator(short.__name__, short, recording, reflected=plain)
+            setattr(EagerTensor, short.__name__, found)
+
+    when_offered(shorten)
     return True
 
 

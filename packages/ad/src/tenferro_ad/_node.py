@@ -12,7 +12,10 @@ from typing import Any, NoReturn
 
 from tenferro_tensor_core import GradientError
 
-next_seq = count().__next__
+places = count()
+"""The order of recording."""
+
+next_seq = places.__next__
 """Draw the next place in the order of recording, which is also an order of dependence."""
 
 Pull = Callable[[Any, Any], "tuple[Any, ...]"]

@@ -14,6 +14,7 @@ from tenferro_tensor._normalise import common_dtype, describe
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
+from tenferro_tensor._shortcuts import Shortcuts, when_offered
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
@@ -295,6 +296,16 @@ def _install_operators() -> None:
     Primitive.bind_concrete = staticmethod(bind)
     Primitive.adopt = staticmethod(tensor)
     Primitive.wrap = staticmethod(Tensor.wrap)
+    when_offered(_shorten_operators)
+
+
+def _shorten_operators(shortcuts: Shortcuts) -> None:
+    """Put short cuts in front of the operators."""
+    for name, op in BINARY_OPERATORS.items():
+        setattr(Tensor, name, shortcuts.tensor_operator(name, getattr(Tensor, name), op, reflected=False))
+        other = f"__r{name[2:]}"
+        if other in Tensor.__dict__:
+            setattr(Tensor, other, shortcuts.tensor_operator(other, getattr(Tensor, other), op, reflected=True))
 
 
 _install_operators()

@@ -18,7 +18,9 @@ _FASTCALL: Final = 0x80
 _FLOATING: Final = {"float64": text.F64, "float32": text.F32, "complex128": text.C128, "complex64": text.C64}
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """``PyMethodDef``."""
+
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("function", ctypes.c_void_p),
@@ -31,7 +33,7 @@ class _MethodDef(ctypes.Structure):
 class _Machine:
     """The compiled entries by number of operands; definitions live as long as the functions made from them."""
 
-    definitions: dict[int, _MethodDef]
+    definitions: dict[int, MethodDef]
     watched: int
 
     def function(self, nin: int, payload: tuple[Any, ...]) -> Any:
@@ -54,8 +56,7 @@ def machine() -> _Machine | None:
     names = ("call_1", "call_2")
     addresses = engine().functions(text.entry_text(triple, layout.tuple_items), names, known, level=2)
     definitions = {
-        nin: _MethodDef(b"native", address, _FASTCALL, b"A compiled kernel.")
-        for nin, address in enumerate(addresses, 1)
+        nin: MethodDef(b"native", address, _FASTCALL, b"A compiled kernel.") for nin, address in enumerate(addresses, 1)
     }
     return _Machine(definitions, text.WATCHED[text.architecture(triple)])
 

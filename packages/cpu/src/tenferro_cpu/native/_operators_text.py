@@ -1,0 +1,170 @@
+"""LLVM text of the operator methods of concrete and of recorded tensors: the short way, from operands to kernel.
+
+Each says what the interpreted method says where everything is as usual; anything else goes to that method. A
+payload holds the objects that one operator needs; ``thunk_<i>`` is the C function that a method descriptor calls,
+and finds its payload in a table.
+"""
+
+from typing import Final
+
+from tenferro_cpu.native._body import Body, Fields
+
+PAYLOAD: Final = Fields(
+    "tensor scopes scopes_name zero same plans method "
+    "eager node modes modes_name both mixed left right count save_both save_left save_right"
+)
+"""What operators read: of concrete tensors the first line, of recorded ones everything."""
+
+DECLARED: Final = """
+@tenferro_float = external global i8
+@tenferro_int = external global i8
+@tenferro_complex = external global i8
+declare void @tenferro_incref(ptr)
+declare void @tenferro_decref(ptr)
+declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
+declare ptr @tenferro_alloc(ptr, i64)
+declare ptr @tenferro_get_item(ptr, ptr)
+declare ptr @tenferro_tuple(i64)
+declare ptr @tenferro_next(ptr)
+declare void @tenferro_clear()
+"""
+
+
+class Offsets(dict[str, int]):
+    """Where slots of Python classes lie, by ``class.slot``, and where the items of a tuple start."""
+
+
+def shared_text(at: Offsets) -> str:
+    """Functions that all shortcuts use."""
+    return _pair(at) + _call_2() + _wrapped(at)
+
+
+def _pair(at: Offsets) -> str:
+    """The value under a pair in a dictionary, borrowed, or null."""
+    f = Body("private ptr @pair(ptr %table, ptr %x, ptr %y)")
+    key = f.call("tenferro_tuple", "i64 2")
+    f.present(key, "none")
+    f.hold("%x", "%y")
+    f.store("%x", key, at["tuple"])
+    f.store("%y", key, at["tuple"] + 8)
+    found = f.call("tenferro_get_item", "%table", key)
+    f.drop(key)
+    f.give(found)
+    f.label("none")
+    f.call("tenferro_clear", result="void")
+    f.give("null")
+    return f.text()
+
+
+def _call_2() -> str:
+    f = Body("private ptr @call_2(ptr %function, ptr %x, ptr %y)")
+    frame = f.variable("[2 x ptr]")
+    f.store("%x", frame)
+    f.store("%y", frame, 8)
+    f.give(f.call("tenferro_vectorcall", "%function", frame, "i64 2", "null"))
+    return f.text()
+
+
+def _wrapped(at: Offsets) -> str:
+    """A tensor of raw data, which it takes over, and a spec; null with an error where memory is out."""
+    f = Body("private ptr @wrapped(ptr %class, ptr %data, ptr %spec)")
+    z = f.call("tenferro_alloc", "%class", "i64 0")
+    f.present(z, "failed")
+    f.hold("%spec")
+    f.store("%data", z, at["tensor.data"])
+    f.store("%spec", z, at["tensor.spec"])
+    f.give(z)
+    f.label("failed")
+    f.drop("%data")
+    f.give("null")
+    return f.text()
+
+
+def unscoped(f: Body, otherwise: str) -> None:
+    """Go on where no scope selects a device."""
+    scopes = f.load("%p", PAYLOAD.scopes)
+    opened = f.call("tenferro_get_item", scopes, f.load("%p", PAYLOAD.scopes_name))
+    f.guard(f.same(opened, f.load("%p", PAYLOAD.zero)), otherwise)
+
+
+def is_number(f: Body, kind: str) -> str:
+    """Whether a class is that of Python's numbers; booleans go the long way."""
+    one = f.same(kind, "@tenferro_float")
+    two = f.same(kind, "@tenferro_int")
+    three = f.same(kind, "@tenferro_complex")
+    return f.get(f"or i1 {f.get(f'or i1 {one}, {two}')}, {three}")
+
+
+def long_way(f: Body) -> None:
+    """The block that calls the interpreted method."""
+    f.label("slow")
+    f.give(f.call("call_2", f.load("%p", PAYLOAD.method), "%self", "%other"))
+
+
+def tensor_text(at: Offsets) -> str:
+    """``tensor_operator`` and ``tensor_reflected``."""
+    return "".join([_tensor(at, reflected) for reflected in (False, True)])
+
+
+def _tensor(at: Offsets, reflected: bool) -> str:
+    name = "reflected" if reflected else "operator"
+    f = Body(f"private ptr @tensor_{name}(ptr %self, ptr %other, ptr %p)")
+    plan, second = f.variable(), f.variable()
+    tensor = f.load("%p", PAYLOAD.tensor)
+    f.require([(f.type_of("%self"), tensor)], "slow")
+    unscoped(f, "slow")
+    spec, x = f.load("%self", at["tensor.spec"]), f.load("%self", at["tensor.data"])
+    kind, plans = f.type_of("%other"), f.load("%p", PAYLOAD.plans)
+    f.store("%other", second)
+    if not reflected:
+        f.branch(f.same(kind, tensor), "tensor", "number")
+        f.label("tensor")
+        spec_y = f.load("%other", at["tensor.spec"])
+        f.store(f.load("%other", at["tensor.data"]), second)
+        f.branch(f.same(spec, spec_y), "same", "mixed")
+        f.label("same")
+        f.store(f.call("tenferro_get_item", f.load("%p", PAYLOAD.same), spec), plan)
+        f.jump("found")
+        f.label("mixed")
+        f.store(f.call("pair", plans, spec, spec_y), plan)
+        f.jump("found")
+        f.label("number")
+    f.guard(is_number(f, kind), "slow")
+    f.store(f.call("pair", plans, *([kind, spec] if reflected else [spec, kind])), plan)
+    f.jump("found")
+    f.label("found")
+    chosen, y = f.load(plan), f.load(second)
+    f.present(chosen, "slow")
+    run, out = f.load(chosen, at["plan.run"]), f.load(chosen, at["plan.out"])
+    # While a kernel runs without the lock, another thread may drop the plan, and the operands.
+    f.hold(run, out, x, y)
+    data = f.call("call_2", run, *([y, x] if reflected else [x, y]))
+    f.drop(run, x, y)
+    f.present(data, "failed")
+    z = f.call("wrapped", tensor, data, out)
+    f.drop(out)
+    f.give(z)
+    f.label("failed")
+    # The interpreted way meets the same error, and words it.
+    f.drop(out)
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    long_way(f)
+    return f.text()
+
+
+def thunks(generics: list[str]) -> str:
+    """The table of payloads and one function for each of its places, which hands over to a generic one."""
+    lines = [
+        f"@table = internal global [{len(generics)} x ptr] zeroinitializer",
+        "define ptr @payloads() { ret ptr @table }",
+    ]
+    for i, generic in enumerate(generics):
+        lines += [
+            f"define ptr @thunk_{i}(ptr %self, ptr %other) {{",
+            f"  %p = load ptr, ptr getelementptr (i8, ptr @table, i64 {8 * i})",
+            f"  %r = tail call ptr @{generic}(ptr %self, ptr %other, ptr %p)",
+            "  ret ptr %r",
+            "}",
+        ]
+    return "\n".join(lines) + "\n"

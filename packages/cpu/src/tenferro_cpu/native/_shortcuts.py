@@ -1,0 +1,149 @@
+"""Compiled short cuts of eager values: operator methods that reach a kernel without the interpreter."""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from functools import cache
+from types import MemberDescriptorType
+from typing import Any, Final
+
+from tenferro_cpu.native._capi import symbols
+from tenferro_cpu.native._entry import MethodDef, machine
+from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._layout import Layout, word
+from tenferro_cpu.native._operators_text import DECLARED, PAYLOAD, Offsets, shared_text, tensor_text, thunks
+from tenferro_cpu.native._record_text import record_text
+from tenferro_tensor import Op, Tensor, _select
+from tenferro_tensor._plan import Plan
+from tenferro_tensor._shortcuts import Recording, Shortcuts, offer
+
+_ONE_ARGUMENT: Final = 0x8
+_TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20
+_RECORD: Final = ("record_operator",) * 10 + ("record_reflected",) * 10
+
+_new_method: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+    ("PyDescr_NewMethod", ctypes.pythonapi)
+)
+
+
+def slots(name: str, cls: type, names: str) -> Offsets | None:
+    """Offsets of the slots of a class, each tried out; None where the class keeps them in another way."""
+    probe: Any = object.__new__(cls)
+    found = Offsets()
+    for slot in names.split():
+        descriptor = getattr(cls, slot, None)
+        if not isinstance(descriptor, MemberDescriptorType):
+            return None
+        offset = ctypes.c_int64.from_address(word(id(descriptor) + 40) + 16).value
+        mark = object()
+        descriptor.__set__(probe, mark)
+        if not 0 < offset < cls.__basicsize__ or word(id(probe) + offset) != id(mark):
+            return None
+        found[f"{name}.{slot}"] = offset
+    return found
+
+
+class _Thunks:
+    """C functions for method descriptors, each with a place for its payload; places are given out once."""
+
+    def __init__(self, text: str, generics: tuple[str, ...]) -> None:
+        names = [f"thunk_{i}" for i in range(len(generics))]
+        known = symbols()
+        assert known is not None
+        payloads, *functions = engine().functions(text + thunks(list(generics)), ["payloads", *names], known, level=2)
+        self._payloads = ctypes.PYFUNCTYPE(ctypes.c_void_p)(payloads)()
+        self._free: dict[str, list[int]] = {g: [i for i, h in enumerate(generics) if h == g] for g in generics}
+        self._functions = functions
+        self._lock = threading.Lock()
+        self._kept: list[Any] = []
+
+    def method(self, generic: str, cls: type, name: str, fields: dict[str, Any]) -> Any:
+        """A method descriptor, or None where all places are taken; integers are written as they are."""
+        with self._lock:
+            if not self._free[generic]:
+                return None
+            place = self._free[generic].pop()
+        numbers = [fields.get(field, 0) for field in PAYLOAD.names]
+        payload = (ctypes.c_int64 * len(numbers))(*[n if n.__class__ is int else id(n) for n in numbers])
+        definition = MethodDef(name.encode(), self._functions[place], _ONE_ARGUMENT, None)
+        self._kept.append((payload, fields, definition))
+        ctypes.c_void_p.from_address(self._payloads + 8 * place).value = ctypes.addressof(payload)
+        return _new_method(cls, ctypes.addressof(definition))
+
+
+class NativeShortcuts(Shortcuts):
+    """Short cuts as machine code.
+
+    Args:
+        tensor: slots of concrete tensors and of forward plans.
+    """
+
+    def __init__(self, tensor: Offsets) -> None:
+        self._tensor = tensor
+        self._thunks = _Thunks(DECLARED + shared_text(tensor) + tensor_text(tensor), _TENSOR)
+        self._recorders: _Thunks | None = None
+        self._common = {
+            "tensor": Tensor,
+            "scopes": vars(_select),
+            "scopes_name": _key(vars(_select), "open_scopes"),
+            "zero": id(0),
+        }
+
+    def tensor_operator(self, name: str, method: Callable[..., Any], op: Op, *, reflected: bool) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        generic = "tensor_reflected" if reflected else "tensor_operator"
+        fields = {**self._common, "same": op.same, "plans": op.plans, "method": method}
+        return self._thunks.method(generic, Tensor, name, fields) or method
+
+    def record_operator(
+        self, name: str, method: Callable[..., Any], recording: Recording, *, reflected: bool
+    ) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        recorders = self._recorders_of(recording.eager, recording.node, recording.pullback)
+        if recorders is None:
+            return method
+        fields = {
+            **self._common,
+            "method": method,
+            "eager": recording.eager,
+            "node": recording.node,
+            "modes": recording.modes,
+            "modes_name": _key(recording.modes, "slow"),
+            "count": recording.count,
+            **recording.tables,
+            **{f"save_{side}": sum([1 << i for i in save]) for side, save in recording.save.items()},
+        }
+        generic = "record_reflected" if reflected else "record_operator"
+        return recorders.method(generic, recording.eager, name, fields) or method
+
+    def _recorders_of(self, eager: type, node: type, pullback: type) -> _Thunks | None:
+        if self._recorders is None:
+            at = Offsets(self._tensor)
+            for part in (
+                slots("eager", eager, "value spec level node"),
+                slots("node", node, "seq pull parents saved"),
+                slots("pullback", pullback, "how"),
+            ):
+                if part is None:
+                    return None
+                at.update(part)
+            text = DECLARED + "declare i64 @llvm.ctpop.i64(i64)\n" + shared_text(at) + record_text(at)
+            self._recorders = _Thunks(text, _RECORD)
+        return self._recorders
+
+
+def _key(table: dict[str, Any], name: str) -> str:
+    """The key of a namespace itself, which is found by identity."""
+    return next(k for k in table if k == name)
+
+
+@cache
+def install() -> bool:
+    """Offer short cuts to all eager values, once; False where they cannot be had."""
+    layout = Layout.found() if machine() is not None else None
+    tensor = slots("tensor", Tensor, "data spec") if layout is not None else None
+    plan = slots("plan", Plan, "run out") if layout is not None else None
+    if layout is None or tensor is None or plan is None:
+        return False
+    offer(NativeShortcuts(Offsets(tensor | plan | {"tuple": layout.tuple_items})))
+    return True
