@@ -26,7 +26,8 @@ from tenferro_tensor import (
 )
 from tenferro_tensor import _backend as backends
 from tenferro_tensor import _select as select
-from tenferro_tensor._select import decide, place_of, scoped_device
+from tenferro_tensor._backend import place_of
+from tenferro_tensor._select import decide, scoped_device
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import ArgumentError, PlacementError, float64
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_tensor import _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
-from tenferro_tensor._backend import get_backend
+from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
@@ -83,15 +83,26 @@ class Tensor(Array):
 
     def __getitem__(self, key: Any) -> Any:
         spec = self.spec
-        if spec.place is HOST and spec.ndim and not _select.open_scopes:
-            token = key_token(key)
-            if token is not None:
+        if spec.place is HOST and not _select.open_scopes:
+            cls = key.__class__
+            if cls is int:
+                token = key
+            elif cls is slice:
+                token = (key.start, key.stop, key.step)
+            else:
+                token = key_token(key) if cls is tuple else None
+            try:
                 out = _VIEWS.get((spec, token))
-                if out is None:
-                    out = _VIEWS.remember((spec, token), getitem(self, key).spec)
+            except TypeError:  # bounds that are no integers
+                out = None
+            if out is not None:
                 z = _new(Tensor)
                 z.data, z.spec = self.data[key], out
                 return z
+            z = getitem(self, key)
+            if token is not None and spec.ndim and key_token(key) is not None:
+                _VIEWS.remember((spec, token), z.spec)
+            return z
         return getitem(self, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,11 +201,11 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     """
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
-    return _from_host(x, dtype, _select.place_of(device), copy)
+    return _from_host(x, dtype, place_of(device), copy)
 
 
 def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: bool | None) -> Tensor:
-    place = x.spec.place if device is None else _select.place_of(device)
+    place = x.spec.place if device is None else place_of(device)
     goal = Spec(x.spec.shape, x.spec.dtype if wanted is None else dtype(wanted), place)
     moved = place.memory_space is not x.spec.place.memory_space
     if copy is False and (moved or goal.dtype != x.spec.dtype):
@@ -292,6 +303,7 @@ def _install_operators() -> None:
     for name, op in UNARY_OPERATORS.items():
         setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
     Tensor._bind = staticmethod(bind)  # type: ignore[method-assign, assignment]  # one call less
+    Primitive.concrete = Tensor
     Primitive.bind_concrete = staticmethod(bind)
     Primitive.adopt = staticmethod(tensor)
     Primitive.wrap = staticmethod(Tensor.wrap)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._backend import place_of
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor._select import place_of
 from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value
 from tenferro_tensor.functions.dtypes import astype, convert
 from tenferro_tensor.functions.joining import stack

@@ -28,6 +28,7 @@ __all__ = [
     "swapaxes",
 ]
 
+_RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
@@ -42,11 +43,27 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     >>> tr.reshape(tr.arange(6), (2, -1)).shape
     (2, 3)
     """
-    x = value(x)
+    if not hasattr(x, "spec"):
+        x = value(x)
+    spec = x.spec
+    plain = shape.__class__ is tuple and not spec.symbolic
+    if plain:
+        for d in shape:
+            if d.__class__ is not int:
+                plain = False
+                break
+        else:
+            op = _RESHAPES.get((spec, shape))
+            if op is not None:
+                return op(x)
     extents = shape_of(shape)
-    if extents == x.spec.shape:
+    if extents == spec.shape:
         return x
-    return catalog.reshape(x, shape=_solved(x.spec, extents))
+    op = catalog.reshape.op(shape=_solved(spec, extents))
+    out = op(x)
+    if plain:
+        _RESHAPES.remember((spec, extents), op)
+    return out
 
 
 def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
