@@ -29,6 +29,7 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
     """
     cotangents: dict[Node, Any] = {}
     new = object.__new__
+    take, find = cotangents.pop, cotangents.get
     for node, g in roots:
         have = cotangents.get(node)
         cotangents[node] = g if have is None else have + g
@@ -38,9 +39,8 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
         pull = node.pull
         if pull is leaf:
             continue
-        g = cotangents.pop(node, None)
+        g = take(node, None)
         if g is not None:
-            parents = node.parents
             if pull is pick:
                 _collect(cotangents, node, g)
             else:
@@ -49,9 +49,9 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
                 except Exception as error:
                     _tell_where(error, node)
                     raise
-                for parent, c in zip(parents, pulled):
+                for parent, c in zip(node.parents, pulled):
                     if c is not None:
-                        have = cotangents.get(parent)
+                        have = find(parent)
                         if have is None:
                             cotangents[parent] = c
                         elif have.__class__ is Tensor is c.__class__:
