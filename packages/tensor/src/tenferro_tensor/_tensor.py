@@ -237,9 +237,7 @@ def _stackable(x: Any) -> Any:
     """Nested sequences with tensors inside become nested sequences of host arrays."""
     if isinstance(x, (list, tuple)):
         return [_stackable(v) for v in x]
-    if isinstance(x, Array):
-        return x._concrete()
-    return x
+    return np.asarray(x) if isinstance(x, Array) else x  # which refuses to drop derivatives, or to transfer
 
 
 def _fast_reflected(op: Op, general: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:

@@ -124,7 +124,9 @@ class AxisOps(Table):
     def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
         """Reduce `x` over the axes that the argument `axis` names."""
         spec = x.spec
-        op = self[spec.ndim, tuple(axis) if axis.__class__ is list else axis]
+        if axis is not None and axis.__class__ is not int:  # 1.0 and True would find the entry of 1
+            axis = axes_of(self.name, axis, spec.ndim)
+        op = self[spec.ndim, axis]
         out = op(x)
         return kept(out, spec, op.params["axes"]) if keepdims else out
 
