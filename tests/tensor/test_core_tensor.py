@@ -241,3 +241,14 @@ def test_nothing_is_cut_off_or_moved_by_stacking() -> None:
         ):
             tensor(data)
     assert tensor([v.detach(), v.detach()]).shape == (2, 2)
+
+
+def test_the_short_way_of_more_operands() -> None:
+    p, x, y = tensor([True, False]), tensor([1.0, 2.0]), tensor([3.0, 4.0])
+    clear_plans()
+    for _ in range(3):
+        assert catalog.select(p, x, y).tolist() == [1.0, 4.0]
+        assert catalog.select(p, y, x).tolist() == [3.0, 2.0]
+        assert catalog.clamp(y, x, x).tolist() == [1.0, 2.0]
+        assert catalog.concatenate(x, y, x, axis=0).tolist() == [1.0, 2.0, 3.0, 4.0, 1.0, 2.0]
+        assert catalog.iota(shape=(2,), dtype=int64, axis=0).tolist() == [0, 1]

@@ -18,6 +18,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, overload
 from weakref import WeakSet, WeakValueDictionary
@@ -49,6 +50,7 @@ LIVE_OPS: Final = 2048
 
 _lock = threading.RLock()
 _new = object.__new__
+_spec_of, _data_of = attrgetter("spec"), attrgetter("data")
 _all: WeakSet[Primitive] = WeakSet()
 
 
@@ -124,6 +126,16 @@ class Op:
                 if plan is not None and not plan.many:
                     z = _new(Primitive.concrete)
                     z.data, z.spec = plan.run(x.data, y.data), plan.out
+                    return z
+        elif not _select.open_scopes:
+            for a in args:
+                if a.__class__ is not Primitive.concrete:
+                    break
+            else:
+                plan = self.plans.get(tuple(map(_spec_of, args)))
+                if plan is not None and not plan.many:
+                    z = _new(Primitive.concrete)
+                    z.data, z.spec = plan.run(*map(_data_of, args)), plan.out
                     return z
         bind: Any = None
         level = -1
