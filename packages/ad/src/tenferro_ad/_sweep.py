@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import Tensor
 
@@ -27,6 +29,12 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
     Returns:
         The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
     """
+    # Slopes at poles are infinite, and rules know what to do with them: NumPy's warnings about them are no news.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _swept(roots, release)
+
+
+def _swept(roots: Iterable[tuple[Node, Any]], release: bool) -> dict[Node, Any]:
     cotangents: dict[Node, Any] = {}
     new = object.__new__
     take, find = cotangents.pop, cotangents.get
