@@ -254,7 +254,8 @@ def draw(path: Path, options: Options, errors: Sequence[float], state: State) ->
     left.set(title=f"Energy of {options.sites} spins at field {options.field:g}", xlabel="step of L-BFGS")
     left.set(ylabel="relative error")
     cuts = np.arange(1, options.sites)
-    right.plot(cuts, exact_entropies(options.sites, options.field), color="black", linewidth=1, label="free fermions")
+    exact = "free fermions" if abs(options.field) >= 1 else "free fermions (both orders superposed: + log 2)"
+    right.plot(cuts, exact_entropies(options.sites, options.field), color="black", linewidth=1, label=exact)
     right.plot(cuts, entropies(state), ".", color="tab:green", label=f"matrix product state, bond {options.bond}")
     right.set(title="Entanglement", xlabel="bond", ylabel="entropy / nats", ylim=(0, None))
     right.legend(loc="lower center", frameon=False)

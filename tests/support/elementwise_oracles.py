@@ -76,6 +76,7 @@ def complex_log(z: complex) -> complex:
 
 ORACLES: dict[Any, Oracle] = {
     c.add: Oracle(operator.add), c.sub: Oracle(operator.sub), c.mul: Oracle(operator.mul),
+    c.absorbing_mul: Oracle(operator.mul),
     c.div: Oracle(operator.truediv, second=(1, 3)),
     c.floor_divide: Oracle(operator.floordiv, second=(1, 3)), c.remainder: Oracle(operator.mod, second=(1, 3)),
     c.fmod: Oracle(c_remainder, second=(1, 3)),

@@ -1,6 +1,7 @@
 """Python blocks of a Markdown page, run as one program."""
 
 import contextlib
+import difflib
 import io
 import re
 from pathlib import Path
@@ -25,4 +26,5 @@ def run(page: Path) -> None:
     code = program(page)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
-    assert printed.getvalue().splitlines() == EXPECTED.findall(code)
+    seen, expected = printed.getvalue().splitlines(), EXPECTED.findall(code)
+    assert seen == expected, "\n".join(difflib.unified_diff(expected, seen, page.name, "printed", lineterm=""))

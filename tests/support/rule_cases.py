@@ -137,6 +137,7 @@ ELEMENTWISE = [
     binary(c.add, within(-2, 2, 2, 3), within(-2, 2, 2, 3), of_complex=True),
     binary(c.sub, within(-2, 2, 2, 3), within(-2, 2, 2, 3), of_complex=True),
     binary(c.mul, within(-2, 2, 2, 3), within(-2, 2, 2, 3), of_complex=True),
+    binary(c.absorbing_mul, within(-2, 2, 2, 3), within(-2, 2, 2, 3), of_complex=True),
     binary(c.div, within(-2, 2, 2, 3), within(0.5, 2, 2, 3), of_complex=True),
     binary(c.pow, within(0.5, 2, 2, 3), within(-2, 3, 2, 3), of_complex=True),
     structural(c.add, lambda x, y: c.add(x, y), (2, 3), (3,), note="broadcast"),

@@ -15,7 +15,8 @@ F8, B1 = np.dtype("float64"), np.dtype(bool)
 n = dim("n")
 
 KINDS = {
-    "biufc": "add mul abs round eq ne is_finite is_nan is_inf select conj real imag convert stop_gradient",
+    "biufc": "add mul absorbing_mul abs round eq ne is_finite is_nan is_inf select conj real imag convert "
+    "stop_gradient",
     "iufc": "sub pow neg sign",
     "iuf": "floor_divide remainder fmod",
     "biuf": "maximum minimum floor ceil trunc clamp lt le gt ge",

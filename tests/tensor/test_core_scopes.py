@@ -26,7 +26,8 @@ from tenferro_tensor import (
 )
 from tenferro_tensor import _backend as backends
 from tenferro_tensor import _select as select
-from tenferro_tensor._select import decide, place_of, scoped_device
+from tenferro_tensor._backend import place_of
+from tenferro_tensor._select import decide, scoped_device
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import ArgumentError, PlacementError, float64
 
@@ -329,3 +330,16 @@ def test_unary_operators_and_products_obey_scopes(pools: list[str]) -> None:
         for call in calls:
             call()
     assert pools and all(made.endswith("cpu:1") for made in pools)
+
+
+def test_programs_of_operands_with_and_without_a_device_of_their_own(pools: list[str]) -> None:
+    y = tensor([1.0, 2.0]).with_compute_device("cpu:1")
+
+    def f(v: Any) -> Any:
+        return catalog.select(v > 0, y, 1.0) * catalog.clamp(v, y, 5.0)
+
+    x = tensor([1.0, -2.0])
+    want = f(x)
+    assert want.spec.place is POOL and want.tolist() == [1.0, 2.0]
+    got = tr.compile(f)(x)
+    assert got.spec is want.spec and got.tolist() == want.tolist()

@@ -13,7 +13,7 @@ from tenferro_tensor import HOST, Spec, Tensor, catalog, clear_plans, plan_stats
 from tenferro_tensor import _plan as plans
 from tenferro_tensor._tensor import bind
 from tenferro_tensor.functions.reading import getitem
-from tenferro_tensor_core import ArgumentError, DTypeError, HostAdapterError, float32, float64, int64
+from tenferro_tensor_core import ArgumentError, DTypeError, GradientError, HostAdapterError, float32, float64, int64
 
 
 def test_making_a_tensor() -> None:
@@ -217,3 +217,38 @@ def test_clearing_while_others_compute() -> None:
     for w in workers:
         w.join()
     assert not failures
+
+
+def test_axes_are_integers_also_when_an_equal_one_is_known() -> None:
+    x = tensor(np.ones((2, 3)))
+    assert x.sum(1).shape == (2,) and x.max(axis=(0, 1)).shape == () and x.sum([0]).shape == (3,)
+    for axis in (1.0, (0, 1.0)):
+        with pytest.raises(ArgumentError, match="sum takes an integer as axis, got 1.0"):
+            x.sum(axis)
+        with pytest.raises(ArgumentError, match="max takes an integer as axis, got 1.0"):
+            x.max(axis)
+    with pytest.raises(ArgumentError, match="a shape holds integers or symbolic sizes, not 2.0"):
+        x.reshape(3, 2), x.reshape(3, 2.0)
+
+
+def test_nothing_is_cut_off_or_moved_by_stacking() -> None:
+    from tenferro_ad import variable
+
+    v = variable(tensor([1.0, 2.0]))
+    for data in (v, [v, v], [[1.0, v[0]]]):
+        with pytest.raises(
+            GradientError, match=r"would cut it off from differentiation silently; use .detach\(\) first"
+        ):
+            tensor(data)
+    assert tensor([v.detach(), v.detach()]).shape == (2, 2)
+
+
+def test_the_short_way_of_more_operands() -> None:
+    p, x, y = tensor([True, False]), tensor([1.0, 2.0]), tensor([3.0, 4.0])
+    clear_plans()
+    for _ in range(3):
+        assert catalog.select(p, x, y).tolist() == [1.0, 4.0]
+        assert catalog.select(p, y, x).tolist() == [3.0, 2.0]
+        assert catalog.clamp(y, x, x).tolist() == [1.0, 2.0]
+        assert catalog.concatenate(x, y, x, axis=0).tolist() == [1.0, 2.0, 3.0, 4.0, 1.0, 2.0]
+        assert catalog.iota(shape=(2,), dtype=int64, axis=0).tolist() == [0, 1]

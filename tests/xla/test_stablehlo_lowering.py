@@ -90,7 +90,7 @@ def test_unary(p, dtype):
 BINARY = {
     p: dtypes
     for dtypes, ps in {
-        (*FLOATS, *WHOLE, "bool"): (c.add, c.mul, c.eq, c.ne),
+        (*FLOATS, *WHOLE, "bool"): (c.add, c.mul, c.absorbing_mul, c.eq, c.ne),
         (*FLOATS, *WHOLE): (c.sub,),
         tuple(FLOATS): (c.div,),
         (*REALS, *WHOLE): (c.floor_divide, c.remainder, c.fmod, c.maximum, c.minimum, c.lt, c.le, c.gt, c.ge),

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from tenferro_ad._derive import transposed
-from tenferro_ad._guarded import times
 from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
@@ -160,7 +159,7 @@ def _scaled(v: Any, f: Any, scope: Scope, singular: bool, *, conjugate: bool) ->
         return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)  # type: ignore[attr-defined]
     if conjugate and slope.spec.cplx:
         slope = catalog.conj(slope)
-    return times(v, slope) if singular else v * slope
+    return catalog.absorbing_mul(v, slope) if singular else v * slope
 
 
 def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:

@@ -138,8 +138,8 @@ def _raw(name: str, x: Any, spec: Spec) -> Any:
         x = as_value(x)
         if x.__class__ is not Tensor:
             raise GradientError(
-                f"{name} has a rule of its own, but uses a {type(x).__name__} {x.spec!r} from outside, which the rule "
-                "does not know; pass it as an argument"
+                f"{name} has a rule of its own, but uses {x.spec!r} of class {type(x).__name__} from outside, "
+                "which the rule does not know; pass it as an argument"
             )
         if x.spec is spec:
             return x.data

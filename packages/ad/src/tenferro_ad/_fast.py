@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from textwrap import indent
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +29,7 @@ Entry = tuple[Callable[..., Any], Spec, PullbackPlan]
 SHORT: Final[BoundedCache[Any, Entry]] = BoundedCache("short recording", 4096, recency=False)
 """Entries by (op, need, specs...)."""
 
-_METHOD = """
+_METHODS: Final = """
 def method(self, other):
     if not modes.slow and not select.open_scopes:
         kind = other.__class__
@@ -37,75 +38,15 @@ def method(self, other):
             if other.level == self.level:
                 entry = both.get(spec) if other.spec is spec else mixed.get((spec, other.spec))
                 if entry is not None:
-                    run, out, plan = entry
-                    x = self.value
-                    y = other.value
-                    if x.__class__ is Tensor is y.__class__:
-                        z = new(Tensor)
-                        z.data = run(x.data, y.data)
-                        z.spec = out
-                    else:
-                        z = operate(x, y)
-                    n = new(Node)
-                    n.seq = seq()
-                    n.pull = plan.how[1]
-                    n.parents = (self.node, other.node)
-                    n.saved = ({save_both})
-                    r = new(EagerTensor)
-                    r.value = z
-                    r.spec = out
-                    r.level = self.level
-                    r.node = n
-                    return r
+                    {both}
         elif kind is Tensor:
             entry = left.get((spec, other.spec))
             if entry is not None:
-                run, out, plan = entry
-                x = self.value
-                y = other
-                if x.__class__ is Tensor:
-                    z = new(Tensor)
-                    z.data = run(x.data, y.data)
-                    z.spec = out
-                else:
-                    z = operate(x, y)
-                n = new(Node)
-                n.seq = seq()
-                n.pull = plan.how[1]
-                n.parents = (self.node,)
-                n.saved = ({save_left})
-                r = new(EagerTensor)
-                r.value = z
-                r.spec = out
-                r.level = self.level
-                r.node = n
-                return r
+                {left}
         elif kind in SCALARS:
             entry = left.get((spec, kind))
             if entry is not None:
-                run, out, plan = entry
-                x = self.value
-                y = other
-                try:
-                    if x.__class__ is Tensor:
-                        z = new(Tensor)
-                        z.data = run(x.data, y)
-                        z.spec = out
-                    else:
-                        z = operate(x, y)
-                except OverflowError:
-                    return miss(self, other)
-                n = new(Node)
-                n.seq = seq()
-                n.pull = plan.how[1]
-                n.parents = (self.node,)
-                n.saved = ({save_left})
-                r = new(EagerTensor)
-                r.value = z
-                r.spec = out
-                r.level = self.level
-                r.node = n
-                return r
+                {number_right}
     elif modes.slow and modes.silent(self.level) and not isinstance(other, ndarray):
         if other.__class__ is EagerTensor and other.level == self.level:
             other = other.value
@@ -118,40 +59,71 @@ def reflected(self, other):
         if kind in SCALARS:
             entry = right.get((kind, self.spec))
             if entry is not None:
-                run, out, plan = entry
-                x = other
-                y = self.value
-                try:
-                    if y.__class__ is Tensor:
-                        z = new(Tensor)
-                        z.data = run(x, y.data)
-                        z.spec = out
-                    else:
-                        z = operate(x, y)
-                except OverflowError:
-                    return miss(other, self)
-                n = new(Node)
-                n.seq = seq()
-                n.pull = plan.how[1]
-                n.parents = (self.node,)
-                n.saved = ({save_right})
-                r = new(EagerTensor)
-                r.value = z
-                r.spec = out
-                r.level = self.level
-                r.node = n
-                return r
+                {number_left}
     return miss(other, self)
 """
+"""The methods of an operator; each gap takes one recording."""
+
+_RECORDING: Final = """
+run, out, plan = entry
+x = {x}
+y = {y}
+try:
+    if {concrete}:
+        z = new(Tensor)
+        z.data = run({raws})
+        z.spec = out
+    else:
+        z = operate(x, y)
+except OverflowError:  # a number beyond the range of the dtype: the long way words the error
+    return miss({operands})
+n = new(Node)
+n.seq = seq()
+n.pull = plan.how[1]
+n.parents = ({parents},)
+n.saved = ({saved})
+r = new(EagerTensor)
+r.value = z
+r.spec = out
+r.level = self.level
+r.node = n
+return r
+"""
+"""Run the kernel on what is inside the operands, and leave one node."""
+
+
+def _methods_text(op: Op, spec: Spec) -> str:
+    def recording(need: tuple[int, ...], **gaps: str) -> str:
+        save = pullback_plan(op, need, (spec, spec)).site.save
+        return _RECORDING.format(saved="".join(f"{'xyz'[i]}, " for i in save), **gaps).strip()
+
+    on_the_left = {"x": "self.value", "operands": "self, other"}
+    texts = {
+        "both": recording(
+            (0, 1), **on_the_left, y="other.value", parents="self.node, other.node", raws="x.data, y.data",
+            concrete="x.__class__ is Tensor is y.__class__",
+        ),
+        "left": recording(
+            (0,), **on_the_left, y="other", parents="self.node", raws="x.data, y.data", concrete="x.__class__ is Tensor"
+        ),
+        "number_right": recording(
+            (0,), **on_the_left, y="other", parents="self.node", raws="x.data, y", concrete="x.__class__ is Tensor"
+        ),
+        "number_left": recording(
+            (1,), x="other", y="self.value", operands="other, self", parents="self.node", raws="x, y.data",
+            concrete="y.__class__ is Tensor",
+        ),
+    }  # fmt: skip
+    lines = []
+    for line in _METHODS.splitlines():
+        gap = line.strip().strip("{}")
+        lines.append(indent(texts[gap], line[: len(line) - len(line.lstrip())]) if gap in texts else line)
+    return "\n".join(lines)
+
 
 _DIFFERENTIABLE: Final = (catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.pow)
 _NEED: Final = {"both": (0, 1), "left": (0,), "right": (1,)}
 _FOREIGN: Final = (Array, np.ndarray, np.generic)
-
-
-def _saved_text(op: Op, need: tuple[int, ...], specs: tuple[Spec, Spec]) -> str:
-    save = pullback_plan(op, need, specs).site.save
-    return "".join(f"{'xyz'[i]}, " for i in save)
 
 
 def install_methods(name: str, op: Op, spec: Spec) -> bool:
@@ -179,12 +151,7 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
         "ndarray": np.ndarray,
         **{table: cache.table for table, cache in tables.items()},
     }  # fmt: skip
-    pair = (spec, spec)
-    text = _METHOD.format(
-        save_both=_saved_text(op, (0, 1), pair),
-        save_left=_saved_text(op, (0,), pair),
-        save_right=_saved_text(op, (1,), pair),
-    )
+    text = _methods_text(op, spec)
     exec(compile(text, f"<recording of {op.primitive.name}>", "exec"), names)
     method, reflected = names["method"], names["reflected"]
     bare = name.strip("_")
@@ -269,17 +236,8 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
                 z.spec = out
             else:
                 z = op(x, y)
-            n = _new(Node)
-            n.seq = next_seq()
-            _, n.pull, keep = plan.how
-            n.parents = parents
-            n.saved = keep(x, y, z)
-            r = _new(EagerTensor)
-            r.value = z
-            r.spec = out
-            r.level = level
-            r.node = n
-            return r
+            _, pull, keep = plan.how
+            return _recorded(z, out, level, pull, parents, keep(x, y, z))
         result = _bind_long(self, op, args)
         if result.__class__ is EagerTensor and x.__class__ not in SCALARS and y.__class__ not in SCALARS:
             mine = [a.__class__ is EagerTensor and a.level == level for a in args]
@@ -312,16 +270,15 @@ def unary(self: EagerTensor, op: Op) -> Any:
         z.spec = out
     else:
         z = x._unary(op)
+    _, pull, keep = plan.how
+    return _recorded(z, out, self.level, pull, (self.node,), keep(x, z))
+
+
+def _recorded(z: Any, out: Spec, level: int, pull: Any, parents: tuple[Node, ...], saved: Any) -> EagerTensor:
     n = _new(Node)
-    n.seq = next_seq()
-    _, n.pull, keep = plan.how
-    n.parents = (self.node,)
-    n.saved = keep(x, z)
+    n.seq, n.pull, n.parents, n.saved = next_seq(), pull, parents, saved
     r = _new(EagerTensor)
-    r.value = z
-    r.spec = out
-    r.level = self.level
-    r.node = n
+    r.value, r.spec, r.level, r.node = z, out, level, n
     return r
 
 

@@ -54,6 +54,9 @@ def _learn(key: Any, op: Op, lower: list[Any], need: tuple[int, ...]) -> None:
     """Write the code of an op that has gone the long way often enough."""
     if op.primitive in PUSHES or _select.open_scopes:
         return
+    if not op.primitive.elementwise and any(a.__class__ in SCALARS for a in lower):
+        SHORT.put(key, None)  # the long way makes arrays of numbers that are operands of a structural op
+        return
     plan = push_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
     site = plan.site
     if site.many or not site.active:

@@ -48,17 +48,18 @@ def pull_code(
         "new": object.__new__,
         "select": _select,
     }
-    lines = ["def pull(g, saved):"]
-    lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g" if site.many else "    g0 = g")
+    lines = [f"def pull({'g' if site.many else 'g0'}, saved):"]
+    if site.many:
+        lines.append(f"    {', '.join(f'g{k}' for k in range(len(mask)))}, = g")
     if saved:
         lines.append(f"    {', '.join(saved)}, = saved")
     if not inputs == [*gs, *saved] or not scalars or all(s.place is HOST for s in site.outs):
         test = " is ".join(["Tensor", *[f"{a}.__class__" for a in arrays]])
-        lines.append(f"    if not select.open_scopes and {test}:")
+        lines.append(f"    if {test} and not select.open_scopes:")
         lines += ["    " + line for line in _raw_lines(site, program, places, inputs, scalars, names)]
     if scalars and not literal:
         names["fallback"] = fallback
-        lines.append("    return fallback(g, saved)")
+        lines.append(f"    return fallback({'g' if site.many else 'g0'}, saved)")
     else:
         names["values"] = render(program, "value")
         found = [f"c[{places.index(k)}]" if k in places else "None" for k in range(len(site.need))]

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import Tensor
 
@@ -27,8 +29,15 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
     Returns:
         The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
     """
+    # Slopes at poles are infinite, and rules know what to do with them: NumPy's warnings about them are no news.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _swept(roots, release)
+
+
+def _swept(roots: Iterable[tuple[Node, Any]], release: bool) -> dict[Node, Any]:
     cotangents: dict[Node, Any] = {}
     new = object.__new__
+    take, find = cotangents.pop, cotangents.get
     for node, g in roots:
         have = cotangents.get(node)
         cotangents[node] = g if have is None else have + g
@@ -38,9 +47,8 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
         pull = node.pull
         if pull is leaf:
             continue
-        g = cotangents.pop(node, None)
+        g = take(node, None)
         if g is not None:
-            parents = node.parents
             if pull is pick:
                 _collect(cotangents, node, g)
             else:
@@ -49,9 +57,9 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
                 except Exception as error:
                     _tell_where(error, node)
                     raise
-                for parent, c in zip(parents, pulled):
+                for parent, c in zip(node.parents, pulled):
                     if c is not None:
-                        have = cotangents.get(parent)
+                        have = find(parent)
                         if have is None:
                             cotangents[parent] = c
                         elif have.__class__ is Tensor is c.__class__:

@@ -135,9 +135,9 @@ def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
     *batch, j = index
     of = f" of matrix {tuple(batch)} of the stack" if batch else ""
     return RankError(
-        f"qr: column {j}{of} depends on the columns before it (|R[{j}, {j}]| = {abs(r[(*batch, j, j)]):.1e}), "
-        f"and {seen}; use the original matrix in place of Q @ R, only Q[:, :{j}] and R[:{j}, :], "
-        "or move dependent columns to the end",
+        f"qr: column {j}{of} {'depends on the columns before it' if j else 'is zero'} "
+        f"(|R[{j}, {j}]| = {abs(r[(*batch, j, j)]):.1e}), and {seen}; use the original matrix in place of Q @ R, "
+        f"{f'only Q[:, :{j}] and R[:{j}, :], ' if j else ''}or move dependent columns to the end",
         column=j,
         batch=tuple(batch),
     )

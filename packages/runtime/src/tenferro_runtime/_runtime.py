@@ -11,6 +11,7 @@ from tenferro_runtime._caches import caches
 from tenferro_runtime._program import Program
 from tenferro_runtime._spec_check import check_program
 from tenferro_runtime.passes import PASSES
+from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 
 Pass = Callable[[Program], Program]
@@ -57,13 +58,14 @@ class Runtime:
         return program
 
     def stats(self) -> list[dict[str, Any]]:
-        """Owner, size, bound and counters of every cache of the process."""
-        return [cache.stats() for cache in caches()]
+        """Owner, size and bound of every cache of the process, and counters of those that count."""
+        return [cache.stats() for cache in caches()] + plan_stats()
 
     def clear(self) -> None:
         """Empty every cache of the process; what is needed again is made again."""
         for cache in caches():
             cache.clear()
+        clear_plans()
 
     def __enter__(self) -> Runtime:
         self._tokens.append(_current.set(self))

@@ -114,8 +114,8 @@ def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | No
     if recorded.captured:
         value = recorded.captured[0]
         raise TracingError(
-            f"the traced function uses a {type(value).__name__} {value.spec!r} from outside{here()}; a program stands "
-            "alone: pass the value as an argument, or use compile, which passes such values along",
+            f"the traced function uses {value.spec!r} of class {type(value).__name__} from outside{here()}; a program "
+            "stands alone: pass the value as an argument, or use compile, which passes such values along",
             spec=repr(value.spec),
         )
     if recorded.fixed:

@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import _entry_points
-from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
+from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, TenferroError, UnsupportedError
 
@@ -127,6 +128,17 @@ def get_backend(name: str) -> Backend:
                     backend=name,
                 ) from cause
         return _made[name]
+
+
+def place_of(device: str | ComputeDevice | None) -> Place:
+    """The place of new data: of an explicit device, of the scope's device, else main memory."""
+    chosen = scoped_device() if device is None else ComputeDevice(device)
+    if chosen is None or chosen is HOST.device:
+        return HOST
+    if chosen.kind != "cpu":
+        return Place(chosen.memory_space)  # its backend is asked as soon as something is put there
+    get_backend("cpu").require(chosen)
+    return Place(chosen.memory_space, chosen)
 
 
 def available_backends() -> tuple[str, ...]:

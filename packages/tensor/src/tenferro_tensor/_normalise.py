@@ -78,13 +78,14 @@ def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
         dtype = inexact_of(dtype)
     specs = [o for o in operands if isinstance(o, Spec)]
     shape = broadcast_shapes(*[s.shape for s in specs])
-    ruled = Spec(shape, dtype, common_place(p.name, specs) or HOST)
-    chooser = ruled.with_(dtype=bool_dtype)
+    place = common_place(p.name, specs) or HOST
     return tuple(
-        (chooser if not isinstance(o, Spec) or o.dtype == bool_dtype else ruled.with_(dtype=o.dtype))
-        if i == p.chooser
-        else ruled
-        for i, o in enumerate(operands)
+        [
+            Spec(shape, dtype if i != p.chooser else o.dtype, o.place)
+            if isinstance(o, Spec)
+            else Spec(shape, dtype if i != p.chooser else bool_dtype, place)
+            for i, o in enumerate(operands)
+        ]
     )
 
 

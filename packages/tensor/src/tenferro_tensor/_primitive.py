@@ -18,12 +18,14 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, overload
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
+from tenferro_tensor import _select
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
@@ -47,6 +49,8 @@ LIVE_OPS: Final = 2048
 """Number of recently made ops that one primitive keeps alive, with their plans."""
 
 _lock = threading.RLock()
+_new = object.__new__
+_spec_of, _data_of = attrgetter("spec"), attrgetter("data")
 _all: WeakSet[Primitive] = WeakSet()
 
 
@@ -102,10 +106,37 @@ class Op:
         self.plans: dict[Any, Any] = {}
 
     def __call__(self, *args: Any) -> Any:
-        if len(args) == 1:
-            unary = getattr(args[0], "_unary", None)
+        # The short way of concrete tensors whose plan is known: no call between here and the kernel.
+        n = len(args)
+        if n == 1:
+            x = args[0]
+            if x.__class__ is Primitive.concrete and not _select.open_scopes:
+                plan = self.one.get(x.spec)
+                if plan is not None:
+                    z = _new(Primitive.concrete)
+                    z.data, z.spec = plan.run(x.data), plan.out
+                    return z
+            unary = getattr(x, "_unary", None)
             if unary is not None:
                 return unary(self)
+        elif n == 2:
+            x, y = args
+            if x.__class__ is y.__class__ is Primitive.concrete and not _select.open_scopes:
+                plan = self.same.get(x.spec) if x.spec is y.spec else self.plans.get((x.spec, y.spec))
+                if plan is not None and not plan.many:
+                    z = _new(Primitive.concrete)
+                    z.data, z.spec = plan.run(x.data, y.data), plan.out
+                    return z
+        elif not _select.open_scopes:
+            for a in args:
+                if a.__class__ is not Primitive.concrete:
+                    break
+            else:
+                plan = self.plans.get(tuple(map(_spec_of, args)))
+                if plan is not None and not plan.many:
+                    z = _new(Primitive.concrete)
+                    z.data, z.spec = plan.run(*map(_data_of, args)), plan.out
+                    return z
         bind: Any = None
         level = -1
         for a in args:
@@ -162,6 +193,8 @@ class Primitive:
         extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
     """
 
+    concrete: ClassVar[Any] = None
+    """The class of concrete tensors; it sets this and what follows."""
     bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
     """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
     adopt: ClassVar[Callable[..., Any]]

@@ -2,7 +2,7 @@
 
 Order of decision:
 
-1. the explicit ``device=`` argument of functions that make arrays: `place_of` turns it into the place of the result;
+1. the explicit ``device=`` argument of functions that make arrays (`_backend.place_of`);
 2. the operands' own compute device (``x.with_compute_device("cpu:1")``), which results inherit;
 3. ``with compute_device(...)``;
 4. ``with compute_context(...)``, also where it is the inner one of the two;
@@ -20,8 +20,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from tenferro_tensor._backend import get_backend
-from tenferro_tensor._place import HOST, ComputeDevice, Place
+from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import PlacementError
 
@@ -84,17 +83,6 @@ def scoped_device() -> ComputeDevice | None:
         context = _context.get()
         device = None if context is None else context.device
     return device
-
-
-def place_of(device: str | ComputeDevice | None) -> Place:
-    """The place of new data: of an explicit device, of the scope's device, else main memory."""
-    chosen = scoped_device() if device is None else ComputeDevice(device)
-    if chosen is None or chosen is HOST.device:
-        return HOST
-    if chosen.kind != "cpu":
-        return Place(chosen.memory_space)  # its backend is asked as soon as something is put there
-    get_backend("cpu").require(chosen)
-    return Place(chosen.memory_space, chosen)
 
 
 def decide(what: str, specs: Iterable[Spec]) -> ComputeDevice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError, ShapeError
 from tenferro_tensor_core import dtype as known_dtype
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
@@ -31,6 +32,18 @@ def _extent(d: Any) -> DimLike:
     if n.__class__ is int and n < 0:
         raise ArgumentError(f"a shape holds no negative extents, but {n} was given", value=n)
     return n
+
+
+def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> None:
+    """What no machine can address is refused here, before a kernel meets it in its own way."""
+    # As NumPy counts: empty axes do not make room for others without end.
+    count = math.prod([d for d in shape if isinstance(d, int) and d])
+    if count * dtype.itemsize > sys.maxsize:
+        raise ShapeError(
+            f"an array of {dtype.name} with shape {shape} would have {count} elements, more than memory can be "
+            "addressed for; use smaller extents",
+            shape=shape,
+        )
 
 
 class Spec:
@@ -79,6 +92,7 @@ class Spec:
         with _lock:
             self = _interned.get((shape, dtype, place))
             if self is None:
+                _require_possible(shape, dtype)
                 self = object.__new__(cls)
                 self.shape, self.dtype, self.place = shape, dtype, place
                 self.ndim = len(shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_tensor import _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
-from tenferro_tensor._backend import get_backend
+from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
@@ -19,7 +19,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor.functions.reading import getitem, key_token
-from tenferro_tensor_core import ArgumentError, dtype, from_numpy, weak
+from tenferro_tensor_core import ArgumentError, RegistryError, dtype, from_numpy, weak
 
 _new = object.__new__
 
@@ -84,15 +84,26 @@ class Tensor(Array):
 
     def __getitem__(self, key: Any) -> Any:
         spec = self.spec
-        if spec.place is HOST and spec.ndim and not _select.open_scopes:
-            token = key_token(key)
-            if token is not None:
+        if spec.place is HOST and not _select.open_scopes:
+            cls = key.__class__
+            if cls is int:
+                token = key
+            elif cls is slice:
+                token = (key.start, key.stop, key.step)
+            else:
+                token = key_token(key) if cls is tuple else None
+            try:
                 out = _VIEWS.get((spec, token))
-                if out is None:
-                    out = _VIEWS.remember((spec, token), getitem(self, key).spec)
+            except TypeError:  # bounds that are no integers
+                out = None
+            if out is not None:
                 z = _new(Tensor)
                 z.data, z.spec = self.data[key], out
                 return z
+            z = getitem(self, key)
+            if token is not None and spec.ndim and key_token(key) is not None:
+                _VIEWS.remember((spec, token), z.spec)
+            return z
         return getitem(self, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,6 +128,7 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on concrete operands."""
     key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in args])
     plan = op.plans.get(_scoped(key) if _select.open_scopes else key)
+    known = plan is not None
     if plan is None:
         args, plan = _planned(op, args)
     try:
@@ -126,11 +138,29 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
             primitive=op.primitive.name,
         ) from cause
+    if not known:
+        _require_result(op, plan, out)
     if plan.many:
         return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
     z = _new(Tensor)
     z.data, z.spec = out, plan.out
     return z
+
+
+def _require_result(op: Op, plan: Plan, out: Any) -> None:
+    """Hold the first result of a kernel against the inference: a guest's mistake would else travel on silently."""
+    wanted = plan.out if plan.many else (plan.out,)
+    raws = out if plan.many and isinstance(out, tuple) else (out,)
+    seen = [(getattr(raw, "shape", None), getattr(raw, "dtype", type(raw).__name__)) for raw in raws]
+    if seen == [(spec.shape, spec.dtype) for spec in wanted]:
+        return
+    op.forget()
+    shown = ", ".join(f"{dtype}{list(shape) if shape is not None else ''}" for shape, dtype in seen)
+    raise RegistryError(
+        f"the kernel of {op.primitive.name} returned {shown}, but its inference says {', '.join(map(repr, wanted))}; "
+        "mend the kernel, or the inference function",
+        primitive=op.primitive.name,
+    )
 
 
 def _scoped(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -191,11 +221,11 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     """
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
-    return _from_host(x, dtype, _select.place_of(device), copy)
+    return _from_host(x, dtype, place_of(device), copy)
 
 
 def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: bool | None) -> Tensor:
-    place = x.spec.place if device is None else _select.place_of(device)
+    place = x.spec.place if device is None else place_of(device)
     goal = Spec(x.spec.shape, x.spec.dtype if wanted is None else dtype(wanted), place)
     moved = place.memory_space is not x.spec.place.memory_space
     if copy is False and (moved or goal.dtype != x.spec.dtype):
@@ -227,9 +257,7 @@ def _stackable(x: Any) -> Any:
     """Nested sequences with tensors inside become nested sequences of host arrays."""
     if isinstance(x, (list, tuple)):
         return [_stackable(v) for v in x]
-    if isinstance(x, Array):
-        return x._concrete()
-    return x
+    return np.asarray(x) if isinstance(x, Array) else x  # which refuses to drop derivatives, or to transfer
 
 
 def _fast_reflected(op: Op, general: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -293,6 +321,7 @@ def _install_operators() -> None:
     for name, op in UNARY_OPERATORS.items():
         setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
     Tensor._bind = staticmethod(bind)  # type: ignore[method-assign, assignment]  # one call less
+    Primitive.concrete = Tensor
     Primitive.bind_concrete = staticmethod(bind)
     Primitive.adopt = staticmethod(tensor)
     Primitive.wrap = staticmethod(Tensor.wrap)

@@ -146,6 +146,22 @@ def _share(x: Any, y: Any) -> Any:
     return c.exp(-c.logaddexp(c.select(same, 0, y) - c.select(same, 0, x), 0.0))
 
 
+def _counting(x: Any, y: Any) -> Any:
+    """What `y` counts for in an absorbing product: 0 where it is absorbed."""
+    return c.select(c.bitwise_or(c.ne(x, 0), c.is_finite(y)), y, 0)
+
+
+def _absorbing_jvp(primals: Any, tangents: Any, outs: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    parts = ([] if dx is None else [dx * _counting(x, y)]) + ([] if dy is None else [c.absorbing_mul(x, dy)])
+    return (sum(parts[1:], parts[0]),)
+
+
+def _absorbing_vjp(primals: Any, outs: Any, cotangents: Any) -> Any:
+    (x, y), (g,) = primals, cotangents
+    return g * conjugate(_counting(x, y)), c.absorbing_mul(conjugate(x), g)
+
+
 def singular(**slopes: Any) -> Slopes:
     """Slopes that are infinite or undefined at some finite operands, or overflow."""
     return Slopes(singular=True, **slopes)
@@ -156,6 +172,7 @@ RULES: Final[dict[Primitive, Any]] = {
     c.add: Slopes(x=1, y=1),
     c.sub: Slopes(x=1, y=-1),
     c.mul: Slopes(x=lambda y: y, y=lambda x: x),
+    c.absorbing_mul: General(jvp=_absorbing_jvp, vjp=_absorbing_vjp),
     c.div: singular(x=lambda y: 1 / y, y=lambda y, out: -out / y),
     c.pow: singular(x=_base_slope, y=_exponent_slope),
     c.neg: Linear(x=lambda g: -g),

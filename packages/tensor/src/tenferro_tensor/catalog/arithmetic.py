@@ -5,6 +5,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import real_of
 
 __all__ = [
+    "absorbing_mul",
     "abs",
     "add",
     "ceil",
@@ -43,6 +44,15 @@ def sub(x: Spec, y: Spec) -> Spec:
 @primitive(elementwise=True)
 def mul(x: Spec, y: Spec) -> Spec:
     """Product; of booleans, logical and."""
+    return x
+
+
+@primitive(elementwise=True)
+def absorbing_mul(x: Spec, y: Spec) -> Spec:
+    """Product in which an exact zero of `x` absorbs an infinity or NaN of `y`: there it is 0, elsewhere ``x * y``.
+
+    Derivative rules multiply cotangents by slopes that may be infinite with it.
+    """
     return x
 
 

@@ -19,8 +19,10 @@ from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
+    Dim,
     DimLike,
     DType,
+    TenferroError,
     TracingError,
     bool_,
     int64,
@@ -78,12 +80,19 @@ def _number(x: Any, dtype: DType, beside: Sequence[Any]) -> Any:
     return own(host, place)
 
 
+def whole(name: str, what: str, n: Any) -> int:
+    """An integer argument."""
+    try:
+        return int(operator.index(n))
+    except TypeError as cause:
+        if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
+            raise
+        raise ArgumentError(f"{name} takes an integer as {what}, got {n!r}", function=name) from None
+
+
 def axis_of(name: str, axis: Any, ndim: int) -> int:
     """One axis, counted from 0."""
-    try:
-        i = operator.index(axis)
-    except TypeError:
-        raise ArgumentError(f"{name} takes an integer as axis, got {axis!r}", function=name) from None
+    i = whole(name, "axis", axis)
     if not -ndim <= i < ndim:
         seen = f"its axes go from {-ndim} to {ndim - 1}" if ndim else "it has no axes"
         raise AxisError(f"{name}: axis {i} is out of range for an array with {ndim} axes; {seen}", axis=i, ndim=ndim)
@@ -104,11 +113,24 @@ def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 def shape_of(shape: Any) -> tuple[DimLike, ...]:
     """A shape given as one extent or as a sequence of them."""
-    if isinstance(shape, (tuple, list)):
-        return tuple(shape)
-    if (hasattr(shape, "spec") and shape.ndim == 1) or isinstance(shape, np.ndarray):
-        return tuple(shape.tolist())
-    return (shape,)
+    if (hasattr(shape, "spec") or isinstance(shape, np.ndarray)) and shape.ndim == 1:
+        shape = shape.tolist()
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    for d in extents:
+        if d.__class__ is not int and not isinstance(d, Dim):
+            return tuple([_extent(d) for d in extents])
+    return extents
+
+
+def _extent(d: Any) -> DimLike:
+    if isinstance(d, Dim):
+        return d
+    try:
+        return int(operator.index(d))
+    except TypeError as cause:
+        if isinstance(cause, TenferroError):
+            raise
+        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}", value=repr(d)) from None
 
 
 class AxisOps(Table):
@@ -124,7 +146,9 @@ class AxisOps(Table):
     def reduce(self, x: Any, axis: Any, keepdims: bool) -> Any:
         """Reduce `x` over the axes that the argument `axis` names."""
         spec = x.spec
-        op = self[spec.ndim, tuple(axis) if axis.__class__ is list else axis]
+        if axis is not None and axis.__class__ is not int:  # 1.0 and True would find the entry of 1
+            axis = axes_of(self.name, axis, spec.ndim)
+        op = self[spec.ndim, axis]
         out = op(x)
         return kept(out, spec, op.params["axes"]) if keepdims else out
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._backend import place_of
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor._select import place_of
-from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value
+from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value, whole
 from tenferro_tensor.functions.dtypes import astype, convert
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
@@ -250,6 +250,7 @@ def linspace(
     >>> tr.linspace(0.0, 1.0, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    num = whole("linspace", "num", num)
     if num < 0:
         raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
@@ -273,7 +274,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
             "of that shape: tril(triu(ones_like(v)))"
         )
     dtype = float64 if dtype is None else known_dtype(dtype)
-    return own(np.eye(n_rows, n_cols, k, dtype), place_of(device))
+    rows = whole("eye", "n_rows", n_rows)
+    cols = rows if n_cols is None else whole("eye", "n_cols", n_cols)
+    if min(rows, cols) < 0:
+        raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
+    k = max(-rows, min(whole("eye", "k", k), cols))  # far outside there is nothing, and NumPy wants a small number
+    return own(np.eye(rows, cols, k, dtype), place_of(device))
 
 
 def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:

@@ -1,6 +1,5 @@
 """Joining, splitting, repeating and padding."""
 
-import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._operand import alike, axis_of, host_elements, shape_of, value
+from tenferro_tensor.functions._operand import alike, axis_of, host_elements, shape_of, value, whole
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
 from tenferro_tensor.functions.reading import take
@@ -36,6 +35,8 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Any:
 
 
 def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
+    if not isinstance(arrays, (tuple, list)) and not (hasattr(arrays, "ndim") and arrays.ndim):
+        raise ArgumentError(f"{name} takes a list or tuple of arrays, got a {type(arrays).__name__}")
     found = list(arrays)
     if not found:
         raise ArgumentError(f"{name} needs at least one array, got an empty sequence; pass the arrays to join")
@@ -111,7 +112,10 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
         cuts = [each * i for i in range(parts + 1)]
     else:
         n = _length(x, axis, "split at indices")
-        inner = [slice(i, None).indices(n)[0] for i in map(operator.index, indices_or_sections)]
+        if not isinstance(indices_or_sections, (tuple, list, np.ndarray)):
+            raise ArgumentError(f"split takes a number of parts or a list of cut indices, got {indices_or_sections!r}")
+        at = [whole("split", "cut index", i) for i in indices_or_sections]
+        inner = [slice(i, None).indices(n)[0] for i in at]
         cuts = [0, *inner, n]
     return [span(x, axis, a, b if ask(a, "<=", b) else a) for a, b in pairwise(cuts)]
 
@@ -194,7 +198,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
             f"got {pad_width!r}",
             shape=x.spec.shape,
         ) from None
-    if any(operator.index(w) < 0 for pair in widths for w in pair):
+    if any(whole("pad", "width", w) < 0 for pair in widths for w in pair):
         raise ArgumentError(f"pad takes widths of at least 0, got {pad_width!r}; slice to crop")
     inner, fill = alike(x, constant_values)
     return catalog.pad(

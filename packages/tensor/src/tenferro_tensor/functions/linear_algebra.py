@@ -3,7 +3,6 @@
 Every product is one `dot_general`: extents that broadcast are free axes of the operand that has them, never copied.
 """
 
-import operator
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._operand import alike, axes_of, axis_of, positions, value
+from tenferro_tensor.functions._operand import alike, axes_of, axis_of, positions, value, whole
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
@@ -164,7 +163,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
             for a, v in zip(axes, (x, y), strict=True)
         )
     else:
-        n = operator.index(axes)
+        n = whole("tensordot", "axes", axes)
         if not 0 <= n <= min(x.spec.ndim, y.spec.ndim):
             raise ArgumentError(
                 f"tensordot cannot pair {n} axes of {x.spec!r} with {y.spec!r}; they have {x.spec.ndim} and "
@@ -210,6 +209,7 @@ def diagonal(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) ->
     x = value(x)
     if x.spec.ndim < 2:
         raise ShapeError(f"diagonal needs at least two axes, got {x.spec!r}; reshape to a matrix", shape=x.spec.shape)
+    offset = whole("diagonal", "offset", offset)
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, cols = x.spec.shape[-2:]
     down, right = max(-offset, 0), max(offset, 0)

@@ -1,16 +1,15 @@
 """Another shape or another order of the same elements."""
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, brought
-from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, value
+from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, value, whole
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions._table import Table
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, floordiv
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, floordiv
 
 __all__ = [
     "broadcast_arrays",
@@ -28,6 +27,7 @@ __all__ = [
     "swapaxes",
 ]
 
+_RESHAPES: Final = Table("reshapes of known sizes")
 _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 
 
@@ -42,15 +42,30 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     >>> tr.reshape(tr.arange(6), (2, -1)).shape
     (2, 3)
     """
-    x = value(x)
+    if not hasattr(x, "spec"):
+        x = value(x)
+    spec = x.spec
+    plain = shape.__class__ is tuple and not spec.symbolic
+    if plain:
+        for d in shape:
+            if d.__class__ is not int:
+                plain = False
+                break
+        else:
+            op = _RESHAPES.get((spec, shape))
+            if op is not None:
+                return op(x)
     extents = shape_of(shape)
-    if extents == x.spec.shape:
+    if extents == spec.shape:
         return x
-    return catalog.reshape(x, shape=_solved(x.spec, extents))
+    op = catalog.reshape.op(shape=_solved(spec, extents))
+    out = op(x)
+    if plain:
+        _RESHAPES.remember((spec, extents), op)
+    return out
 
 
 def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    extents = tuple([d if isinstance(d, Dim) else _index(d) for d in extents])
     holes = [i for i, d in enumerate(extents) if d.__class__ is int and d < 0]
     if not holes:
         return extents
@@ -72,13 +87,6 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     return (*extents[: holes[0]], floordiv(spec.size, rest), *extents[holes[0] + 1 :])
 
 
-def _index(d: Any) -> int:
-    try:
-        return operator.index(d)
-    except TypeError:
-        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}", value=repr(d)) from None
-
-
 def ravel(x: Any, /) -> Any:
     """The elements in row-major order as a vector.
 
@@ -96,7 +104,11 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Any:
     (4, 2, 3)
     """
     x = value(x)
-    permutation = axes_of("permute_dims", tuple(axes), x.spec.ndim)
+    try:
+        axes = tuple(axes)
+    except TypeError:
+        raise ArgumentError(f"permute_dims takes the axes in their new order, as a tuple, got {axes!r}") from None
+    permutation = axes_of("permute_dims", axes, x.spec.ndim)
     if len(permutation) != x.spec.ndim:
         raise ArgumentError(
             f"permute_dims needs each of the {x.spec.ndim} axes of {x.spec!r} once, got {tuple(axes)}", axes=tuple(axes)
@@ -249,7 +261,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll needs one shift for each axis, got shift {shift} and axis {axis}")
     for by, a in zip(shifts, axes, strict=True):
-        x = _rolled(x, operator.index(by), axis_of("roll", a, x.spec.ndim))
+        x = _rolled(x, whole("roll", "shift", by), axis_of("roll", a, x.spec.ndim))
     return x
 
 

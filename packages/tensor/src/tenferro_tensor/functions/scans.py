@@ -4,7 +4,7 @@ from typing import Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Primitive
-from tenferro_tensor.functions._operand import alike, axis_of, kept, value
+from tenferro_tensor.functions._operand import alike, axis_of, kept, value, whole
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.reductions import accumulated
@@ -60,6 +60,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     >>> tr.diff(tr.asarray([1, 4, 9]))
     Tensor([3, 5])
     """
+    n = whole("diff", "n", n)
     if n < 0:
         raise ArgumentError(f"diff takes differences n times, n at least 0, got {n}", n=n)
     x = value(x)

@@ -3,8 +3,11 @@
 Integers wrap. Integer division by zero is NumPy's: quotient and remainder are 0, with a `RuntimeWarning`.
 """
 
+import cmath
 import operator
 from typing import Any
+
+import numpy as np
 
 from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor._spec import Spec
@@ -38,6 +41,24 @@ def kernels(xp: Any, special: Special) -> Table:
                 "pow of integers has a negative exponent; convert the base to floating point first", primitive="pow"
             ) from cause
 
+    def absorbing_mul(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        if not outs[0].inexact:
+            return xp.multiply  # type: ignore[no-any-return]
+
+        def exact(x: Any, y: Any) -> Any:
+            return x * xp.where((x != 0) | xp.isfinite(y), y, outs[0].dtype.type(0))
+
+        if xp is not np:
+            return exact  # a look at the product would wait for the device
+
+        def run(x: Any, y: Any) -> Any:
+            # Non-finite elements are rare, and all that a plain product can have wrong.
+            with np.errstate(all="ignore"):
+                z = np.multiply(x, y)
+                return z if cmath.isfinite(np.add.reduce(z, None)) else exact(x, y)
+
+        return run
+
     def clamp(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         scalar = outs[0].dtype.type
 
@@ -52,6 +73,7 @@ def kernels(xp: Any, special: Special) -> Table:
         ops.add: scalar_or(xp.add, operator.add),
         ops.sub: scalar_or(xp.subtract, operator.sub),
         ops.mul: scalar_or(xp.multiply, operator.mul),
+        ops.absorbing_mul: absorbing_mul,
         ops.div: scalar_or(xp.true_divide, operator.truediv),
         ops.floor_divide: scalar_or(xp.floor_divide, operator.floordiv),
         ops.remainder: scalar_or(xp.remainder, operator.mod),

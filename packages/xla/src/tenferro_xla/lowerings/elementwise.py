@@ -212,6 +212,15 @@ def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
     return e.convert(x, dtype)
 
 
+def _absorbing_mul(e: Emitter, xs: Any, outs: Any) -> Value:
+    x, y = xs
+    if outs[0].inexact:
+        finite = _any_part(_is_finite, "and", True)(e, (y,), (y.spec.with_(dtype=_BOOL),))
+        counts = e.op("or", (e.compare("NE", x, e.constant(0, x.spec)), finite), finite.spec)
+        y = e.select(counts, y, e.constant(0, y.spec))
+    return e.op("multiply", (x, y), outs[0])
+
+
 def _clamp(e: Emitter, xs: Any, outs: Any) -> Value:
     x, lo, hi = xs
     return e.op("minimum", (e.op("maximum", (x, lo), outs[0]), hi), outs[0])
@@ -249,6 +258,7 @@ ELEMENTWISE: Final[dict[Primitive, Callable[..., Value]]] = {
     catalog.le: _compared("LE"),
     catalog.gt: _compared("GT"),
     catalog.ge: _compared("GE"),
+    catalog.absorbing_mul: _absorbing_mul,
     catalog.abs: _abs,
     catalog.sign: _sign,
     catalog.floor: _floats_only("floor"),
