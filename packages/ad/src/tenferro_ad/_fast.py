@@ -158,7 +158,7 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     method.__name__, reflected.__name__ = f"__{bare}__", f"__r{bare}__"
     setattr(EagerTensor, method.__name__, method)
     setattr(EagerTensor, reflected.__name__, reflected)
-    save = {side: pullback_plan(op, need, pair).site.save for side, need in _NEED.items()}
+    save = {side: pullback_plan(op, need, (spec, spec)).site.save for side, need in _NEED.items()}
     recording = Recording(
         EagerTensor, Node, PullbackPlan, places, vars(_modes), {k: t.table for k, t in tables.items()}, save
     )
