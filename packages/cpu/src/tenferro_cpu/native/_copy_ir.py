@@ -22,14 +22,14 @@ class Words(IntEnum):
     OUTER = 6
     ROWS = 7
     COLUMNS = 8
-    RUN = 9  # bytes of a run; bytes between groups of an interleave
+    RUN = 9  # bytes of a run
     OUTER_SOURCE = 10
     OUTER_TARGET = 11
     ROW_SOURCE = 12
     ROW_TARGET = 13
     COLUMN_SOURCE = 14
     COLUMN_TARGET = 15
-    TILE = 16
+    TILE = 16  # blocks along each side of a tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,20 @@ class Variant:
 
     Attributes:
         kind: ``"tile"``, ``"run"``, ``"interleave"`` or ``"deinterleave"``.
-        item: bytes of an element, a power of two; of one vector for runs.
-        width: elements of a row of a block, or how many streams are interleaved.
-        load: neighbours in the source that one load may take.
-        store: neighbours in the target that one store may take.
+        item: bytes of an element, a power of two.
+        width: elements of a vector.
+        rows: rows of a block; streams of an interleave.
+        columns: columns of a block.
+        load: neighbours in the source that one load may take: all of `columns`, or a power of two.
+        store: neighbours in the target that one store may take: all of `rows`, or a power of two.
         stream: whether stores bypass the caches.
     """
 
     kind: str
     item: int
     width: int
+    rows: int = 0
+    columns: int = 0
     load: int = 0
     store: int = 0
     stream: bool = False
@@ -55,8 +59,8 @@ class Variant:
     @property
     def name(self) -> str:
         """Name of the function."""
-        parts = (self.kind, self.item, self.width, self.load, self.store, "nt" if self.stream else "t")
-        return "_".join(map(str, parts))
+        sizes = (self.item, self.width, self.rows, self.columns, self.load, self.store)
+        return "_".join(map(str, (self.kind, *sizes, "stream" if self.stream else "plain")))
 
 
 class Writer:
@@ -139,12 +143,12 @@ class Lanes:
         kind = self.type(n)
         return self.writer.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{mask}>")
 
-    def joined(self, parts: list[str], n: int) -> str:
-        """One vector of parts of `n` elements; the number of parts is a power of two."""
+    def joined(self, parts: list[str], n: int, width: int) -> str:
+        """One vector of `width` elements that begins with some parts of `n`; several parts fill it."""
         while len(parts) > 1:
             parts = [self.shuffle(a, b, n, list(range(2 * n))) for a, b in zip(parts[::2], parts[1::2], strict=True)]
             n *= 2
-        return parts[0]
+        return parts[0] if n == width else self.shuffle(parts[0], "poison", n, [*range(n), *[-1] * (width - n)])
 
     def transposed(self, rows: list[str]) -> list[str]:
         """A square of elements: in round ``b``, rows whose numbers differ in bit ``b`` exchange elements."""
@@ -154,7 +158,7 @@ class Lanes:
             high = [k + bit if not k & bit else n + k for k in range(n)]
             out = list(rows)
             for i in range(n):
-                if not i & bit:
+                if not i & bit and (rows[i], rows[i + bit]) != ("poison", "poison"):
                     out[i] = self.shuffle(rows[i], rows[i + bit], n, low)
                     out[i + bit] = self.shuffle(rows[i], rows[i + bit], n, high)
             rows, bit = out, 2 * bit
@@ -208,38 +212,40 @@ def _outer(w: Writer) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _tiles(w: Writer, step: int) -> Iterator[tuple[str, str]]:
-    """Rows and columns in steps of `step`, tile by tile; the last step of an axis goes back as far as it must.
+def _tiles(w: Writer, row_step: int, column_step: int) -> Iterator[tuple[str, str]]:
+    """Rows and columns in steps, tile by tile; the last step of an axis goes back as far as it must.
 
-    Rows and columns of the steps overlap there; copying an element twice does no harm.
+    Steps overlap there; copying an element twice does no harm.
     """
     rows, columns, tile = _field(w, Words.ROWS), _field(w, Words.COLUMNS), _field(w, Words.TILE)
-    last_row, last_column = w.let(f"sub i64 {rows}, {step}"), w.let(f"sub i64 {columns}, {step}")
-    with w.loop(0, rows, tile) as row_tile, w.loop(0, columns, tile) as column_tile:
-        row_end = w.least(w.let(f"add i64 {row_tile}, {tile}"), rows)
-        column_end = w.least(w.let(f"add i64 {column_tile}, {tile}"), columns)
-        with w.loop(row_tile, row_end, step) as i:
-            row = i if step == 1 else w.least(i, last_row)
-            with w.loop(column_tile, column_end, step) as j:
-                yield row, j if step == 1 else w.least(j, last_column)
+    last_row, last_column = w.let(f"sub i64 {rows}, {row_step}"), w.let(f"sub i64 {columns}, {column_step}")
+    row_tiles, column_tiles = w.let(f"mul i64 {tile}, {row_step}"), w.let(f"mul i64 {tile}, {column_step}")
+    with w.loop(0, rows, row_tiles) as row_tile, w.loop(0, columns, column_tiles) as column_tile:
+        row_end = w.least(w.let(f"add i64 {row_tile}, {row_tiles}"), rows)
+        column_end = w.least(w.let(f"add i64 {column_tile}, {column_tiles}"), columns)
+        with w.loop(row_tile, row_end, row_step) as i:
+            row = i if row_step == 1 else w.least(i, last_row)
+            with w.loop(column_tile, column_end, column_step) as j:
+                yield row, j if column_step == 1 else w.least(j, last_column)
 
 
 def _tile(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
-    n, load, store = variant.width, variant.load, variant.store
+    """Blocks: a vector from every row, transposed in registers, a vector to every column."""
+    width, rows, columns, load, store = variant.width, variant.rows, variant.columns, variant.load, variant.store
     row_source, row_target = _table(w, Words.ROW_SOURCE), _table(w, Words.ROW_TARGET)
     column_source, column_target = _table(w, Words.COLUMN_SOURCE), _table(w, Words.COLUMN_TARGET)
-    with _tiles(w, n) as (row, column):
-        from_columns = [w.word(column_source, column, shift=k) for k in range(0, n, load)]
-        block = []
-        for k in range(n):
+    with _tiles(w, rows, columns) as (row, column):
+        from_columns = [w.word(column_source, column, shift=k) for k in range(0, columns, load)]
+        block = ["poison"] * width
+        for k in range(rows):
             start = w.at(source, w.word(row_source, row, shift=k))
-            block.append(v.joined([v.load(w.at(start, c), load) for c in from_columns], load))
-        to_rows = [w.word(row_target, row, shift=k) for k in range(0, n, store)]
-        for k, column_values in enumerate(v.transposed(block)):
+            block[k] = v.joined([v.load(w.at(start, c), load) for c in from_columns], load, width)
+        to_rows = [w.word(row_target, row, shift=k) for k in range(0, rows, store)]
+        for k, values in enumerate(v.transposed(block)[:columns]):
             start = w.at(target, w.word(column_target, column, shift=k))
             for part, r in enumerate(to_rows):
                 picks = list(range(part * store, (part + 1) * store))
-                piece = column_values if store == n else v.shuffle(column_values, column_values, n, picks)
+                piece = values if store == width else v.shuffle(values, "poison", width, picks)
                 v.store(piece, w.at(start, r), store)
 
 
@@ -249,7 +255,7 @@ def _run(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> Non
     row_source, row_target = _table(w, Words.ROW_SOURCE), _table(w, Words.ROW_TARGET)
     column_source, column_target = _table(w, Words.COLUMN_SOURCE), _table(w, Words.COLUMN_TARGET)
     last = w.let(f"sub i64 {_field(w, Words.RUN)}, {n * variant.item}")
-    with _tiles(w, 1) as (row, column):
+    with _tiles(w, 1, 1) as (row, column):
         start = w.at(w.at(source, w.word(row_source, row)), w.word(column_source, column))
         end = w.at(w.at(target, w.word(row_target, row)), w.word(column_target, column))
         with w.loop(0, last, n * variant.item) as k:
@@ -259,7 +265,7 @@ def _run(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> Non
 
 def _interleave(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
     """Few long rows become the elements of short neighbouring groups."""
-    streams, n = variant.width, variant.load
+    streams, n = variant.rows, variant.width
     rows = _table(w, Words.ROW_SOURCE)
     starts = [w.at(source, w.word(rows, k)) for k in range(streams)]
     with _columns(w, n) as j:
@@ -273,7 +279,7 @@ def _interleave(w: Writer, v: Lanes, variant: Variant, source: str, target: str)
 
 def _deinterleave(w: Writer, v: Lanes, variant: Variant, source: str, target: str) -> None:
     """Elements of short neighbouring groups become few long rows."""
-    streams, n = variant.width, variant.load
+    streams, n = variant.rows, variant.width
     rows = _table(w, Words.ROW_TARGET)
     ends = [w.at(target, w.word(rows, k)) for k in range(streams)]
     with _columns(w, n) as j:

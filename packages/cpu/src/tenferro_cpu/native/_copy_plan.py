@@ -14,8 +14,12 @@ import numpy as np
 
 from tenferro_cpu.native._copy_ir import Variant, Words
 
-TILE: Final = 64
-"""Elements that rows and columns are gathered to: a tile of 32 KB of doubles."""
+GATHERED: Final = 64
+"""Elements that rows and columns are gathered to where axes are powers of two: whole cache lines are then moved."""
+SPREAD: Final = 128
+"""The same for other axes: lines that are written in parts must still be there for the next part."""
+BLOCKS: Final = 32
+"""Blocks along each side of a tile."""
 LONGEST: Final = 4096
 """Longest table of rows or columns; a longer axis is cut into pieces of `PIECE`."""
 PIECE: Final = 1024
@@ -114,9 +118,9 @@ def _pieces(axes: list[Axis], item: int, vector: int, at_source: int, at_target:
     if row.target == item and column.source == item:
         narrow = None
         if row.n < min(width, STREAMS + 1) and column.n >= width and column.target == row.n * item:
-            narrow = Variant("interleave", item, row.n, width)
+            narrow = Variant("interleave", item, width, row.n)
         elif column.n < min(width, STREAMS + 1) and row.n >= width and row.source == column.n * item:
-            narrow = Variant("deinterleave", item, column.n, width)
+            narrow = Variant("deinterleave", item, width, column.n)
             row, column = column, row
         if narrow is not None:
             return _finished(narrow, axes, [row], [column], at_source, at_target, vector)
@@ -136,6 +140,7 @@ def _gathered(
 ) -> tuple[list[Axis], list[Axis], Axis | None]:
     """Axes of rows and of columns, fastest first; or an axis that is too long for a table."""
     rows, columns = [row], [column]
+    enough = SPREAD if row.n & (row.n - 1) or column.n & (column.n - 1) else GATHERED
     for axis in (row, column):
         if axis.n > LONGEST:
             return rows, columns, axis
@@ -148,7 +153,7 @@ def _gathered(
             size, joined = prod(a.n for a in group), _joined(group, strides, item)
             adjoins = joined == size and getattr(near, strides) == size * item
             # An axis that does not adjoin makes tables longer but no vector wider.
-            if size < TILE and (adjoins or joined < width):
+            if size < enough and (adjoins or joined < width):
                 choices.append((not adjoins, size, group, near))
         if not choices:
             break
@@ -170,12 +175,21 @@ def _joined(group: list[Axis], strides: str, item: int) -> int:
 
 
 def _tile_variant(rows: list[Axis], columns: list[Axis], item: int, width: int) -> Variant:
-    sizes = [prod(a.n for a in group) for group in (rows, columns)]
-    while width > min(sizes):
-        width //= 2
-    joined = [_joined(rows, "target", item), _joined(columns, "source", item)]
-    store, load = (width if n == size else gcd(n, width) for n, size in zip(joined, sizes, strict=True))
-    return Variant("tile", item, width, load, store)
+    down, store = _block(rows, "target", item, width)
+    across, load = _block(columns, "source", item, width)
+    needed = 1 << (max(down, across) - 1).bit_length()
+    return Variant("tile", item, needed, down, across, load, store)
+
+
+def _block(group: list[Axis], strides: str, item: int, width: int) -> tuple[int, int]:
+    """Places of a block along a group, and how many of them one access takes."""
+    size, joined = prod(a.n for a in group), _joined(group, strides, item)
+    if joined == size:
+        return min(size, width), min(size, width)
+    if joined < width and joined & (joined - 1):
+        return joined, joined
+    near = gcd(joined, width)
+    return (width, near) if size >= width else (near, near)
 
 
 def _cut(
@@ -202,16 +216,16 @@ def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: in
     size = vector
     while size > run:
         size //= 2
-    variant = Variant("run", min(size, 8), max(1, size // 8), size, size)
+    variant = Variant("run", min(size, 8), max(1, size // 8))
     rows: list[Axis] = []
     columns: list[Axis] = []
     if run < 4 * LINE:
         for axis in reversed(axes):
-            if prod(a.n for a in rows) * axis.n <= TILE:
+            if prod(a.n for a in rows) * axis.n <= GATHERED:
                 rows.append(axis)
         near = [a for a in sorted(axes, key=_reach) if a not in rows]
         for axis in near:
-            if prod(a.n for a in columns) * axis.n <= TILE:
+            if prod(a.n for a in columns) * axis.n <= GATHERED:
                 columns.append(axis)
     return _finished(variant, axes, rows, columns, at_source, at_target, vector, run)
 
@@ -258,25 +272,24 @@ def _finished(
     words[Words.REPEAT_SOURCE], words[Words.REPEAT_TARGET] = repeat.source, repeat.target
     words[Words.OUTER] = len(tables[Words.OUTER_SOURCE])
     words[Words.ROWS], words[Words.COLUMNS] = prod(a.n for a in rows), prod(a.n for a in columns)
-    words[Words.RUN], words[Words.TILE] = run, TILE
+    words[Words.RUN], words[Words.TILE] = run, BLOCKS
     words[Words.BYTES] = prod(a.n for a in axes) * (run or variant.item)
     return [Piece(variant, words, _aligned(variant, words, tables, run, vector))]
 
 
 def _aligned(variant: Variant, words: Any, tables: dict[Words, Any], run: int, vector: int) -> bool:
     """Whether every store is a whole vector at a multiple of its size."""
+    size = variant.item * variant.width
+    starts = [tables[Words.ROW_TARGET]]
     if variant.kind == "run":
-        starts, whole = [tables[Words.ROW_TARGET], tables[Words.COLUMN_TARGET]], run % vector == 0
-        size = variant.item * variant.width
+        whole = run % size == 0
+        starts += [tables[Words.COLUMN_TARGET]]
     elif variant.kind == "tile":
-        starts = [tables[Words.ROW_TARGET][:: variant.width], tables[Words.COLUMN_TARGET]]
         whole = variant.store == variant.width and words[Words.ROWS] % variant.width == 0
-        size = variant.item * variant.width
+        starts = [starts[0][:: variant.width], tables[Words.COLUMN_TARGET]]
     else:
-        starts, whole = [tables[Words.ROW_TARGET]], words[Words.COLUMNS] % variant.load == 0
-        if variant.kind == "interleave":
-            starts = []
-        size = variant.item * variant.load
+        whole = words[Words.COLUMNS] % variant.width == 0
+        starts = starts if variant.kind == "deinterleave" else []
     starts += [tables[Words.OUTER_TARGET], words[Words.REPEAT_TARGET : Words.REPEAT_TARGET + 1]]
     return bool(whole and size == vector and vector >= 32 and not any((t % size).any() for t in starts))
 
