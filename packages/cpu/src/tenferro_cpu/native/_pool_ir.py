@@ -1,0 +1,505 @@
+"""LLVM text of the memory pool: the four functions of a NumPy allocation handler, and `trim`.
+
+Blocks of at least `POOLED` bytes are kept when they are freed, in one list per size class (eight classes per octave)
+and in one list by age. A header of 64 bytes in front of the data knows where the block began, so that `free` trusts
+no size that it is told. The state of a pool is memory that the caller owns; every function gets its address first.
+"""
+
+from typing import Final
+
+POOLED: Final = 128 << 10
+"""Smaller blocks come from the C library, aligned as well; it is quicker there than any list."""
+
+STATE: Final = ("lock", "limit", "cached", "live", "hits", "misses", "returned", "newest", "oldest", "colour", "peak")
+"""Words at the start of the state; the heads of the lists of the classes follow."""
+CLASSES: Final = 512
+HEADS: Final = 16
+STATE_WORDS: Final = HEADS + CLASSES
+
+NAMES: Final = ("malloc", "calloc", "realloc", "free", "trim")
+EXTERNAL: Final = ("PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawFree", "sched_yield", "mmap", "munmap", "madvise")
+"""What the text calls; the last four only where the system has them."""
+
+_PLAIN, _TAKEN, _KEPT = 0x74656E6665727201, 0x74656E6665727202, 0x74656E6665727203
+"""First word of a header: from the C library, in use, or waiting in the lists. Any other word means a foreign block."""
+
+
+def text(huge_pages: bool, yields: bool, attributes: str) -> str:
+    """The module.
+
+    Args:
+        huge_pages: take blocks of 2 MB and more from ``mmap``, aligned to 2 MB, and ask for huge pages (Linux).
+        yields: give the processor away while another thread holds the lock.
+        attributes: attributes of every function.
+    """
+    field = {name: f"getelementptr i64, ptr %pool, i64 {i}" for i, name in enumerate(STATE)}
+    parts = [_SYSTEM_HUGE if huge_pages else _SYSTEM_PLAIN, _LISTS, _HANDLER]
+    out = "\n".join(parts)
+    for name, place in field.items():
+        out = out.replace(f"@@{name}", place)
+    for name, number in {"POOLED": POOLED, "HEADS": HEADS, "PLAIN": _PLAIN, "TAKEN": _TAKEN, "KEPT": _KEPT}.items():
+        out = out.replace(f"${name}", str(number))
+    out = out.replace("$YIELD", "call i32 @sched_yield()" if yields else "fence acquire")
+    return out + ("\ndeclare i32 @sched_yield()" if yields else "") + f"\nattributes #0 = {{ {attributes} }}\n"
+
+
+# Header words at data - 64: mark, base, bytes of the whole block, class (or capacity), class links, age links.
+_SYSTEM_PLAIN = """
+define private ptr @take(i64 %bytes) #0 {
+  %p = call ptr @PyMem_RawMalloc(i64 %bytes)
+  ret ptr %p
+}
+define private void @give(ptr %base, i64 %bytes) #0 {
+  call void @PyMem_RawFree(ptr %base)
+  ret void
+}
+define private i1 @zeroed(i64 %bytes) #0 {
+  ret i1 false
+}
+"""
+
+_SYSTEM_HUGE = """
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+declare i32 @madvise(ptr, i64, i32)
+define private i1 @zeroed(i64 %bytes) #0 {
+  %mapped = icmp uge i64 %bytes, 2097152
+  ret i1 %mapped
+}
+define private ptr @take(i64 %bytes) #0 {
+entry:
+  %mapped = call i1 @zeroed(i64 %bytes)
+  br i1 %mapped, label %map, label %small
+small:
+  %s = call ptr @PyMem_RawMalloc(i64 %bytes)
+  ret ptr %s
+map:
+  %more = add i64 %bytes, 2097152
+  %p = call ptr @mmap(ptr null, i64 %more, i32 3, i32 34, i32 -1, i64 0)
+  %n = ptrtoint ptr %p to i64
+  %failed = icmp eq i64 %n, -1
+  br i1 %failed, label %none, label %cut
+none:
+  ret ptr null
+cut:
+  %up = add i64 %n, 2097151
+  %start = and i64 %up, -2097152
+  %head = sub i64 %start, %n
+  %base = inttoptr i64 %start to ptr
+  %any = icmp ne i64 %head, 0
+  br i1 %any, label %drop, label %rest
+drop:
+  %d = call i32 @munmap(ptr %p, i64 %head)
+  br label %rest
+rest:
+  %tail = sub i64 2097152, %head
+  %end = getelementptr i8, ptr %base, i64 %bytes
+  %e = call i32 @munmap(ptr %end, i64 %tail)
+  %whole = and i64 %bytes, -2097152
+  %a = call i32 @madvise(ptr %base, i64 %whole, i32 14)
+  ret ptr %base
+}
+define private void @give(ptr %base, i64 %bytes) #0 {
+entry:
+  %mapped = call i1 @zeroed(i64 %bytes)
+  br i1 %mapped, label %map, label %small
+small:
+  call void @PyMem_RawFree(ptr %base)
+  ret void
+map:
+  %r = call i32 @munmap(ptr %base, i64 %bytes)
+  ret void
+}
+"""
+
+_LISTS = """
+declare ptr @PyMem_RawMalloc(i64)
+declare ptr @PyMem_RawCalloc(i64, i64)
+declare void @PyMem_RawFree(ptr)
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
+
+define private void @lock(ptr %pool) #0 {
+entry:
+  br label %try
+try:
+  %was = atomicrmw xchg ptr %pool, i64 1 acquire
+  %free = icmp eq i64 %was, 0
+  br i1 %free, label %done, label %wait
+wait:
+  $YIELD
+  br label %try
+done:
+  ret void
+}
+define private void @unlock(ptr %pool) #0 {
+  store atomic i64 0, ptr %pool release, align 8
+  ret void
+}
+define private void @count(ptr %place, i64 %change) #0 {
+  %old = load i64, ptr %place
+  %new = add i64 %old, %change
+  store i64 %new, ptr %place
+  ret void
+}
+define private ptr @word(ptr %header, i64 %i) #0 {
+  %p = getelementptr i64, ptr %header, i64 %i
+  ret ptr %p
+}
+
+; Both lists are doubly linked through the words `link` (towards the head) and `link + 1`; `head` holds the first.
+define private void @unlink(ptr %header, i64 %link, ptr %head) #0 {
+entry:
+  %before_at = call ptr @word(ptr %header, i64 %link)
+  %next = add i64 %link, 1
+  %after_at = call ptr @word(ptr %header, i64 %next)
+  %before = load ptr, ptr %before_at
+  %after = load ptr, ptr %after_at
+  %first = icmp eq ptr %before, null
+  %before_next = call ptr @word(ptr %before, i64 %next)
+  %place = select i1 %first, ptr %head, ptr %before_next
+  store ptr %after, ptr %place
+  %last = icmp eq ptr %after, null
+  br i1 %last, label %done, label %back
+back:
+  %after_link = call ptr @word(ptr %after, i64 %link)
+  store ptr %before, ptr %after_link
+  br label %done
+done:
+  ret void
+}
+define private void @link(ptr %header, i64 %link, ptr %head) #0 {
+entry:
+  %before_at = call ptr @word(ptr %header, i64 %link)
+  %next = add i64 %link, 1
+  %after_at = call ptr @word(ptr %header, i64 %next)
+  %first = load ptr, ptr %head
+  store ptr null, ptr %before_at
+  store ptr %first, ptr %after_at
+  store ptr %header, ptr %head
+  %empty = icmp eq ptr %first, null
+  br i1 %empty, label %done, label %back
+back:
+  %first_link = call ptr @word(ptr %first, i64 %link)
+  store ptr %header, ptr %first_link
+  br label %done
+done:
+  ret void
+}
+define private ptr @list(ptr %pool, ptr %header) #0 {
+  %class_at = call ptr @word(ptr %header, i64 3)
+  %class = load i64, ptr %class_at
+  %i = add i64 %class, $HEADS
+  %head = call ptr @word(ptr %pool, i64 %i)
+  ret ptr %head
+}
+; Out of both lists. The oldest block is found without a second walk: its `newer` link becomes the oldest.
+define private void @remove(ptr %pool, ptr %header) #0 {
+entry:
+  %head = call ptr @list(ptr %pool, ptr %header)
+  call void @unlink(ptr %header, i64 4, ptr %head)
+  %oldest = @@oldest
+  %last = load ptr, ptr %oldest
+  %is_last = icmp eq ptr %last, %header
+  br i1 %is_last, label %move, label %age
+move:
+  %newer_at = call ptr @word(ptr %header, i64 6)
+  %newer = load ptr, ptr %newer_at
+  store ptr %newer, ptr %oldest
+  br label %age
+age:
+  %newest = @@newest
+  call void @unlink(ptr %header, i64 6, ptr %newest)
+  %bytes_at = call ptr @word(ptr %header, i64 2)
+  %bytes = load i64, ptr %bytes_at
+  %less = sub i64 0, %bytes
+  %cached = @@cached
+  call void @count(ptr %cached, i64 %less)
+  ret void
+}
+
+define void @trim(ptr %pool, i64 %keep) #0 {
+entry:
+  br label %next
+next:
+  call void @lock(ptr %pool)
+  %cached = @@cached
+  %now = load i64, ptr %cached
+  %oldest = @@oldest
+  %header = load ptr, ptr %oldest
+  %fits = icmp ule i64 %now, %keep
+  %none = icmp eq ptr %header, null
+  %stop = or i1 %fits, %none
+  br i1 %stop, label %done, label %drop
+drop:
+  call void @remove(ptr %pool, ptr %header)
+  %returned = @@returned
+  call void @count(ptr %returned, i64 1)
+  call void @unlock(ptr %pool)
+  %base_at = call ptr @word(ptr %header, i64 1)
+  %base = load ptr, ptr %base_at
+  %bytes_at = call ptr @word(ptr %header, i64 2)
+  %bytes = load i64, ptr %bytes_at
+  call void @give(ptr %base, i64 %bytes)
+  br label %next
+done:
+  call void @unlock(ptr %pool)
+  ret void
+}
+"""
+
+_HANDLER = """
+define private ptr @plain(i64 %size, i1 %zero) #0 {
+entry:
+  %bytes = add i64 %size, 128
+  %short = icmp ult i64 %bytes, %size
+  br i1 %short, label %none, label %get
+get:
+  br i1 %zero, label %clear, label %any
+clear:
+  %c = call ptr @PyMem_RawCalloc(i64 %bytes, i64 1)
+  br label %got
+any:
+  %m = call ptr @PyMem_RawMalloc(i64 %bytes)
+  br label %got
+got:
+  %base = phi ptr [ %c, %clear ], [ %m, %any ]
+  %failed = icmp eq ptr %base, null
+  br i1 %failed, label %none, label %fill
+none:
+  ret ptr null
+fill:
+  %n = ptrtoint ptr %base to i64
+  %up = add i64 %n, 63
+  %aligned = and i64 %up, -64
+  %header = inttoptr i64 %aligned to ptr
+  store i64 $PLAIN, ptr %header
+  %base_at = call ptr @word(ptr %header, i64 1)
+  store ptr %base, ptr %base_at
+  %size_at = call ptr @word(ptr %header, i64 3)
+  store i64 %size, ptr %size_at
+  %data = getelementptr i8, ptr %header, i64 64
+  ret ptr %data
+}
+
+; A block of the pool, old or new; `clean` tells whether it is known to be zero.
+define private ptr @get(ptr %pool, i64 %size, ptr %clean) #0 {
+entry:
+  store i1 false, ptr %clean
+  %absurd = icmp ugt i64 %size, 140737488355328
+  br i1 %absurd, label %none, label %classify
+classify:
+  %below = sub i64 %size, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %below, i1 false)
+  %octave = sub i64 63, %zeros
+  %shift = sub i64 %octave, 3
+  %eighth = lshr i64 %below, %shift
+  %octave8 = shl i64 %octave, 3
+  %part = sub i64 %eighth, 8
+  %class = add i64 %octave8, %part
+  %steps = add i64 %eighth, 1
+  %room = shl i64 %steps, %shift
+  ; one page more than the class for the header and for the colour
+  %page = add i64 %room, 8191
+  %bytes = and i64 %page, -4096
+  %slot = add i64 %class, $HEADS
+  %head = call ptr @word(ptr %pool, i64 %slot)
+  call void @lock(ptr %pool)
+  %kept = load ptr, ptr %head
+  %miss = icmp eq ptr %kept, null
+  br i1 %miss, label %fresh, label %hit
+hit:
+  call void @remove(ptr %pool, ptr %kept)
+  %hits = @@hits
+  call void @count(ptr %hits, i64 1)
+  br label %out
+fresh:
+  %misses = @@misses
+  call void @count(ptr %misses, i64 1)
+  %colour = @@colour
+  %tint = load i64, ptr %colour
+  call void @count(ptr %colour, i64 1)
+  call void @unlock(ptr %pool)
+  %first = call ptr @take(i64 %bytes)
+  %failed = icmp eq ptr %first, null
+  br i1 %failed, label %again, label %fill
+again:
+  call void @trim(ptr %pool, i64 0)
+  %second = call ptr @take(i64 %bytes)
+  %lost = icmp eq ptr %second, null
+  br i1 %lost, label %none, label %fill
+none:
+  ret ptr null
+fill:
+  %base = phi ptr [ %first, %fresh ], [ %second, %again ]
+  %zeroed = call i1 @zeroed(i64 %bytes)
+  store i1 %zeroed, ptr %clean
+  ; Neighbouring arrays start at other places of a page: equal indices of several arrays then meet in no cache set.
+  %shade = and i64 %tint, 15
+  %offset = shl i64 %shade, 6
+  %n = ptrtoint ptr %base to i64
+  %up = add i64 %n, 63
+  %aligned = and i64 %up, -64
+  %place = add i64 %aligned, %offset
+  %new = inttoptr i64 %place to ptr
+  %base_at = call ptr @word(ptr %new, i64 1)
+  store ptr %base, ptr %base_at
+  %bytes_at = call ptr @word(ptr %new, i64 2)
+  store i64 %bytes, ptr %bytes_at
+  %class_at = call ptr @word(ptr %new, i64 3)
+  store i64 %class, ptr %class_at
+  call void @lock(ptr %pool)
+  br label %out
+out:
+  %header = phi ptr [ %kept, %hit ], [ %new, %fill ]
+  store i64 $TAKEN, ptr %header
+  %size_of = call ptr @word(ptr %header, i64 2)
+  %total = load i64, ptr %size_of
+  %live = @@live
+  call void @count(ptr %live, i64 %total)
+  %held = load i64, ptr %live
+  %cached = @@cached
+  %waiting = load i64, ptr %cached
+  %all = add i64 %held, %waiting
+  %peak = @@peak
+  %most = load i64, ptr %peak
+  %higher = icmp ugt i64 %all, %most
+  %top = select i1 %higher, i64 %all, i64 %most
+  store i64 %top, ptr %peak
+  call void @unlock(ptr %pool)
+  %data = getelementptr i8, ptr %header, i64 64
+  ret ptr %data
+}
+
+define ptr @malloc(ptr %pool, i64 %size) #0 {
+entry:
+  %clean = alloca i1
+  %large = icmp uge i64 %size, $POOLED
+  br i1 %large, label %pooled, label %small
+small:
+  %s = call ptr @plain(i64 %size, i1 false)
+  ret ptr %s
+pooled:
+  %p = call ptr @get(ptr %pool, i64 %size, ptr %clean)
+  ret ptr %p
+}
+
+define ptr @calloc(ptr %pool, i64 %n, i64 %item) #0 {
+entry:
+  %clean = alloca i1
+  %product = call {i64, i1} @llvm.umul.with.overflow.i64(i64 %n, i64 %item)
+  %size = extractvalue {i64, i1} %product, 0
+  %over = extractvalue {i64, i1} %product, 1
+  br i1 %over, label %none, label %sized
+none:
+  ret ptr null
+sized:
+  %large = icmp uge i64 %size, $POOLED
+  br i1 %large, label %pooled, label %small
+small:
+  %s = call ptr @plain(i64 %size, i1 true)
+  ret ptr %s
+pooled:
+  %p = call ptr @get(ptr %pool, i64 %size, ptr %clean)
+  %failed = icmp eq ptr %p, null
+  br i1 %failed, label %none, label %zero
+zero:
+  %is_clean = load i1, ptr %clean
+  br i1 %is_clean, label %done, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 %size, i1 false)
+  br label %done
+done:
+  ret ptr %p
+}
+
+define void @free(ptr %pool, ptr %data, i64 %size) #0 {
+entry:
+  %nothing = icmp eq ptr %data, null
+  br i1 %nothing, label %done, label %look
+look:
+  %header = getelementptr i8, ptr %data, i64 -64
+  %mark = load i64, ptr %header
+  switch i64 %mark, label %done [ i64 $PLAIN, label %plain
+                                  i64 $TAKEN, label %pooled ]
+plain:
+  store i64 0, ptr %header
+  %base_at = call ptr @word(ptr %header, i64 1)
+  %base = load ptr, ptr %base_at
+  call void @PyMem_RawFree(ptr %base)
+  ret void
+pooled:
+  call void @lock(ptr %pool)
+  store i64 $KEPT, ptr %header
+  %bytes_at = call ptr @word(ptr %header, i64 2)
+  %bytes = load i64, ptr %bytes_at
+  %less = sub i64 0, %bytes
+  %live = @@live
+  call void @count(ptr %live, i64 %less)
+  %cached = @@cached
+  call void @count(ptr %cached, i64 %bytes)
+  %head = call ptr @list(ptr %pool, ptr %header)
+  call void @link(ptr %header, i64 4, ptr %head)
+  %newest = @@newest
+  call void @link(ptr %header, i64 6, ptr %newest)
+  %oldest = @@oldest
+  %last = load ptr, ptr %oldest
+  %alone = icmp eq ptr %last, null
+  %new_last = select i1 %alone, ptr %header, ptr %last
+  store ptr %new_last, ptr %oldest
+  %limit_at = @@limit
+  %limit = load i64, ptr %limit_at
+  %now = load i64, ptr %cached
+  call void @unlock(ptr %pool)
+  %over = icmp ugt i64 %now, %limit
+  br i1 %over, label %shrink, label %done
+shrink:
+  call void @trim(ptr %pool, i64 %limit)
+  ret void
+done:
+  ret void
+}
+
+define ptr @realloc(ptr %pool, ptr %data, i64 %size) #0 {
+entry:
+  %nothing = icmp eq ptr %data, null
+  br i1 %nothing, label %first, label %look
+first:
+  %f = call ptr @malloc(ptr %pool, i64 %size)
+  ret ptr %f
+look:
+  %header = getelementptr i8, ptr %data, i64 -64
+  %mark = load i64, ptr %header
+  %word3 = call ptr @word(ptr %header, i64 3)
+  %own = load i64, ptr %word3
+  %word1 = call ptr @word(ptr %header, i64 1)
+  %base = load i64, ptr %word1
+  %word2 = call ptr @word(ptr %header, i64 2)
+  %bytes = load i64, ptr %word2
+  %end = add i64 %base, %bytes
+  %start = ptrtoint ptr %data to i64
+  %rest = sub i64 %end, %start
+  %is_plain = icmp eq i64 %mark, $PLAIN
+  %room = select i1 %is_plain, i64 %own, i64 %rest
+  %half = lshr i64 %room, 1
+  %fits = icmp ule i64 %size, %room
+  %not_less = icmp uge i64 %size, %half
+  %stays = and i1 %fits, %not_less
+  br i1 %stays, label %same, label %move
+same:
+  ret ptr %data
+move:
+  %new = call ptr @malloc(ptr %pool, i64 %size)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %none, label %copy
+none:
+  ret ptr null
+copy:
+  %kept = select i1 %fits, i64 %size, i64 %room
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %data, i64 %kept, i1 false)
+  call void @free(ptr %pool, ptr %data, i64 0)
+  ret ptr %new
+}
+"""
