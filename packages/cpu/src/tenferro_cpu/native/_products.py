@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from tenferro_cpu.native._blas import provider
-from tenferro_cpu.native._threads import arbiter, bounded, wanted
 from tenferro_cpu.native import _capi
 from tenferro_cpu.native._arbiter import NativeArbiter
+from tenferro_cpu.native._blas import provider
 from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import C_CONTIGUOUS, Layout
 from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text
 from tenferro_cpu.native._small_matmul import LARGEST, TYPES, SmallProduct, render
+from tenferro_cpu.native._threads import arbiter, bounded, wanted
 from tenferro_tensor import Spec
 
 Kernel = Callable[..., Any]
@@ -161,26 +161,26 @@ def dot_general(
             return fallback
     matrices = x.ndim == 2 and y.ndim == 2 and not product.small
     item = x.dtype.itemsize
-    numbers = dict(
-        kernel=kernel,
-        descr=id(x.dtype),
-        orders=C_CONTIGUOUS | (F_CONTIGUOUS if matrices else 0),
-        alone=int(product.work * product.count > ALONE),
-        most=wanted(product.work) if many else 0,
-        left_axes=x.ndim,
-        right_axes=y.ndim,
-        out_axes=outs[0].ndim,
-        rows=product.rows,
-        inner=product.inner,
-        columns=product.columns,
-        count=product.count,
-        swap_left=int(product.swap_left),
-        swap_right=int(product.swap_right),
-        left_step=product.rows * product.inner * item,
-        right_step=product.inner * product.columns * item,
-        small=inner,
-        square=int(not product.small and product.count == 1),
-    )
+    numbers = {
+        "kernel": kernel,
+        "descr": id(x.dtype),
+        "orders": C_CONTIGUOUS | (F_CONTIGUOUS if matrices else 0),
+        "alone": int(product.work * product.count > ALONE),
+        "most": wanted(product.work) if many else 0,
+        "left_axes": x.ndim,
+        "right_axes": y.ndim,
+        "out_axes": outs[0].ndim,
+        "rows": product.rows,
+        "inner": product.inner,
+        "columns": product.columns,
+        "count": product.count,
+        "swap_left": int(product.swap_left),
+        "swap_right": int(product.swap_right),
+        "left_step": product.rows * product.inner * item,
+        "right_step": product.inner * product.columns * item,
+        "small": inner,
+        "square": int(not product.small and product.count == 1),
+    }
     words: list[Any] = [numbers[name] for name in PAYLOAD]
     for shape in (x.shape, y.shape, outs[0].shape):
         words += [*shape, *[0] * (AXES - len(shape))]

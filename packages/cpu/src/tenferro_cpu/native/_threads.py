@@ -185,8 +185,9 @@ def bounded(kernel: Callable[..., Any], work: int) -> Callable[..., Any]:
         if not complete and "scipy.linalg" in modules:  # it has brought a BLAS of its own
             complete = True
             chief.refresh()
-        enter(most, allowed())
+        n = allowed()
         try:
+            enter(most, n)  # inside: an interrupt that comes during the call is raised after it
             return kernel(*raws)
         finally:
             leave()

@@ -1,0 +1,105 @@
+"""The choice of a BLAS, in fresh processes: OpenBLAS decides once, when it is loaded."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tenferro_cpu
+from tenferro_cpu.native import _blas, _jit
+
+LIBRARIES = _blas.libraries()
+wide = pytest.mark.skipif(
+    not _jit.available()
+    or not _blas.NEEDED <= _blas.processor_flags()
+    or not any("scipy" in str(path) for path in _blas._carried("scipy"))
+    or not LIBRARIES
+    or LIBRARIES[0].name != "openblas",
+    reason="needs machine code, an AVX-512 processor, and the OpenBLAS of the NumPy and SciPy wheels",
+)
+
+OVERLOOKED = """
+import os
+import numpy as np
+del os.environ["OPENBLAS_CORETYPE"]  # as on a processor that NumPy's OpenBLAS does not know
+"""
+CHECK = """
+import tenferro_cpu
+from tenferro_cpu.native import _blas
+from tenferro_tensor import tensor, catalog as c
+x = np.random.default_rng(0).normal(size=(100, 100))
+y = c.dot_general(tensor(x), tensor(x + 1), contract=((1,), (0,)), batch=((), ()))
+np.testing.assert_allclose(y.data, x @ (x + 1), rtol=1e-10, atol=1e-10)
+got = _blas.provider()
+"""
+
+
+def run(script: str, **environment: str) -> None:
+    clean = {k: v for k, v in os.environ.items() if k not in (_blas.SWITCH, _blas.CORE)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=clean | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@wide
+def test_wide_kernels_where_numpy_s_copy_overlooked_them() -> None:
+    run(OVERLOOKED + CHECK + """
+assert not got.own and got.library.core == "SkylakeX" and "scipy" in got.library.path, got
+assert "OPENBLAS_CORETYPE" not in os.environ
+assert "Haswell" in tenferro_cpu.info()["products"]["why"]
+import scipy.linalg.blas
+paths = [library.path for library in _blas.libraries()]
+assert len(paths) == len(set(paths)) == 2, "SciPy takes the copy that is loaded already"
+assert {library.core for library in _blas.libraries()} == {"Haswell", "SkylakeX"}
+""", OPENBLAS_CORETYPE="Haswell")  # fmt: skip
+
+
+@wide
+def test_the_switch_leaves_numpy_s_copy() -> None:
+    text = "assert got.own and got.library.core == 'Haswell' and 'TENFERRO_CPU_BLAS' in got.why, got"
+    run(OVERLOOKED + CHECK + text, OPENBLAS_CORETYPE="Haswell", TENFERRO_CPU_BLAS="default")
+
+
+@wide
+def test_a_core_that_the_user_names_stays() -> None:
+    run("import numpy as np" + CHECK + "assert got.own and got.why == 'OPENBLAS_CORETYPE is set', got",
+        OPENBLAS_CORETYPE="Haswell")  # fmt: skip
+
+
+@wide
+def test_a_copy_that_was_loaded_before_stays() -> None:
+    text = "assert got.own and 'set OPENBLAS_CORETYPE=SkylakeX in the environment' in got.why, got"
+    run(OVERLOOKED.replace("del", "import scipy.linalg\ndel") + CHECK + text, OPENBLAS_CORETYPE="Haswell")
+
+
+@wide
+def test_a_wide_copy_that_was_loaded_before_is_taken() -> None:
+    start = OVERLOOKED.replace("del", "os.environ['OPENBLAS_CORETYPE'] = 'SkylakeX'\nimport scipy.linalg\ndel")
+    run(start + CHECK + "assert not got.own and got.library.core == 'SkylakeX', got", OPENBLAS_CORETYPE="Haswell")
+
+
+def test_without_machine_code_products_are_numpy_s() -> None:
+    run("import numpy as np" + CHECK + "assert got.own", TENFERRO_CPU_JIT="0")
+
+
+def test_the_report_names_every_library() -> None:
+    report = tenferro_cpu.info()
+    assert set(report["products"]["libraries"]) == {library.path for library in _blas.libraries()}
+    assert report["native"] is True or isinstance(report["native"], str)
+
+
+@pytest.mark.skipif(not LIBRARIES, reason="needs a BLAS whose threads can be set")
+def test_threads_can_be_read_and_set() -> None:
+    library = LIBRARIES[0]
+    before = library.get_threads()
+    try:
+        library.set_threads(1)
+        assert library.get_threads() == 1
+    finally:
+        library.set_threads(before)
+
+
+def test_a_library_that_is_none(tmp_path: object) -> None:
+    assert _blas._open("/nowhere/libopenblas.so") is None

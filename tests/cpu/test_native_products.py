@@ -1,0 +1,260 @@
+"""Matrix products in machine code against the reference kernel: every dtype, order of memory and size."""
+
+import ctypes
+import gc
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernel_check import spec_of
+from tenferro_cpu.native import _jit, _products
+from tenferro_cpu.native._small_matmul import SmallProduct, render
+from tenferro_tensor import catalog as c
+from tenferro_tensor.reference import kernels
+
+native = pytest.mark.skipif(not _jit.available() or _products.machine() is None, reason="needs machine code")
+
+KINDS = "fdFD"
+TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-12, "D": 1e-12}
+NONE: Any = ((), ())
+REFERENCE = kernels(np, lambda: None)[c.dot_general]
+
+
+class Own(np.ndarray[Any, Any]):
+    """A subclass of arrays, which may compute in its own way."""
+
+
+def sample(rng: np.random.Generator, kind: str, *shape: int) -> Any:
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if kind in "FD" else x).astype(kind)
+
+
+def both(x: Any, y: Any, contract: Any, batch: Any = NONE) -> tuple[Callable[..., Any], Callable[..., Any], list[Any]]:
+    """The kernel under test, the reference, and the calls that the first has handed to its fallback."""
+    ins = (spec_of(x), spec_of(y))
+    out = c.dot_general.infer(*ins, contract=contract, batch=batch)
+    reference = REFERENCE(ins, (out,), contract=contract, batch=batch)
+    seen: list[Any] = []
+
+    def fallback(*arrays: Any) -> Any:
+        seen.append(arrays)
+        return reference(*arrays)
+
+    return _products.dot_general(fallback, ins, (out,), contract, batch), reference, seen
+
+
+def agree(kind: str, actual: Any, expected: Any) -> None:
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    scale = np.abs(expected).max(initial=1.0)
+    np.testing.assert_allclose(actual, expected, rtol=TOLERANCE[kind], atol=TOLERANCE[kind] * scale)
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 17, 64, 70])
+def test_square_matrices_in_either_order_of_memory(kind: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = sample(rng, kind, n, n), sample(rng, kind, n, n)
+    for left, right in itertools.product((0, 1), (0, 1)):
+        kernel, reference, seen = both(x, y, ((left,), (right,)))
+        agree(kind, kernel(x, y), reference(x, y))
+        assert not seen, "arrays in C order go to the machine code"
+        for a, b in ((np.asfortranarray(x), y), (x, np.asfortranarray(y)), (x.T.copy().T, np.asfortranarray(y))):
+            agree(kind, kernel(a, b), reference(a, b))
+        assert not seen or n <= 8
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("m, k, n", [(1, 8, 5), (5, 1, 3), (8, 3, 1), (4, 4, 4), (2, 9, 3), (20, 3, 4), (3, 40, 9)])
+def test_stacks(kind: str, m: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(k)
+    for swap_x, swap_y in itertools.product((0, 1), (0, 1)):
+        x = sample(rng, kind, 3, 2, *((k, m) if swap_x else (m, k)))
+        y = sample(rng, kind, 3, 2, *((n, k) if swap_y else (k, n)))
+        kernel, reference, _ = both(x, y, ((2 if swap_x else 3,), (3 if swap_y else 2,)), ((0, 1), (0, 1)))
+        agree(kind, kernel(x, y), reference(x, y))
+
+
+@native
+def test_merged_axes_are_not_copied() -> None:
+    """Neighbouring axes are one in memory; no operand needs to be rearranged."""
+    rng = np.random.default_rng(0)
+    x, y = sample(rng, "d", 3, 4, 5, 6), sample(rng, "d", 5, 6, 2, 7)
+    kernel, reference, seen = both(x, y, ((2, 3), (0, 1)))
+    agree("d", kernel(x, y), reference(x, y))
+    kernel, reference, also = both(y, y, ((1, 0), (1, 0)))
+    agree("d", kernel(y, y + 1), reference(y, y + 1))
+    assert not seen and not also
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_any_axes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = KINDS[rng.integers(4)]
+    nb, nk, nx, ny = (int(v) for v in rng.integers(0, 3, 4))
+    shared = rng.integers(1, 5, nb + nk).tolist()
+    x_shape, y_shape = shared + rng.integers(0, 6, nx).tolist(), shared + rng.integers(0, 6, ny).tolist()
+    px, py = (rng.permutation(len(s)) if rng.integers(2) else np.arange(len(s)) for s in (x_shape, y_shape))
+    x, y = sample(rng, kind, *(x_shape[p] for p in px)), sample(rng, kind, *(y_shape[p] for p in py))
+    at_x, at_y = (np.argsort(p).tolist() for p in (px, py))
+    batch = tuple(at_x[:nb]), tuple(at_y[:nb])
+    contract = tuple(at_x[nb : nb + nk]), tuple(at_y[nb : nb + nk])
+    kernel, reference, _ = both(x, y, contract, batch)
+    agree(kind, kernel(x, y), reference(x, y))
+    gap = np.zeros((*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else (), kind)[..., ::2] if x.ndim else x
+    if x.ndim:
+        gap[...] = x
+        agree(kind, kernel(gap, y), reference(x, y))
+
+
+@native
+def test_what_the_payload_does_not_name_goes_to_the_fallback() -> None:
+    rng = np.random.default_rng(1)
+    for n in (4, 20):
+        x, y = sample(rng, "d", n, n), sample(rng, "d", n, n)
+        kernel, reference, seen = both(x, y, ((1,), (0,)))
+        wide = np.zeros((n, 2 * n))[:, ::2]
+        wide[...] = x
+        byte_order = x.astype(x.dtype.newbyteorder())
+        for a, b in ((wide, y), (x, y[::-1]), (byte_order, y), (x.astype("f"), y), (x.view(Own), y)):
+            before = len(seen)
+            np.testing.assert_allclose(kernel(a, b), np.asarray(a, "d") @ b, rtol=1e-4, atol=1e-4)
+            assert len(seen) == before + 1
+        with pytest.raises(TypeError):
+            kernel(x)
+        with pytest.raises(AttributeError):
+            kernel(None, y)
+        with pytest.raises(ValueError):
+            kernel(x, y[:-1])
+
+
+@native
+def test_unaligned_operands() -> None:
+    rng = np.random.default_rng(1)
+    for n in (4, 20):
+        x = sample(rng, "d", n, n)
+        buffer = bytearray(x.nbytes + 1)
+        odd: Any = np.frombuffer(buffer, "float64", n * n, offset=1).reshape(n, n)
+        odd[...] = x
+        kernel, reference, seen = both(x, x, ((1,), (0,)))
+        agree("d", kernel(odd, x), reference(x, x))
+        assert len(seen) == 1
+
+
+@native
+def test_a_matrix_times_its_own_transpose_is_symmetric() -> None:
+    """NumPy computes one triangle and mirrors it; the entry leaves that case to it."""
+    x = sample(np.random.default_rng(2), "d", 40, 30)
+    kernel, _, seen = both(x, x, ((1,), (1,)))
+    y = kernel(x, x)
+    assert len(seen) == 1 and (y == y.T).all()
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_values(kind: str) -> None:
+    """NaN and infinities spread as they do in NumPy."""
+    for n in (3, 12):
+        x, y = np.eye(n, dtype=kind), np.ones((n, n), kind)
+        y[0, 0], y[1, 1] = np.nan, np.inf
+        kernel, _, _ = both(x, y, ((1,), (0,)))
+        with np.errstate(all="ignore"):
+            z, expected = kernel(x, y), x.dot(y)
+        np.testing.assert_array_equal(np.isnan(z), np.isnan(expected))
+        np.testing.assert_array_equal(np.isinf(z.real) & ~np.isnan(z), np.isinf(expected.real) & ~np.isnan(expected))
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_written_beyond_the_result(kind: str) -> None:
+    """Straight-line kernels on buffers with guards on both sides."""
+    rng, host = np.random.default_rng(3), _jit.engine().host
+    for m, k, n, swap in itertools.product((1, 3, 8), (1, 5), (1, 2, 3, 5, 7, 8), (False, True)):
+        text = render(SmallProduct(kind, m, k, n, swap, swap, host.registers, host.vector_bytes))
+        f = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(
+            _jit.engine().function(text, "product")
+        )
+        x = sample(rng, kind, 5, *((k, m) if swap else (m, k)))
+        y = sample(rng, kind, 5, *((n, k) if swap else (k, n)))
+        guarded = np.full(5 * m * n + 32, 7, kind)
+        out = guarded[16:-16]
+        f(x.ctypes.data, y.ctypes.data, out.ctypes.data, 5, x[0].nbytes, y[0].nbytes)
+        assert (guarded[:16] == 7).all() and (guarded[-16:] == 7).all()
+        expected = (x.swapaxes(1, 2) if swap else x) @ (y.swapaxes(1, 2) if swap else y)
+        agree(kind, out.reshape(5, m, n), expected)
+
+
+@native
+@pytest.mark.parametrize("level", ["generic", "avx2"])
+def test_narrow_processors(level: str) -> None:
+    """Kernels compiled for fewer and narrower registers give the same."""
+    engine = _jit.Engine(limit=level)
+    rng = np.random.default_rng(4)
+    for kind in KINDS:
+        text = render(SmallProduct(kind, 8, 8, 7, False, True, engine.host.registers, engine.host.vector_bytes))
+        f = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(engine.function(text, "product"))
+        x, y, out = sample(rng, kind, 2, 8, 8), sample(rng, kind, 2, 7, 8), np.empty((2, 8, 7), kind)
+        f(x.ctypes.data, y.ctypes.data, out.ctypes.data, 2, x[0].nbytes, y[0].nbytes)
+        agree(kind, out, x @ y.swapaxes(1, 2))
+
+
+@native
+def test_no_leak() -> None:
+    """References to the dtype, the operands and the results stay what they were over 1e5 calls."""
+    for n in (4, 12):
+        x, y = np.ones((n, n)), np.full((n, n), 2.0)
+        kernel, _, _ = both(x, y, ((1,), (0,)))
+        kernel(x, y)
+        gc.collect()
+        before = [sys.getrefcount(o) for o in (x, y, x.dtype, kernel, np.ndarray)] + [sys.getallocatedblocks()]
+        for _ in range(100_000):
+            kernel(x, y)
+        gc.collect()
+        after = [sys.getrefcount(o) for o in (x, y, x.dtype, kernel, np.ndarray)] + [sys.getallocatedblocks()]
+        assert max(b - a for a, b in zip(before, after)) < 100
+
+
+@native
+def test_results_live_on_their_own() -> None:
+    x = np.ones((4, 4))
+    kernel, _, _ = both(x, x, ((1,), (0,)))
+    first = kernel(x, x)
+    second = kernel(x, x)
+    first[...] = 0
+    assert first.flags.owndata and first.flags.writeable and second.sum() == 64
+    del kernel
+    gc.collect()
+    assert second.sum() == 64
+
+
+@native
+def test_many_threads() -> None:
+    rng = np.random.default_rng(5)
+    work = []
+    for n in (3, 12, 90):
+        x, y = sample(rng, "d", n, n), sample(rng, "d", n, n)
+        kernel, reference, _ = both(x, y, ((1,), (0,)))
+        work.append((kernel, x, y, reference(x, y)))
+    wrong: list[int] = []
+
+    def run() -> None:
+        for _ in range(200):
+            for kernel, x, y, expected in work:
+                if not np.allclose(kernel(x, y), expected, rtol=1e-10):
+                    wrong.append(len(x))
+
+    pool = [threading.Thread(target=run) for _ in range(8)]
+    for t in pool:
+        t.start()
+    for t in pool:
+        t.join()
+    assert not wrong
