@@ -2,7 +2,7 @@
 
 Bounds in units in the last place, held by tests over the whole range, subnormal results included:
 exp exp2 log 1.5; sqrt 0.5; rsqrt 1.0; all others 2.5 (hypot sin cos tan asin acos atan atan2 sinh cosh tanh asinh
-acosh atanh expm1 log1p log2 log10). Special values follow C99. Every function needs fused multiply-add.
+acosh atanh expm1 log1p log2 log10); logaddexp what its parts give. Special values follow C99. Every function needs fused multiply-add.
 
 Polynomials are Chebyshev interpolants computed with 60 digits. Range reductions: W. J. Cody, W. Waite, Software Manual
 for the Elementary Functions (1980); logarithms and inverse functions after the fdlibm of Sun Microsystems (1993).
@@ -198,8 +198,12 @@ def expm1(x: Vec) -> Vec:
 
 def tanh(x: Vec) -> Vec:
     n, p, q = _expm1_parts(_clamped(absolute(x) * 2.0, 0.0, 44.0 if x.kind == WIDE else 20.0))
-    e = scaled(p + q, n)
-    return with_sign(e / (e + 2.0), x)
+    total = p + q
+    lost = scaled((q - total) + p, n - 1.0)
+    e = scaled(total, n)
+    y = e / (e + 2.0)
+    rest = 1.0 - y  # the derivative by e is 2/(e+2)^2 = rest^2 / 2
+    return with_sign(fma(lost, rest * rest, y), x)
 
 
 def sinh(x: Vec) -> Vec:
@@ -309,8 +313,11 @@ def _angle(x: Vec) -> tuple[Vec, Vec, Vec]:
     n = x.block.call("rint", x * (2 / math.pi))
     parts = PI_2[x.kind]
     first = fma(n, -parts[0], x)  # exact: a multiple of the last bit of pi/2 below 1
-    r = fma(n, -parts[1], first)
-    e = fma(n, -parts[1], first - r)
+    # Close to a multiple of pi/2 little is left: the second part and its rounding are carried exactly (Knuth's sum).
+    p = n * parts[1]
+    r = first - p
+    back = r - first
+    e = ((first - (r - back)) - (p + back)) - fma(n, parts[1], -p)
     return _integer(n), r, fma(n, -parts[2], e)
 
 
@@ -435,7 +442,7 @@ def asinh(x: Vec) -> Vec:
     t = where(huge, x.like(1.0), size)
     square = t * t
     inside = t + square / (sqrt(square + 1.0) + 1.0)
-    result = log1p(where(huge, size, inside))
+    result = log1p(where(huge, size - 1.0, inside))
     return with_sign(where(huge, result + LN2[x.kind][0], result), x)
 
 
@@ -443,8 +450,8 @@ def acosh(x: Vec) -> Vec:
     where = x.block.where
     huge = x > (2.0**28 if x.kind == WIDE else 2.0**13)
     t = where(huge, x.like(1.0), x) - 1.0
-    result = log1p(where(huge, x, t + sqrt(fma(t, t, t + t))))
-    return where(huge, result + LN2[x.kind][0], result)
+    result = log1p(where(huge, x - 1.0, t + sqrt(fma(t, t, t + t))))
+    return where(x < 1.0, x.like(math.nan), where(huge, result + LN2[x.kind][0], result))
 
 
 def atanh(x: Vec) -> Vec:
