@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _products, _threads
+from tenferro_cpu.native import _movement, _pool, _products, _threads
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog
 from tenferro_tensor.reference import kernels
+
+_VIEWS = frozenset(
+    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.stop_gradient}
+)
+"""Primitives whose large results are views: there is nothing to allocate."""
 
 
 class CpuBackend(Backend):
@@ -35,11 +40,12 @@ class CpuBackend(Backend):
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """As the contract says; kernels that call BLAS or LAPACK get as many threads as the operands pay for."""
+        """As the contract says; kernels that call BLAS or LAPACK get as many threads as the operands pay for, and large
+        results come from the memory pool."""
         run = super().kernel(op, ins, outs, device)
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
-            return _threads.bounded(run, sum(map(_threads.work_of, ins)))
-        return run
+            run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
+        return run if op.primitive in _VIEWS else _pool.pooled(run, outs)
 
 
 def make_backend() -> CpuBackend:
@@ -58,12 +64,17 @@ def make_backend() -> CpuBackend:
 def _reference() -> dict[Any, Any]:
     # One table for the process: registering the same makers again is no collision.
     table = kernels(np, _special)
-    product = table[catalog.dot_general]
+    reference = table[catalog.dot_general]
+
+    def matrices(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
+        return _products.dot_general(reference(ins, outs, **axes), ins, outs, **axes)
+
+    packed = _movement.packed(matrices, reference)
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
-        return _products.dot_general(product(ins, outs, **axes), ins, outs, **axes)
+        return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
 
-    return table | {catalog.dot_general: dot_general}
+    return table | _movement.movers(table) | {catalog.dot_general: dot_general}
 
 
 @cache

@@ -192,9 +192,7 @@ def _block(group: list[Axis], strides: str, item: int, width: int) -> tuple[int,
     return (width, near) if size >= width else (near, near)
 
 
-def _cut(
-    axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int
-) -> list[Piece] | None:
+def _cut(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int) -> list[Piece] | None:
     """A long axis as two, and what is left over by itself."""
     step = PIECE if long.n >= 2 * PIECE else max(1, long.n // 2)
     count, rest = divmod(long.n, step)

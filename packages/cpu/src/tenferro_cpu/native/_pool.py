@@ -234,7 +234,7 @@ def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any
 def _bytes(spec: Spec) -> int:
     size = spec.dtype.itemsize
     for n in spec.shape:
-        size *= n  # type: ignore[operator, assignment]  # kernels are made for concrete shapes
+        size *= n  # type: ignore[assignment]  # kernels are made for concrete shapes
     return size
 
 
