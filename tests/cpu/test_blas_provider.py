@@ -12,7 +12,7 @@ from tenferro_cpu.native import _blas, _jit
 LIBRARIES = _blas.libraries()
 wide = pytest.mark.skipif(
     not _jit.available()
-    or not _blas.NEEDED <= _blas.processor_flags()
+    or not _blas.runs_wide()
     or not any("scipy" in str(path) for path in _blas._carried("scipy"))
     or not LIBRARIES
     or LIBRARIES[0].name != "openblas",
@@ -37,6 +37,7 @@ got = _blas.provider()
 
 def run(script: str, **environment: str) -> None:
     clean = {k: v for k, v in os.environ.items() if k not in (_blas.SWITCH, _blas.CORE)}
+    environment = {_blas.SWITCH: "avx512"} | environment
     done = subprocess.run(
         [sys.executable, "-c", script], env=clean | environment, capture_output=True, text=True, check=False
     )
@@ -78,6 +79,21 @@ def test_a_copy_that_was_loaded_before_stays() -> None:
 def test_a_wide_copy_that_was_loaded_before_is_taken() -> None:
     start = OVERLOOKED.replace("del", "os.environ['OPENBLAS_CORETYPE'] = 'SkylakeX'\nimport scipy.linalg\ndel")
     run(start + CHECK + "assert not got.own and got.library.core == 'SkylakeX', got", OPENBLAS_CORETYPE="Haswell")
+
+
+@wide
+@pytest.mark.parametrize("family, expected", [("26", False), ("25", True)])
+def test_by_itself_only_where_vector_units_are_wide(family: str, expected: bool) -> None:
+    """As on a processor of AMD of that family."""
+    start = (
+        OVERLOOKED
+        + f"""
+from tenferro_cpu.native import _blas
+seen = _blas.processor() | {{"vendor_id": "AuthenticAMD", "cpu family": "{family}"}}
+_blas.processor = lambda: seen
+"""
+    )
+    run(start + CHECK + f"assert got.own is {expected}, got", OPENBLAS_CORETYPE="Haswell", TENFERRO_CPU_BLAS="auto")
 
 
 def test_without_machine_code_products_are_numpy_s() -> None:

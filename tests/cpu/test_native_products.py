@@ -121,7 +121,7 @@ def test_what_the_payload_does_not_name_goes_to_the_fallback() -> None:
     rng = np.random.default_rng(1)
     for n in (4, 20):
         x, y = sample(rng, "d", n, n), sample(rng, "d", n, n)
-        kernel, reference, seen = both(x, y, ((1,), (0,)))
+        kernel, _, seen = both(x, y, ((1,), (0,)))
         wide = np.zeros((n, 2 * n))[:, ::2]
         wide[...] = x
         byte_order = x.astype(x.dtype.newbyteorder())

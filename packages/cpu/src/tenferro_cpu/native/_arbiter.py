@@ -13,6 +13,7 @@ from tenferro_cpu.native import _blas, _capi
 from tenferro_cpu.native._builtin import FASTCALL, NOARGS, builtin, definition
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import Layout
+from tenferro_tensor_core import BackendUnavailableError
 
 INSIDE, SCOPES, COUNT, FIRST, ROW = 0, 1, 2, 3, 4
 MOST_LIBRARIES: Final = 8
@@ -188,4 +189,7 @@ class NativeArbiter:
 def make() -> NativeArbiter | None:
     """The arbiter in machine code, None where it cannot be had."""
     calls = _capi.symbols() if available() and Layout.found() is not None else None
-    return None if calls is None else NativeArbiter(calls)
+    try:
+        return None if calls is None else NativeArbiter(calls)
+    except BackendUnavailableError:  # the compiler is there, but too old
+        return None

@@ -4,7 +4,10 @@ OpenBLAS picks its kernels when it is loaded, from a list of processors that it 
 library it takes AVX2 kernels, at half the speed of the AVX-512 ones. NumPy has loaded its copy before anything here
 runs, but SciPy carries another one: unless the program has loaded that already, it is loaded with
 ``OPENBLAS_CORETYPE`` set to the AVX-512 kernels, which is OpenBLAS's own documented switch, and matrix products
-(and whatever SciPy computes) go there. ``TENFERRO_CPU_BLAS=default`` leaves everything as NumPy found it.
+(and whatever SciPy computes) go there. That is done on processors whose vector units are 512 bits wide; AMD's before
+Zen 5 need two steps for such a vector and gain nothing. The environment variable ``TENFERRO_CPU_BLAS`` decides:
+``auto``, the default; ``default`` leaves everything as NumPy found it; ``avx512`` takes the AVX-512 kernels wherever
+the processor runs them.
 """
 
 import ctypes
@@ -32,6 +35,9 @@ OVERLOOKED: Final = ("Haswell", "Zen")
 
 NEEDED: Final = frozenset(("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"))
 """Processor flags that the AVX-512 kernels rely on."""
+
+ZEN_5: Final = 26
+"""Family of AMD's first processors with 512-bit units."""
 
 LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """BLAS's letter by NumPy's."""
@@ -67,7 +73,13 @@ def libraries() -> tuple[Library, ...]:
     True
     """
     found = [library for path in _loaded() if (library := _open(path)) is not None]
-    return tuple(sorted(found, key=lambda library: "numpy" not in library.path))
+    return tuple(sorted(found, key=lambda library: not carried_by("numpy", library)))
+
+
+def carried_by(package: str, library: Library) -> bool:
+    """Whether a library is the one inside of the wheel of `package`."""
+    folder = Path(library.path).parent
+    return folder.name == f"{package}.libs" or (folder.name == ".dylibs" and folder.parent.name == package)
 
 
 def _loaded() -> list[str]:
@@ -174,8 +186,9 @@ def provider() -> Provider:
 
 def _choose() -> Provider:
     found = libraries()
-    own = next((library for library in found if "numpy" in library.path), None)
-    if os.environ.get(SWITCH, "auto") == "default":
+    own = next((library for library in found if carried_by("numpy", library)), None)
+    switch = os.environ.get(SWITCH, "auto")
+    if switch == "default":
         return Provider(own, True, f"{SWITCH}=default leaves the choice to NumPy")
     if not available():
         return Provider(own, True, "without native kernels products are NumPy's")
@@ -185,7 +198,7 @@ def _choose() -> Provider:
         return Provider(own, True, f"NumPy's OpenBLAS has chosen {own.core} kernels")
     if os.environ.get(CORE):
         return Provider(own, True, f"{CORE} is set")
-    if not NEEDED <= processor_flags():
+    if not runs_wide() or not (switch == "avx512" or gains_from_wide()):
         return Provider(own, True, f"{own.core} kernels fit this processor")
     return _widened(own, [library for library in found if library is not own])
 
@@ -195,7 +208,7 @@ def _widened(own: Library, others: list[Library]) -> Provider:
     for library in others:
         if library.core == WIDE and library.gemm:
             return Provider(library, False, f"it has {WIDE} kernels; NumPy's has {own.core}")
-    if any("scipy" in library.path for library in others):
+    if any(carried_by("scipy", library) for library in others):
         return Provider(own, True, f"SciPy was loaded before, with other kernels; set {CORE}={WIDE} in the environment")
     for path in _carried("scipy"):
         loaded = _loaded_with(str(path), WIDE)
@@ -213,14 +226,29 @@ def _loaded_with(path: str, core: str) -> Library | None:
         del os.environ[CORE]
 
 
-def processor_flags() -> frozenset[str]:
-    """Flags of the first processor, as Linux lists them; empty elsewhere."""
+def processor() -> dict[str, str]:
+    """What Linux tells of the first processor; empty elsewhere."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        return frozenset()
-    found = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(found[1].split()) if found else frozenset()
+        return {}
+    return dict(re.findall(r"^(\S[^:\t]*?)\s*: ?(.*)$", text.partition("\n\n")[0], re.MULTILINE))
+
+
+def runs_wide() -> bool:
+    """Whether the processor runs the AVX-512 kernels.
+
+    >>> runs_wide() or not gains_from_wide()
+    True
+    """
+    return set(processor().get("flags", "").split()) >= NEEDED
+
+
+def gains_from_wide() -> bool:
+    """Whether they are faster there than the AVX2 kernels, which they are not on AMD's processors before Zen 5."""
+    seen = processor()
+    halved = seen.get("vendor_id") == "AuthenticAMD" and int(seen.get("cpu family", "0")) < ZEN_5
+    return runs_wide() and not halved
 
 
 def report() -> dict[str, Any]:
