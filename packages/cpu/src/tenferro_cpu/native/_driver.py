@@ -1,0 +1,125 @@
+"""The loop over rows: one compiled function that calls a kernel for every row of an iteration space of any rank.
+
+A call is one block of 64-bit words, so that Python passes two arguments whatever the rank: number of operands, length
+of a row, rank of the outer axes, number of combined rows, then pointers, inner strides and combined rows' strides of
+the operands, then outer extents and, axis by axis, outer strides of the operands. Strides are in bytes.
+"""
+
+import ctypes
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tenferro_cpu.native._jit import engine
+
+TEXT = """
+define void @drive(ptr %kernel, ptr %block) nounwind {
+entry:
+  %index = alloca [64 x i64], align 8
+  call void @llvm.memset.p0.i64(ptr %index, i8 0, i64 512, i1 false)
+  %ops = load i64, ptr %block, align 8
+  %pn = getelementptr i64, ptr %block, i64 1
+  %n = load i64, ptr %pn, align 8
+  %prank = getelementptr i64, ptr %block, i64 2
+  %rank = load i64, ptr %prank, align 8
+  %pm = getelementptr i64, ptr %block, i64 3
+  %m = load i64, ptr %pm, align 8
+  %data = getelementptr i64, ptr %block, i64 4
+  %inner = getelementptr i64, ptr %data, i64 %ops
+  %rows = getelementptr i64, ptr %inner, i64 %ops
+  %dims = getelementptr i64, ptr %rows, i64 %ops
+  %outer = getelementptr i64, ptr %dims, i64 %rank
+  %last = sub i64 %rank, 1
+  br label %row
+row:
+  call void %kernel(ptr %data, i64 %n, ptr %inner, i64 %m, ptr %rows)
+  br label %axis
+axis:
+  %d = phi i64 [ %last, %row ], [ %up, %carry ]
+  %over = icmp slt i64 %d, 0
+  br i1 %over, label %done, label %advance
+advance:
+  %pi = getelementptr i64, ptr %index, i64 %d
+  %i = load i64, ptr %pi, align 8
+  %pd = getelementptr i64, ptr %dims, i64 %d
+  %dim = load i64, ptr %pd, align 8
+  %i1 = add i64 %i, 1
+  %full = icmp eq i64 %i1, %dim
+  %back = sub i64 0, %i
+  %by = select i1 %full, i64 %back, i64 1
+  %in = add i64 %i, %by
+  store i64 %in, ptr %pi, align 8
+  %first = mul i64 %d, %ops
+  %steps = getelementptr i64, ptr %outer, i64 %first
+  br label %move
+move:
+  %k = phi i64 [ 0, %advance ], [ %k1, %move ]
+  %ps = getelementptr i64, ptr %steps, i64 %k
+  %s = load i64, ptr %ps, align 8
+  %pp = getelementptr i64, ptr %data, i64 %k
+  %p = load i64, ptr %pp, align 8
+  %shift = mul i64 %s, %by
+  %q = add i64 %p, %shift
+  store i64 %q, ptr %pp, align 8
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %ops
+  br i1 %more, label %move, label %moved
+moved:
+  br i1 %full, label %carry, label %row
+carry:
+  %up = sub i64 %d, 1
+  br label %axis
+done:
+  ret void
+}
+"""
+
+
+@cache
+def _drive() -> Any:
+    # A ctypes function releases the interpreter lock; the kernels touch no Python object.
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine().function(TEXT, "drive"))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of an iteration space: its extent, and the stride in bytes of every operand along it."""
+
+    extent: int
+    strides: tuple[int, ...]
+
+
+def coalesced(axes: Iterable[Axis]) -> list[Axis]:
+    """The same elements in the same order with as few axes as possible; no axis is left for one element.
+
+    >>> coalesced([Axis(2, (24, 0)), Axis(1, (5, 5)), Axis(3, (8, 0))])
+    [Axis(extent=6, strides=(8, 0))]
+    """
+    found: list[Axis] = []
+    for axis in axes:
+        if axis.extent == 1:
+            continue
+        if found and all(s == t * axis.extent for s, t in zip(found[-1].strides, axis.strides)):
+            found[-1] = Axis(found[-1].extent * axis.extent, axis.strides)
+        else:
+            found.append(axis)
+    return found
+
+
+def drive(
+    kernel: int,
+    pointers: Sequence[int],
+    inner: Axis,
+    outer: Sequence[Axis],
+    combined: Axis | None = None,
+) -> None:
+    """Call `kernel` for every row: rows run along `inner`, `outer` counts them, `combined` is the kernel's own."""
+    rows = combined if combined is not None else Axis(1, (0,) * len(pointers))
+    words = [len(pointers), inner.extent, len(outer), rows.extent, *pointers, *inner.strides, *rows.strides]
+    words += [axis.extent for axis in outer]
+    for axis in outer:
+        words += axis.strides
+    block = array("q", words)
+    _drive()(kernel, block.buffer_info()[0])

@@ -1,0 +1,209 @@
+"""`Fused`: an element-wise kernel as a function of NumPy arrays, of any shapes that broadcast and any strides."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._pool import pool
+from tenferro_cpu.native._render import render_row
+from tenferro_tensor.device_model import Access, KernelIR
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
+
+Array = np.ndarray[Any, Any]
+
+POOLED = 1 << 20
+"""Bytes from which results come from the pool."""
+
+PLANS = 256
+"""Plans that one function keeps; then it starts again."""
+
+
+def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
+    """The operands as aligned arrays of the kernel's dtypes.
+
+    Raises:
+        ArgumentError: another number of operands.
+        DTypeError: an operand has another dtype.
+    """
+    if len(arrays) != len(kernel.inputs):
+        raise ArgumentError(f"the kernel takes {len(kernel.inputs)} array(s), got {len(arrays)}")
+    found = []
+    for number, (x, operand) in enumerate(zip(arrays, kernel.inputs)):
+        x = np.asarray(x)
+        if x.dtype != operand.dtype:
+            raise DTypeError(
+                f"operand {number} of the kernel is {x.dtype}, but it was made for {operand.dtype}; convert it first",
+                operand=number,
+            )
+        found.append(x if x.flags.aligned else x.copy())
+    return found
+
+
+def extents(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The shape that the operands broadcast to."""
+    shapes = {x.shape for x in arrays}
+    if len(shapes) == 1:
+        return shapes.pop()
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as cause:
+        raise ShapeError(
+            f"the operands' shapes {', '.join(str(x.shape) for x in arrays)} do not broadcast; reshape one of them",
+            shapes=tuple(x.shape for x in arrays),
+        ) from cause
+
+
+def strides_over(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of `x` broadcast to `shape`."""
+    own = tuple(0 if d == 1 else s for d, s in zip(x.shape, x.strides))
+    return (0,) * (len(shape) - x.ndim) + own
+
+
+def access_of(stride: int, itemsize: int) -> Access:
+    """The access that a stride along the row means."""
+    return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Memory for a result; large results come from the pool."""
+    count = dtype.itemsize
+    for d in shape:
+        count *= d
+    have = pool() if count >= POOLED else None
+    return np.empty(shape, dtype) if have is None else have.empty(shape, dtype)
+
+
+def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: Any) -> list[Array]:
+    """The arrays to write: those given, checked, or fresh ones. Operands that the writing would change are copied."""
+    if out is None:
+        return [empty(shape, operand.dtype) for operand in kernel.written]
+    outs = list(out) if isinstance(out, tuple) else [out]
+    if len(outs) != len(kernel.written):
+        raise ArgumentError(f"the kernel writes {len(kernel.written)} array(s), got {len(outs)} to write to")
+    for number, (y, operand) in enumerate(zip(outs, kernel.written)):
+        if not isinstance(y, np.ndarray) or y.dtype != operand.dtype or y.shape != shape or not y.flags.aligned:
+            raise ArgumentError(
+                f"result {number} of the kernel is an aligned {operand.dtype} array of shape {shape}, got "
+                f"{f'{y.dtype} of shape {y.shape}' if isinstance(y, np.ndarray) else type(y).__name__} to write to"
+            )
+        if not y.flags.writeable or (y.size > 1 and 0 in (s for d, s in zip(y.shape, y.strides) if d > 1)):
+            raise ArgumentError(f"result {number} of the kernel cannot be written to; pass a writable array")
+        if any(np.may_share_memory(y, other) for other in outs[:number]):
+            raise ArgumentError(f"result {number} of the kernel overlaps an earlier one; pass separate arrays")
+        for k, x in enumerate(arrays):
+            same = x.ctypes.data == y.ctypes.data and x.shape == y.shape and x.strides == y.strides
+            if not (same and len(outs) == 1) and np.may_share_memory(x, y):
+                arrays[k] = x.copy()
+    return outs
+
+
+class Fused:
+    """A fused element-wise kernel on NumPy arrays.
+
+    One variant is compiled for each way the operands lie in memory along the innermost axis, on first use. Threads
+    may call it at once; the interpreter lock is free meanwhile.
+
+    Args:
+        kernel: what to compute; the accesses written in it are replaced by those of the arrays.
+
+    >>> from tenferro_cpu.native import available
+    >>> from tenferro_tensor.catalog.arithmetic import add, mul
+    >>> from tenferro_tensor.device_model import Apply, Operand
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> kernel = KernelIR((f8, f8, f8), (Apply(mul.op(), (0, 1)), Apply(add.op(), (3, 2))), (4,))
+    >>> Fused(kernel)(np.arange(3.0), np.full((2, 1), 2.0), np.array(1.0)) if available() else kernel
+    array([[1., 3., 5.],
+           [1., 3., 5.]])
+    """
+
+    def __init__(self, kernel: KernelIR) -> None:
+        if kernel.reduction is not None:
+            raise ArgumentError("the kernel reduces; make it a Reduced")
+        self.kernel = kernel
+        self._variants: dict[Any, int] = {}
+        self._plans: dict[Any, tuple[int, Axis, list[Axis]]] = {}
+
+    def address(self, reads: tuple[Access, ...], writes: tuple[Access, ...], stream: bool = False) -> int:
+        """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands that lie as given."""
+        key = (reads, writes, stream)
+        found = self._variants.get(key)
+        if found is None:
+            inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+            kernel = replace(self.kernel, inputs=inputs, writes=writes)
+            found = engine().function(render_row(kernel, "row", engine().host, stream), "row")
+            self._variants[key] = found
+        return found
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """The results, fresh or written to `out`: one array, or a tuple where the kernel has several outputs.
+
+        Raises:
+            ArgumentError: wrong number of operands, or `out` does not fit.
+            DTypeError: an operand's dtype is not the kernel's.
+            ShapeError: the shapes do not broadcast.
+        """
+        xs = checked(self.kernel, arrays)
+        shape = extents(xs)
+        ys = results(self.kernel, shape, xs, out)
+        if ys[0].size:
+            self._run(shape, xs, ys)
+        return ys[0] if len(ys) == 1 else tuple(ys)
+
+    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
+        both = [*xs, *ys]
+        key = tuple([(x.shape, x.strides) for x in both])
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._plan(shape, both)
+        kernel, inner, outer = plan
+        pointers = [x.ctypes.data for x in both]
+        if not outer and self._streams(ys) and Access.STRIDED not in _accesses(inner, both):
+            self._stream(kernel, pointers, inner, len(xs), both)
+        else:
+            drive(kernel, pointers, inner, outer)
+
+    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> tuple[int, Axis, list[Axis]]:
+        columns = zip(*(strides_over(x, shape) for x in both))
+        axes = coalesced(Axis(d, s) for d, s in zip(shape, columns))
+        if not axes:
+            axes = [Axis(1, tuple(x.itemsize for x in both))]
+        # The longest contiguous walk over the results is the row; ties go to the later axis.
+        at = max(range(len(axes)), key=lambda k: (_merit(axes[k], both), k))
+        inner = axes.pop(at)
+        accesses = _accesses(inner, both)
+        count = len(self.kernel.inputs)
+        return self.address(accesses[:count], accesses[count:]), inner, axes
+
+    def _streams(self, ys: list[Array]) -> bool:
+        size = sum(y.nbytes for y in ys)
+        return size > engine().host.cache_bytes
+
+    def _stream(self, kernel: int, pointers: list[int], inner: Axis, count: int, both: list[Array]) -> None:
+        """Write past the cache, after the few elements that bring the results to a cache line."""
+        heads = {(-p % 64) // s if -p % 64 % s == 0 else -1 for p, s in zip(pointers[count:], inner.strides[count:])}
+        head = heads.pop()
+        if heads or head < 0:
+            drive(kernel, pointers, inner, [])
+            return
+        if head:
+            drive(kernel, pointers, Axis(head, inner.strides), [])
+        accesses = _accesses(inner, both)
+        past = self.address(accesses[:count], accesses[count:], stream=True)
+        moved = [p + head * s for p, s in zip(pointers, inner.strides)]
+        drive(past, moved, Axis(inner.extent - head, inner.strides), [])
+
+
+def _accesses(inner: Axis, both: list[Array]) -> tuple[Access, ...]:
+    return tuple(access_of(s, x.itemsize) for s, x in zip(inner.strides, both))
+
+
+def _merit(axis: Axis, both: list[Array]) -> float:
+    """How good an axis is as the row: its length, a quarter of it per operand that must be gathered."""
+    strided = sum(access_of(s, x.itemsize) is Access.STRIDED for s, x in zip(axis.strides, both))
+    return min(axis.extent, 64) / 4.0**strided
