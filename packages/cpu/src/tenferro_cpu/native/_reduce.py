@@ -1,0 +1,231 @@
+"""`Reduced`: a fused reducing kernel as a function of NumPy arrays and of the axes to reduce."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native._combine import LOCATED
+from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._elementwise import Array, access_of, checked, empty, extents, strides_over
+from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._render_reduce import render_reduction
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
+from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
+
+SHORT = 24
+"""Shorter rows are reduced side by side, one per lane."""
+
+LONGEST = 1024
+"""Rows that are combined one after the other; more make partial results, which are combined in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """An iteration space: axes that stay and axes that go; operands are the inputs, then the outputs."""
+
+    kept: list[Axis]
+    gone: list[Axis]
+
+
+class Reduced:
+    """A fused kernel whose outputs are reduced, on NumPy arrays of any strides.
+
+    Sums and products have the accuracy of pairwise summation, and equal inputs of equal layout give equal bits.
+
+    Args:
+        kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
+
+    >>> from tenferro_cpu.native import available
+    >>> from tenferro_tensor.catalog.arithmetic import mul
+    >>> from tenferro_tensor.device_model import Apply, Reduction
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> dot = KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,), reduction=Reduction("sum"))
+    >>> Reduced(dot)(np.ones((2, 3)), np.arange(3.0), axes=(1,)) if available() else np.array([3.0, 3.0])
+    array([3., 3.])
+    """
+
+    def __init__(self, kernel: KernelIR) -> None:
+        if kernel.reduction is None:
+            raise ArgumentError("the kernel reduces nothing; make it a Fused")
+        self.kernel, self.kind = kernel, kernel.reduction.kind
+        self._variants: dict[Any, int] = {}
+        self._rest: Reduced | None = None
+
+    def address(self, over: Over, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
+        """Machine code for operands that lie as given; see `render_reduction`."""
+        key = (over, reads, writes)
+        found = self._variants.get(key)
+        if found is None:
+            assert self.kernel.reduction is not None
+            inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+            reduction = replace(self.kernel.reduction, over=over)
+            kernel = replace(self.kernel, inputs=inputs, writes=writes, reduction=reduction)
+            found = engine().function(render_reduction(kernel, "reduce", engine().host), "reduce")
+            self._variants[key] = found
+        return found
+
+    def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
+        """The reduced outputs: one array, or a tuple where the kernel has several.
+
+        Args:
+            arrays: the operands, broadcast to one shape.
+            axes: axes of that shape that go; exactly one for argmax and argmin.
+
+        Raises:
+            AxisError: an axis is out of range or repeated.
+            ShapeError: the shapes do not broadcast, or an extreme of no elements is asked for.
+        """
+        xs = checked(self.kernel, arrays)
+        shape = extents(xs)
+        axes = self._normal(axes, len(shape))
+        left = tuple(d for k, d in enumerate(shape) if k not in axes)
+        ys = [empty(left, operand.dtype) for operand in self.kernel.written]
+        if 0 in left:
+            return self._given(ys)
+        if 0 in shape:
+            if self.kind not in ("sum", "prod"):
+                raise ShapeError(f"{self.kind} of no elements is not defined, got {shape} over axes {axes}", shape=shape)
+            for y in ys:
+                y[...] = self.kind == "prod"
+            return self._given(ys)
+        self._run(shape, axes, xs, ys)
+        return self._given(ys)
+
+    @staticmethod
+    def _given(ys: list[Array]) -> Any:
+        return ys[0] if len(ys) == 1 else tuple(ys)
+
+    def _normal(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        found = tuple(sorted(a + rank if a < 0 else a for a in axes))
+        if any(not 0 <= a < rank for a in found) or len(set(found)) != len(found):
+            raise AxisError(f"axes {tuple(axes)} of an array with {rank} axes: each once, from {-rank} to {rank - 1}")
+        if self.kind in LOCATED and len(found) != 1:
+            raise ArgumentError(f"{self.kind} takes one axis, got {tuple(axes)}")
+        return found
+
+    def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
+        columns = list(zip(*(strides_over(x, shape) for x in xs)))
+        steps = iter(list(zip(*(y.strides for y in ys))))
+        none = (0,) * len(ys)
+        kept, gone = [], []
+        for k, extent in enumerate(shape):
+            if k in axes:
+                gone.append(Axis(extent, columns[k] + none))
+            else:
+                kept.append(Axis(extent, columns[k] + next(steps)))
+        space = _Space(coalesced(kept), coalesced(gone))
+        pointers = [x.ctypes.data for x in (*xs, *ys)]
+        self._reduce(space, pointers, [*xs, *ys])
+
+    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> None:
+        """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
+        count = len(self.kernel.inputs)
+        inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
+        at = min(range(len(gone)), key=lambda k: (_gathered(gone[k], inputs), gone[k].extent < SHORT, -k))
+        axis = gone.pop(at)
+        cheap = _gathered(axis, inputs) == 0 or not space.kept
+        if self.kind in LOCATED or (cheap and axis.extent >= SHORT) or not space.kept:
+            if gone:
+                self._partial(space, axis, gone, pointers, both, Over.TRAILING)
+            else:
+                self._trailing(axis, space.kept, pointers, both)
+        elif gone or axis.extent > LONGEST:
+            self._partial(space, axis, gone, pointers, both, Over.LEADING)
+        else:
+            self._leading(axis, space.kept, pointers, both)
+
+    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
+        reads = _accesses(axis, both[: len(self.kernel.inputs)])
+        writes = (Access.UNIT,) * len(self.kernel.outputs)
+        drive(self.address(Over.TRAILING, reads, writes), pointers, axis, outer)
+
+    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
+        """Rows run along the kept axis that gathers least."""
+        count = len(self.kernel.inputs)
+        at = min(range(len(kept)), key=lambda k: (_merit(kept[k], both), -k))
+        inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
+        accesses = _accesses(inner, both)
+        writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
+        drive(self.address(Over.LEADING, accesses[:count], writes), pointers, inner, outer, axis)
+
+    def _partial(
+        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over
+    ) -> None:
+        """Reduce a part of what goes into a temporary with one more axis, and that axis afterwards."""
+        count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
+        chunks = -(-axis.extent // LONGEST) if over is Over.LEADING else 1
+        pieces = [a.extent for a in gone]
+        temporaries = [empty((chunks, *pieces, *tops), operand.dtype) for operand in self.kernel.written]
+        into = pointers[:count] + [t.ctypes.data for t in temporaries]
+        steps = list(zip(*(t.strides for t in temporaries)))
+        kept = [Axis(a.extent, a.strides[:count] + s) for a, s in zip(gone + space.kept, steps[1:])]
+        arrays = [*both[:count], *temporaries]
+        none = (0,) * len(temporaries)
+        start = 0
+        for size, many in ((LONGEST, axis.extent // LONGEST), (axis.extent % LONGEST, 1)):
+            if over is Over.TRAILING:
+                size, many = axis.extent, 1
+            if not size or not many:
+                continue
+            chunk = Axis(many, tuple(s * size for s in axis.strides[:count]) + steps[0])
+            moved = [p + s * start for p, s in zip(into, axis.strides[:count])]
+            moved += [p + s * (start // LONGEST) for p, s in zip(into[count:], steps[0])]
+            reduced = Axis(size, axis.strides[:count] + none)
+            _Chunk(self, over, reduced, coalesced([chunk, *kept])).run(moved, arrays)
+            start += size * many
+            if over is Over.TRAILING:
+                break
+        rest = self._combining()
+        left = [Axis(prod((chunks, *pieces)), (steps[-len(tops) - 1] if tops else _items(temporaries)) + none)]
+        tail = [Axis(a.extent, s + a.strides[count:]) for a, s in zip(space.kept, steps[1 + len(pieces) :])]
+        rest._reduce(
+            _Space(coalesced(tail), coalesced(left)),
+            [t.ctypes.data for t in temporaries] + pointers[count:],
+            [*temporaries, *both[count:]],
+        )
+
+    def _combining(self) -> "Reduced":
+        """The reduction of this one's partial results."""
+        if self._rest is None:
+            dtypes = tuple(operand.dtype for operand in self.kernel.written)
+            operands = tuple(map(Operand, dtypes))
+            assert self.kernel.reduction is not None
+            self._rest = Reduced(KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction))
+        return self._rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """One pass of a partial reduction."""
+
+    owner: Reduced
+    over: Over
+    axis: Axis
+    kept: list[Axis]
+
+    def run(self, pointers: list[int], both: list[Array]) -> None:
+        if self.over is Over.TRAILING:
+            self.owner._trailing(self.axis, self.kept, pointers, both)
+        else:
+            self.owner._leading(self.axis, self.kept or [Axis(1, tuple(x.itemsize for x in both))], pointers, both)
+
+
+def _items(arrays: list[Array]) -> tuple[int, ...]:
+    return tuple(x.itemsize for x in arrays)
+
+
+def _accesses(axis: Axis, arrays: Sequence[Array]) -> tuple[Access, ...]:
+    return tuple(access_of(s, x.itemsize) for s, x in zip(axis.strides, arrays))
+
+
+def _gathered(axis: Axis, arrays: Sequence[Array]) -> int:
+    """Operands whose elements along the axis are not neighbours."""
+    return sum(a is Access.STRIDED for a in _accesses(axis, arrays))
+
+
+def _merit(axis: Axis, arrays: Sequence[Array]) -> float:
+    """Cost of an axis as the row: gathers, and too few elements for a vector."""
+    return _gathered(axis, arrays) + (4.0 if axis.extent < 4 else 0.0)
