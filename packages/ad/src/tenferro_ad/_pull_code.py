@@ -11,6 +11,7 @@ from tenferro_runtime.extension import Program, render
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_tensor import SCALARS, Tensor, _select
 from tenferro_tensor._place import HOST
+from tenferro_tensor._shortcuts import Pulling, shortcuts
 
 Pull = Callable[[Any, Any], "tuple[Any, ...]"]
 
@@ -68,7 +69,11 @@ def pull_code(
     exec(compile("\n".join(lines), f"<pullback of {site.op.primitive.name}>", "exec"), names)
     pull: Any = names["pull"]
     pull.op = site.op
-    return pull  # type: ignore[no-any-return]
+    offered = shortcuts()
+    if offered is None or site.many or inputs != arrays:
+        return pull  # type: ignore[no-any-return]
+    described = _described(site, program, places, ["g0", *saved], set(arrays))
+    return pull if described is None else offered.pull(described, pull)
 
 
 def _raw_lines(
@@ -118,6 +123,39 @@ def _steps(program: Program, text: dict[int, str], names: dict[str, Any], wanted
         lines.append(f"{', '.join(f'v{v}' for v in step.results)}{comma} = f{n}({', '.join(operands)})")
     text.update((v, text[a]) for v, a in alias.items() if a in text)
     return lines
+
+
+def _described(
+    site: Site, program: Program, places: tuple[int, ...], operands: list[str], tensors: set[str]
+) -> Pulling | None:
+    """The same over numbered registers; ``None`` where a kernel has several results."""
+    at = dict(zip(program.input_ids, [k for k, name in enumerate(operands) if name in tensors]))
+    given = {k: at[v] for k, v in zip(places, program.output_ids) if v in at}
+    wanted = [v for k, v in zip(places, program.output_ids) if k not in given]
+    kept = remove_dead_code(program.with_(output_ids=tuple(wanted)))
+    steps, alias = aliases(raw_steps(kept))
+    if any(step.many for step in steps):
+        return None
+    constants = [(len(operands) + k, c.data) for k, c in enumerate(kept.constants.values())]
+    at.update(zip(kept.constants, [register for register, _ in constants]))
+    for step in steps:
+        for v in step.operands:
+            if not isinstance(v, int):
+                constants.append((len(operands) + len(constants), v.value))
+    literals = iter(constants[len(kept.constants) :])
+    first = len(operands) + len(constants)
+    calls = []
+    for n, step in enumerate(steps):
+        registers = tuple([at[v] if isinstance(v, int) else next(literals)[0] for v in step.operands])
+        at[step.results[0]] = first + n
+        calls.append((step.function, registers, first + n))
+    at.update((v, at[a]) for v, a in alias.items() if a in at)
+    found = dict(zip(places, program.output_ids))
+    outs: list[int | tuple[int, Any] | None] = [
+        given[k] if k in given else (at[found[k]], site.given[site.need[k]]) if k in found else None
+        for k in range(len(site.need))
+    ]
+    return Pulling(tuple([name in tensors for name in operands[1:]]), tuple(constants), tuple(calls), tuple(outs))
 
 
 def _literal(value: Any, names: dict[str, Any]) -> str:

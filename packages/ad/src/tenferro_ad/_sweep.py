@@ -6,7 +6,7 @@ Cotangents are values like all others: whatever interprets them records or trace
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -14,8 +14,12 @@ import numpy as np
 
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import Tensor
+from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
 
+_new = object.__new__
 _seq = attrgetter("seq")
+_compiled: Callable[..., None] | None = None
+"""The loop as machine code, where a backend offers it."""
 
 
 def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[Node, Any]:
@@ -36,11 +40,19 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
 
 def _swept(roots: Iterable[tuple[Node, Any]], release: bool) -> dict[Node, Any]:
     cotangents: dict[Node, Any] = {}
-    new = object.__new__
     take, find = cotangents.pop, cotangents.get
     for node, g in roots:
         have = cotangents.get(node)
         cotangents[node] = g if have is None else have + g
+    if _compiled is not None:
+        where: list[Any] = [None]
+        try:
+            _compiled(cotangents, release or None, where)
+        except Exception as error:
+            if where[0] is not None:
+                _tell_where(error, where[0])
+            raise
+        return cotangents
     order = reachable(cotangents)
     while order:
         node = order.pop()
@@ -62,15 +74,20 @@ def _swept(roots: Iterable[tuple[Node, Any]], release: bool) -> dict[Node, Any]:
                         have = find(parent)
                         if have is None:
                             cotangents[parent] = c
-                        elif have.__class__ is Tensor is c.__class__:
-                            z = new(Tensor)  # raw arrays of one spec: their own sum is the kernel
-                            z.data, z.spec = have.data + c.data, c.spec
-                            cotangents[parent] = z
                         else:
-                            cotangents[parent] = have + c
+                            cotangents[parent] = _total(have, c)
         if release:
             node.pull, node.parents, node.saved = released, (), None
     return cotangents
+
+
+def _total(have: Any, c: Any) -> Any:
+    """The sum of two cotangents of one value."""
+    if not have.__class__ is Tensor is c.__class__:
+        return have + c
+    z = _new(Tensor)  # raw arrays of one spec: their own sum is the kernel
+    z.data, z.spec = have.data + c.data, c.spec
+    return z
 
 
 def reachable(roots: Iterable[Node]) -> list[Node]:
@@ -99,3 +116,15 @@ def _tell_where(error: Exception, node: Node) -> None:
         return
     where = f", recorded at {node.where}" if isinstance(node, SourcedNode) else ""
     error.add_note(f"while pulling a cotangent back through {op!r}{where}")
+
+
+def _newest_first(nodes: list[Node], _: None) -> None:
+    nodes.sort(key=_seq, reverse=True)
+
+
+def _shorten(shortcuts: Shortcuts) -> None:
+    global _compiled
+    _compiled = shortcuts.sweep(Sweeping(Node, leaf, pick, released, _collect, _total, _newest_first))
+
+
+when_offered(_shorten)

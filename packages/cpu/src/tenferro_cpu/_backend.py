@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _movement, _pool, _products, _threads
+from tenferro_cpu.native import _eager, _movement, _pool, _products, _threads
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog
 from tenferro_tensor.reference import kernels
 
@@ -74,7 +74,7 @@ def _reference() -> dict[Any, Any]:
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
         return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
 
-    return table | _movement.movers(table) | {catalog.dot_general: dot_general}
+    return table | _eager.entries(table) | _movement.movers(table) | {catalog.dot_general: dot_general}
 
 
 @cache

@@ -39,6 +39,49 @@ class Recording:
     save: Mapping[str, Sequence[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Pulling:
+    """A pullback as kernel calls on raw arrays, over numbered registers.
+
+    Register 0 holds the raw cotangent, the next ones the saved values; constants and results follow.
+
+    Attributes:
+        saved: for each saved value whether it is a tensor, whose raw array the register holds.
+        constants: register and raw value of each constant.
+        steps: kernel, registers of its operands, and register of its result; results are consecutive.
+        outs: for each cotangent that is pulled ``None`` where it is zero, the number of an operand that is passed on
+            (0 the cotangent, 1 the first saved value), or register and spec of a new tensor.
+    """
+
+    saved: tuple[bool, ...]
+    constants: tuple[tuple[int, Any], ...]
+    steps: tuple[tuple[Callable[..., Any], tuple[int, ...], int], ...]
+    outs: tuple[int | tuple[int, Any] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeping:
+    """What the loop of the reverse sweep reads.
+
+    Attributes:
+        node: class of nodes, with the slots ``seq, pull, parents, saved``.
+        leaf: pull of nodes where the sweep ends.
+        pick: pull of nodes that select an output, for which ``collect(cotangents, node, g)`` is called.
+        released: pull of nodes whose saved values are let go.
+        collect: see `pick`.
+        add: sum of two cotangents of any kind.
+        sort: ``sort(nodes, None)`` puts a list of nodes in reverse order of recording.
+    """
+
+    node: type
+    leaf: Any
+    pick: Any
+    released: Any
+    collect: Callable[..., Any]
+    add: Callable[..., Any]
+    sort: Callable[..., Any]
+
+
 class Shortcuts(ABC):
     """What a backend may offer; every method may return the function that it was given."""
 
@@ -51,6 +94,17 @@ class Shortcuts(ABC):
         self, name: str, method: Callable[..., Any], recording: Recording, *, reflected: bool
     ) -> Callable[..., Any]:
         """A method of recorded values for an operator of two operands."""
+
+    @abstractmethod
+    def pull(self, pulling: Pulling, pull: Callable[..., Any]) -> Callable[..., Any]:
+        """The function ``pull(g, saved)`` of a node, which returns one cotangent or None for each parent."""
+
+    @abstractmethod
+    def sweep(self, sweeping: Sweeping) -> Callable[..., None] | None:
+        """A loop ``sweep(cotangents, release, where)`` that carries cotangents by node down to leaves, in place.
+
+        `release` is None or not; ``where[0]`` is set to the node whose pull raised an error.
+        """
 
 
 _lock = threading.Lock()
@@ -69,6 +123,11 @@ def offer(shortcuts: Shortcuts) -> None:
         _waiting.clear()
     for use in waiting:
         use(shortcuts)
+
+
+def shortcuts() -> Shortcuts | None:
+    """The short cuts, where some are offered by now."""
+    return _offered
 
 
 def when_offered(use: Callable[[Shortcuts], None]) -> None:

@@ -31,6 +31,7 @@ _PYTHON: Final = {
     "list_get": "PyList_GetItem",
     "list_size": "PyList_Size",
     "values": "PySequence_List",
+    "to_tuple": "PySequence_Tuple",
 }
 """Functions of the interpreter, all of its stable interface but the vector call."""
 
@@ -39,6 +40,7 @@ _NUMPY: Final = {"new_from_descr": 94}
 
 _OBJECTS: Final = {
     "ndarray": np.ndarray, "float": float, "int": int, "complex": complex, "tuple_class": tuple, "none": None,
+    "zero": 0,
 }  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """`elementwise`: a kernel as a built-in function of arrays, at a tenth of a ufunc's cost."""
 
-import ctypes
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,24 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native import _entry_text as text
+from tenferro_cpu.native import _operand_text as text
+from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native._capi import symbols
+from tenferro_cpu.native._entry_text import entry_text
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import SCALARS, Layout
 
-_FASTCALL: Final = 0x80
 _FLOATING: Final = {"float64": text.F64, "float32": text.F32, "complex128": text.C128, "complex64": text.C64}
-
-
-class MethodDef(ctypes.Structure):
-    """``PyMethodDef``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +26,7 @@ class _Machine:
     watched: int
 
     def function(self, nin: int, payload: tuple[Any, ...]) -> Any:
-        return _new_function(ctypes.addressof(self.definitions[nin]), payload, None)
-
-
-_new_function: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(
-    ("PyCFunction_NewEx", ctypes.pythonapi)
-)
+        return builtin(self.definitions[nin], payload)
 
 
 @cache
@@ -54,10 +38,8 @@ def machine() -> _Machine | None:
         return None
     triple = engine().host.triple
     names = ("call_1", "call_2")
-    addresses = engine().functions(text.entry_text(triple, layout.tuple_items), names, known, level=2)
-    definitions = {
-        nin: MethodDef(b"native", address, _FASTCALL, b"A compiled kernel.") for nin, address in enumerate(addresses, 1)
-    }
+    addresses = engine().functions(entry_text(triple, layout.tuple_items), names, known, level=2)
+    definitions = {nin: definition("native", address, FASTCALL) for nin, address in enumerate(addresses, 1)}
     return _Machine(definitions, text.WATCHED[text.architecture(triple)])
 
 
@@ -71,6 +53,7 @@ def elementwise(
     array_scalar: int = 0,
     scalar_array: int = 0,
     watch: bool = False,
+    scan: bool = False,
 ) -> Callable[..., Any]:
     """A built-in function ``f(x[, y][, out])`` that runs a kernel on arrays.
 
@@ -79,7 +62,8 @@ def elementwise(
     32768 elements the kernel runs without the interpreter lock.
 
     Args:
-        kernel: address of ``void(void **data, int64_t n)``: pointers to the operands, then the result; `n` elements.
+        kernel: address of ``void(void **data, int64_t n, int64_t *strides)``: pointers to the operands, then to the
+            result; `n` elements; no strides are given.
         nin: number of operands, 1 or 2.
         dtype: dtype of the operands.
         fallback: called with the same arguments where the kernel does not fit; lives as long as the function.
@@ -88,6 +72,8 @@ def elementwise(
         scalar_array: address of the kernel whose first operand points to a single element.
         watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN, so that
             NumPy says so in its way.
+        scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
+            noticing; the result is of real floating point.
 
     Returns:
         The function, or `fallback` itself where entries cannot be had.
@@ -103,9 +89,9 @@ def elementwise(
         limits = np.iinfo(dtype)
         kind, low, high = text.INT, int(limits.min), min(int(limits.max), 2**63 - 1)
     numbers = struct.pack(
-        "=7Q2q3Q",
+        "=7Q2q4Q",
         kernel, array_scalar, scalar_array, id(dtype), id(result), kind, 0 if scalar is None else id(scalar), low, high,
-        have.watched if watch else 0, dtype.itemsize, result.itemsize,
+        have.watched if watch else 0, dtype.itemsize, result.itemsize, result.itemsize if scan else 0,
     )  # fmt: skip
     made: Callable[..., Any] = have.function(nin, (numbers, fallback, dtype, result, scalar))
     return made

@@ -82,7 +82,7 @@ def _join(block: Block, kind: str, numbers: Sequence[tuple[str, ...]], cplx: boo
 
 
 def load(block: Block, port: Port, starts: Sequence[str], mask: str = "") -> Value:
-    """Vectors of elements from the given numbers on, one per interleaved vector; zero where the mask is not set."""
+    """Vectors of elements from the given numbers on, one per interleaved vector; the mask has the first lane set."""
     return _join(block, kind_of(port.operand.dtype), [_load(block, port, s, mask) for s in starts], port.cplx)
 
 
@@ -109,9 +109,13 @@ def _load_run(block: Block, port: Port, start: str, count: int, mask: str, per: 
     slot = _address(block, port, start, per)
     if not mask:
         return block.raw(f"load <{count} x {t}>, ptr {slot}, align {port.align}")
+    # Idle lanes repeat the first element: a made-up number might divide by zero, and that would be reported.
+    first = block.raw(f"load <{per} x {t}>, ptr {slot}, align {port.align}")
+    order = ", ".join(f"i32 {k % per}" for k in range(count))
+    idle = block.raw(f"shufflevector <{per} x {t}> {first}, <{per} x {t}> poison, <{count} x i32> <{order}>")
     return block.raw(
         f"call <{count} x {t}> @llvm.masked.load.v{count}{_suffix(t)}.p0(ptr {slot}, i32 {port.align}, "
-        f"<{count} x i1> {mask}, <{count} x {t}> zeroinitializer)"
+        f"<{count} x i1> {mask}, <{count} x {t}> {idle})"
     )
 
 
@@ -131,17 +135,13 @@ def store(block: Block, port: Port, starts: Sequence[str], value: Value, mask: s
                 )
         elif port.cplx:
             order = ", ".join(f"i32 {k + part * w}" for k in range(w) for part in (0, 1))
-            both = block.raw(
-                f"shufflevector <{w} x {t}> {names[0]}, <{w} x {t}> {names[1]}, <{2 * w} x i32> <{order}>"
-            )
+            both = block.raw(f"shufflevector <{w} x {t}> {names[0]}, <{w} x {t}> {names[1]}, <{2 * w} x i32> <{order}>")
             _store_run(block, port, start, both, 2 * w, _doubled(block, mask) if mask else "", 2, stream)
         else:
             _store_run(block, port, start, names[0], w, mask, 1, stream)
 
 
-def _store_run(
-    block: Block, port: Port, start: str, name: str, count: int, mask: str, per: int, stream: bool
-) -> None:
+def _store_run(block: Block, port: Port, start: str, name: str, count: int, mask: str, per: int, stream: bool) -> None:
     t = port.stored
     slot = _address(block, port, start, per)
     if mask:

@@ -1,21 +1,25 @@
 """Compiled short cuts of eager values: operator methods that reach a kernel without the interpreter."""
 
 import ctypes
+import struct
 import threading
 from collections.abc import Callable
 from functools import cache
 from types import MemberDescriptorType
 from typing import Any, Final
 
+from tenferro_cpu.native import _pull_text as pulls
+from tenferro_cpu.native import _sweep_text as sweeps
+from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native._capi import symbols
-from tenferro_cpu.native._entry import MethodDef, machine
+from tenferro_cpu.native._entry import machine
 from tenferro_cpu.native._jit import engine
 from tenferro_cpu.native._layout import Layout, word
 from tenferro_cpu.native._operators_text import DECLARED, PAYLOAD, Offsets, shared_text, tensor_text, thunks
 from tenferro_cpu.native._record_text import record_text
-from tenferro_tensor import Op, Tensor, _select
+from tenferro_tensor import Op, Tensor, _select, catalog
 from tenferro_tensor._plan import Plan
-from tenferro_tensor._shortcuts import Recording, Shortcuts, offer
+from tenferro_tensor._shortcuts import Pulling, Recording, Shortcuts, Sweeping, offer
 
 _ONE_ARGUMENT: Final = 0x8
 _TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20
@@ -82,6 +86,7 @@ class NativeShortcuts(Shortcuts):
         self._tensor = tensor
         self._thunks = _Thunks(DECLARED + shared_text(tensor) + tensor_text(tensor), _TENSOR)
         self._recorders: _Thunks | None = None
+        self._pull: MethodDef | None = None
         self._common = {
             "tensor": Tensor,
             "scopes": vars(_select),
@@ -130,6 +135,75 @@ class NativeShortcuts(Shortcuts):
             text = DECLARED + "declare i64 @llvm.ctpop.i64(i64)\n" + shared_text(at) + record_text(at)
             self._recorders = _Thunks(text, _RECORD)
         return self._recorders
+
+    def pull(self, pulling: Pulling, pull: Callable[..., Any]) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        if len(pulling.saved) + len(pulling.constants) + len(pulling.steps) >= pulls.REGISTERS:
+            return pull
+        if any(len(registers) > 4 for _, registers, _ in pulling.steps):
+            return pull
+        if self._pull is None:
+            text = (
+                DECLARED + sweeps.DECLARED + pulls.DECLARED + shared_text(self._tensor) + pulls.pull_text(self._tensor)
+            )
+            self._pull = definition("pull", engine().function(text, "pull", symbols(), level=2), FASTCALL)
+        made: Callable[..., Any] = builtin(self._pull, _pull_payload(pulling, pull, self._common))
+        return made
+
+    def sweep(self, sweeping: Sweeping) -> Callable[..., None] | None:
+        """See `Shortcuts`."""
+        node = slots("node", sweeping.node, "seq pull parents saved")
+        if node is None:
+            return None
+        at = Offsets(self._tensor | node)
+        text = DECLARED + sweeps.DECLARED + shared_text(at) + sweeps.sweep_text(at)
+        address = engine().function(text, "sweep", symbols(), level=2)
+        parts = {"tensor": Tensor, "sums": catalog.add.op().same, "empty": ()}
+        payload = tuple([parts[name] if name in parts else getattr(sweeping, name) for name in sweeps.SWEEP.names])
+        made: Callable[..., None] = builtin(definition("sweep", address, FASTCALL), payload)
+        return made
+
+
+class _Payload(tuple[Any, ...]):
+    """The ``self`` of a pullback; errors ask it for the op."""
+
+    __slots__ = ()
+
+    @property
+    def op(self) -> Any:
+        return self[1].op
+
+
+def _pull_payload(pulling: Pulling, pull: Callable[..., Any], common: dict[str, Any]) -> _Payload:
+    objects: list[Any] = [None, pull, common["tensor"], common["scopes"], common["scopes_name"]]
+
+    def offset(value: Any) -> int:
+        objects.append(value)
+        return 8 * (len(objects) - 1)
+
+    words: list[int] = []
+    for register, value in pulling.constants:
+        words += [register, offset(value)]
+    for function, registers, result in pulling.steps:
+        words += [offset(function), len(registers), *registers, *[0] * (4 - len(registers)), result]
+    for out in pulling.outs:
+        if out is None:
+            words += [pulls.ABSENT, 0, 0]
+        elif isinstance(out, int):
+            words += [pulls.GIVEN, out, 0]
+        else:
+            words += [pulls.MADE, out[0], offset(out[1])]
+    head = {
+        "saved": len(pulling.saved),
+        "mask": sum([1 << i for i, tensor in enumerate(pulling.saved) if tensor]),
+        "constants": len(pulling.constants),
+        "steps": len(pulling.steps),
+        "outs": len(pulling.outs),
+        "first_result": pulling.steps[0][2] if pulling.steps else 0,
+    }
+    words = [*[head[name] for name in pulls.HEAD.names], *words]
+    objects[0] = struct.pack(f"={len(words)}q", *words)
+    return _Payload(objects)
 
 
 def _key(table: dict[str, Any], name: str) -> str:

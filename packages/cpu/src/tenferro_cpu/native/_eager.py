@@ -1,0 +1,108 @@
+"""Native kernels of single element-wise ops: what eager work and tapes call in place of a ufunc."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native import _shortcuts
+from tenferro_cpu.native._entry import elementwise, machine
+from tenferro_cpu.native._host import Host
+from tenferro_cpu.native._jit import available, engine
+from tenferro_cpu.native._render import render_row, supported
+from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
+
+Kernel = Callable[..., Any]
+Maker = Callable[..., Kernel]
+
+_ARITHMETIC: Final = (
+    arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.abs, arithmetic.sign,
+    arithmetic.maximum, arithmetic.minimum, arithmetic.copysign, arithmetic.floor, arithmetic.ceil, arithmetic.trunc,
+    arithmetic.round,
+)  # fmt: skip
+_COMPARISON: Final = (
+    comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge, comparison.is_nan,
+    comparison.is_inf, comparison.is_finite, comparison.signbit,
+)  # fmt: skip
+_BITS: Final = (bits.bitwise_and, bits.bitwise_or, bits.bitwise_xor, bits.bitwise_not)
+_ANALYTIC: Final = (
+    analytic.sqrt, analytic.rsqrt, analytic.exp, analytic.exp2, analytic.expm1, analytic.log, analytic.log1p,
+    analytic.log2, analytic.log10, analytic.sin, analytic.cos, analytic.tan, analytic.asin, analytic.acos,
+    analytic.atan, analytic.sinh, analytic.cosh, analytic.tanh, analytic.asinh, analytic.acosh, analytic.atanh,
+    analytic.atan2, analytic.hypot, analytic.logaddexp,
+)  # fmt: skip
+
+EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj)
+"""Primitives of one or two operands that have an entry where the dtype has a native form."""
+
+SCANNED: Final = frozenset(
+    {analytic.log, analytic.log2, analytic.log10, analytic.log1p, analytic.acosh, analytic.atanh}
+)
+"""Those that choose infinity and NaN by comparing operands, unseen by the processor."""
+
+WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED
+"""The others of which NumPy warns, where their numbers leave the range or the domain."""
+
+_UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
+"""Integers pass these as they are, without a copy."""
+
+_kernels: dict[tuple[Op, np.dtype[Any]], tuple[int, int, int] | None] = {}
+_lock = threading.RLock()
+
+
+def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
+    """Makers that put entries in front of the kernels of `table`; empty where native kernels cannot be had."""
+    if not available():
+        return {}
+    return {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+
+
+def _maker(primitive: Primitive, reference: Maker) -> Maker:
+    op = primitive.op()
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        run = reference(ins, outs)
+        dtype = ins[0].dtype
+        if not outs[0].shape or any(s.dtype != dtype for s in ins):
+            return run  # NumPy scalars have operators of their own
+        if primitive in _UNCHANGED and dtype.kind not in ("c" if primitive is numbers.conj else "fc"):
+            return run
+        kernels = _compiled(op, len(ins), dtype, outs[0].dtype)
+        if kernels is None:
+            return run
+        watch = primitive in WATCHED and dtype.kind in "fc"
+        kernel, array_scalar, scalar_array = kernels
+        return elementwise(
+            kernel, len(ins), dtype, run, out=outs[0].dtype, array_scalar=array_scalar, scalar_array=scalar_array,
+            watch=watch, scan=primitive in SCANNED,
+        )  # fmt: skip
+
+    return make
+
+
+def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[int, int, int] | None:
+    """Addresses of the kernels for arrays, an array and a number, a number and an array."""
+    key = (op, dtype)
+    if key in _kernels:
+        return _kernels[key]
+    with _lock:
+        if key not in _kernels:
+            _kernels[key] = None
+            if machine() is not None and supported(op.primitive, (dtype,) * nin, out, engine().host):
+                _shortcuts.install()
+                _kernels[key] = _compile(op, nin, dtype, engine().host)
+        return _kernels[key]
+
+
+def _compile(op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> tuple[int, int, int]:
+    array, number = Operand(dtype), Operand(dtype, Access.FIXED)
+    shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
+    name = f"{op.primitive.name}_{dtype.name}"
+    addresses = [
+        engine().function(render_row(KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)), name, host), name)
+        for inputs in shapes
+    ]
+    return addresses[0], *(addresses[1:] or (0, 0))
