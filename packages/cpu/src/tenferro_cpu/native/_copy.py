@@ -23,6 +23,8 @@ STREAMED: Final = 2
 """Results larger than this part of the last-level cache are written past it."""
 ALONE: Final = 256 << 10
 """Bytes above which a copy runs without the interpreter lock."""
+CACHED: Final = 8
+"""Blocks along each side of a tile where whole cache lines stay in the caches; larger tiles would not."""
 PLANS: Final = 256
 PLANNED: Final = 64 << 20
 """Bounds of the table of plans: entries, and bytes of their tables of offsets."""
@@ -150,8 +152,11 @@ def _payload(piece: Piece, streams: bool) -> bytes:
     words = piece.words.copy()
     attributes = engine().host.attributes
     variants = {Words.KERNEL: piece.variant}
-    if streams and piece.aligned:
-        variants[Words.STREAM] = streamed(piece.variant)
+    if piece.aligned:
+        if streams:
+            variants[Words.STREAM] = streamed(piece.variant)
+        else:
+            words[Words.TILE] = CACHED
     for field, variant in variants.items():
         words[field] = engine().function(text(variant, attributes), variant.name)
     return words.tobytes()

@@ -8,9 +8,10 @@ to it goes, from wherever that is, and never earlier; views, buffers and DLPack 
 import ctypes
 import os
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,11 +168,10 @@ class MemoryPool(Allocator):
         _kept.append((self._state, handler, name, self._capsule))
         self.limit = limit
         self._empty = self.scoped(np.empty)
+        close = weakref.finalize(self, _close, self._state, have.trim)
+        close.atexit = False  # the system takes everything then
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._unlock)
-
-    def _unlock(self) -> None:
-        self._state[0] = 0  # its holder is not in the child
+            os.register_at_fork(after_in_child=partial(_unlock, self._state))
 
     @property
     def limit(self) -> int:
@@ -214,6 +214,16 @@ class MemoryPool(Allocator):
     def _word(self, name: str) -> int:
         value: int = self._state[ir.STATE.index(name)]
         return value
+
+
+def _unlock(state: Any) -> None:
+    state[ir.STATE.index("lock")] = 0  # its holder is not in the child
+
+
+def _close(state: Any, trim: Any) -> None:
+    """Keep nothing any more: blocks in use go to the system when they are freed."""
+    state[ir.STATE.index("limit")] = 0
+    trim(ctypes.addressof(state), 0)
 
 
 @cache
