@@ -294,6 +294,12 @@ def install() -> None:
             setattr(EagerTensor, f"__r{name[2:]}", _first_use(name, op, reflected=True))
     for name, method in {"_bind": bind, "_unary": unary}.items():
         setattr(EagerTensor, name, method)
+    when_offered(_shorten_unary)
+
+
+def _shorten_unary(shortcuts: Shortcuts) -> None:
+    recording = Recording(EagerTensor, Node, PullbackPlan, places, vars(_modes), {"unary": SHORT.table}, {})
+    EagerTensor._unary = shortcuts.record_unary("_unary", unary, recording)  # type: ignore[method-assign]
 
 
 install()

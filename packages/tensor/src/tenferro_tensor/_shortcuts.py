@@ -26,7 +26,7 @@ class Recording:
         count: iterator that gives nodes their place.
         modes: namespace whose ``slow`` is 0 where nothing special is asked of recording.
         tables: entries (kernel, output spec, pullback plan) by spec: ``both`` for operands of one spec, ``mixed`` by
-            both specs, ``left`` and ``right`` where only that operand is recorded.
+            both specs, ``left`` and ``right`` where only that operand is recorded, ``unary`` by op and spec.
         save: positions among (x, y, result) of what a node saves, for ``both``, ``left`` and ``right``.
     """
 
@@ -88,6 +88,14 @@ class Shortcuts(ABC):
     @abstractmethod
     def tensor_operator(self, name: str, method: Callable[..., Any], op: Op, *, reflected: bool) -> Callable[..., Any]:
         """A method of concrete tensors for an operator of two operands."""
+
+    @abstractmethod
+    def tensor_unary(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method of concrete tensors that applies an op to a tensor alone."""
+
+    @abstractmethod
+    def record_unary(self, name: str, method: Callable[..., Any], recording: Recording) -> Callable[..., Any]:
+        """The method of recorded values that applies an op to a value alone."""
 
     @abstractmethod
     def record_operator(

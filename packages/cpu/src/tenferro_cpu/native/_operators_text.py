@@ -10,8 +10,8 @@ from typing import Final
 from tenferro_cpu.native._body import Body, Fields
 
 PAYLOAD: Final = Fields(
-    "tensor scopes scopes_name zero same plans method "
-    "eager node modes modes_name both mixed left right count save_both save_left save_right"
+    "tensor scopes scopes_name zero method same plans op "
+    "eager node modes modes_name both mixed left right unary count save_both save_left save_right"
 )
 """What operators read: of concrete tensors the first line, of recorded ones everything."""
 
@@ -36,7 +36,7 @@ class Offsets(dict[str, int]):
 
 def shared_text(at: Offsets) -> str:
     """Functions that all shortcuts use."""
-    return _pair(at) + _call_2() + _wrapped(at)
+    return _pair(at) + _call_1() + _call_2() + _wrapped(at)
 
 
 def _pair(at: Offsets) -> str:
@@ -53,6 +53,14 @@ def _pair(at: Offsets) -> str:
     f.label("none")
     f.call("tenferro_clear", result="void")
     f.give("null")
+    return f.text()
+
+
+def _call_1() -> str:
+    f = Body("private ptr @call_1(ptr %function, ptr %x)")
+    frame = f.variable()
+    f.store("%x", frame)
+    f.give(f.call("tenferro_vectorcall", "%function", frame, "i64 1", "null"))
     return f.text()
 
 
@@ -102,8 +110,32 @@ def long_way(f: Body) -> None:
 
 
 def tensor_text(at: Offsets) -> str:
-    """``tensor_operator`` and ``tensor_reflected``."""
-    return "".join([_tensor(at, reflected) for reflected in (False, True)])
+    """``tensor_operator``, ``tensor_reflected``, and ``tensor_unary`` of a tensor and an op."""
+    return "".join([_tensor(at, reflected) for reflected in (False, True)]) + _unary(at)
+
+
+def _unary(at: Offsets) -> str:
+    f = Body("private ptr @tensor_unary(ptr %self, ptr %other, ptr %p)")
+    tensor = f.load("%p", PAYLOAD.tensor)
+    f.require([(f.type_of("%self"), tensor), (f.type_of("%other"), f.load("%p", PAYLOAD.op))], "slow")
+    unscoped(f, "slow")
+    spec, x = f.load("%self", at["tensor.spec"]), f.load("%self", at["tensor.data"])
+    plan = f.call("tenferro_get_item", f.load("%other", at["op.one"]), spec)
+    f.present(plan, "slow")
+    run, out = f.load(plan, at["plan.run"]), f.load(plan, at["plan.out"])
+    f.hold(run, out, x)
+    data = f.call("call_1", run, x)
+    f.drop(run, x)
+    f.present(data, "failed")
+    z = f.call("wrapped", tensor, data, out)
+    f.drop(out)
+    f.give(z)
+    f.label("failed")
+    f.drop(out)
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    long_way(f)
+    return f.text()
 
 
 def _tensor(at: Offsets, reflected: bool) -> str:

@@ -5,8 +5,8 @@ from tenferro_cpu.native._operators_text import PAYLOAD, Offsets, is_number, lon
 
 
 def record_text(at: Offsets) -> str:
-    """``record_operator`` and ``record_reflected``."""
-    return _saved(at) + "".join([_record(at, reflected) for reflected in (False, True)])
+    """``record_operator``, ``record_reflected``, and ``record_unary`` of a recorded value and an op."""
+    return _saved(at) + _recorded(at) + "".join([_record(at, reflected) for reflected in (False, True)]) + _unary(at)
 
 
 def _saved(at: Offsets) -> str:
@@ -33,6 +33,70 @@ def _saved(at: Offsets) -> str:
     return f.text()
 
 
+def _recorded(at: Offsets) -> str:
+    """The recorded value of a result and of what its node saves, both of which it takes over."""
+    f = Body("private ptr @recorded(ptr %p, ptr %self, ptr %partner, ptr %z, ptr %pull, ptr %kept)")
+    f.present("%kept", "lost")
+    n, r = (f.call("tenferro_alloc", f.load("%p", c), "i64 0") for c in (PAYLOAD.node, PAYLOAD.eager))
+    f.present(n, "lost")
+    f.present(r, "lost")
+    f.store(f.call("tenferro_next", f.load("%p", PAYLOAD.count)), n, at["node.seq"])
+    level, out = f.load("%self", at["eager.level"]), f.load("%z", at["tensor.spec"])
+    f.hold("%pull", level, out)
+    f.store("%pull", n, at["node.pull"])
+    f.store("%kept", n, at["node.saved"])
+    is_one = f.same("%partner", "null")
+    mine = f.load("%self", at["eager.node"])
+    parents = f.call("saved", mine, "%partner", "null", f"i64 {f.get(f'select i1 {is_one}, i64 1, i64 3')}")
+    f.store(parents, n, at["node.parents"])
+    for slot, value in zip(("value", "spec", "level", "node"), ("%z", out, level, n), strict=True):
+        f.store(value, r, at[f"eager.{slot}"])
+    f.present(parents, "unfinished")
+    f.give(r)
+    f.label("unfinished")
+    f.drop(r)
+    f.give("null")
+    f.label("lost")
+    f.drop("%z")
+    f.give("null")
+    return f.text()
+
+
+def _unary(at: Offsets) -> str:
+    f = Body("private ptr @record_unary(ptr %self, ptr %other, ptr %p)")
+    eager, tensor = f.load("%p", PAYLOAD.eager), f.load("%p", PAYLOAD.tensor)
+    slow = f.call("tenferro_get_item", f.load("%p", PAYLOAD.modes), f.load("%p", PAYLOAD.modes_name))
+    f.require([(f.type_of("%self"), eager), (slow, f.load("%p", PAYLOAD.zero))], "slow")
+    unscoped(f, "slow")
+    x = f.load("%self", at["eager.value"])
+    f.require([(f.type_of(x), tensor)], "slow")
+    entry = f.call("pair", f.load("%p", PAYLOAD.unary), "%other", f.load("%self", at["eager.spec"]))
+    f.present(entry, "slow")
+    run, out, plan = (f.load(entry, at["tuple"] + 8 * i) for i in range(3))
+    raw = f.load(x, at["tensor.data"])
+    f.hold(entry, x, raw)
+    data = f.call("call_1", run, raw)
+    f.drop(raw)
+    f.present(data, "failed")
+    z = f.call("wrapped", tensor, data, out)
+    f.present(z, "lost")
+    how = f.load(plan, at["pullback.how"])
+    f.hold(how)
+    kept = f.call("call_2", f.load(how, at["tuple"] + 16), x, z)
+    r = f.call("recorded", "%p", "%self", "null", z, f.load(how, at["tuple"] + 8), kept)
+    f.drop(how, entry, x)
+    f.give(r)
+    f.label("lost")
+    f.drop(entry, x)
+    f.give("null")
+    f.label("failed")
+    f.drop(entry, x)
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    long_way(f)
+    return f.text()
+
+
 def _record(at: Offsets, reflected: bool) -> str:
     name = "reflected" if reflected else "operator"
     f = Body(f"private ptr @record_{name}(ptr %self, ptr %other, ptr %p)")
@@ -55,7 +119,7 @@ def _record(at: Offsets, reflected: bool) -> str:
     else:
         _two_operands(f, at, kind, spec, level, eager, tensor, (entry_at, second, raw, mask_at, partner))
     f.label("found")
-    _run(f, at, reflected, x, level, eager, tensor, (entry_at, second, raw, mask_at, partner))
+    _run(f, at, reflected, x, tensor, (entry_at, second, raw, mask_at, partner))
     long_way(f)
     return f.text()
 
@@ -96,9 +160,7 @@ def _two_operands(
     f.jump("found")
 
 
-def _run(
-    f: Body, at: Offsets, reflected: bool, x: str, level: str, eager: str, tensor: str, places: tuple[str, ...]
-) -> None:
+def _run(f: Body, at: Offsets, reflected: bool, x: str, tensor: str, places: tuple[str, ...]) -> None:
     """From the entry (kernel, spec, plan) to the recorded result."""
     entry, y, y_raw, mask, partner = (
         f.load(place, kind=kind) for place, kind in zip(places, ("ptr", "ptr", "ptr", "i64", "ptr"), strict=True)
@@ -112,28 +174,11 @@ def _run(
     f.present(data, "failed")
     z = f.call("wrapped", tensor, data, out)
     f.present(z, "lost")
-    n, r = (f.call("tenferro_alloc", c, "i64 0") for c in (f.load("%p", PAYLOAD.node), eager))
-    f.present(n, "lost")
-    f.present(r, "lost")
-    f.store(f.call("tenferro_next", f.load("%p", PAYLOAD.count)), n, at["node.seq"])
-    pull = f.load(f.load(plan, at["pullback.how"]), at["tuple"] + 8)
-    f.hold(pull, level, out)
-    f.store(pull, n, at["node.pull"])
-    mine = f.load("%self", at["eager.node"])
-    is_one = f.same(partner, "null")
-    parents = f.call("saved", mine, partner, "null", f"i64 {f.get(f'select i1 {is_one}, i64 1, i64 3')}")
-    f.store(parents, n, at["node.parents"])
     kept = f.call("saved", *([y, x] if reflected else [x, y]), z, f"i64 {mask}")
-    f.store(kept, n, at["node.saved"])
-    for slot, value in zip(("value", "spec", "level", "node"), (z, out, level, n), strict=True):
-        f.store(value, r, at[f"eager.{slot}"])
+    pull = f.load(f.load(plan, at["pullback.how"]), at["tuple"] + 8)
+    r = f.call("recorded", "%p", "%self", partner, z, pull, kept)
     f.drop(entry, x, y)
-    f.present(parents, "unfinished")
-    f.present(kept, "unfinished")
     f.give(r)
-    f.label("unfinished")
-    f.drop(r)
-    f.give("null")
     f.label("lost")
     f.drop(entry, x, y)
     f.give("null")

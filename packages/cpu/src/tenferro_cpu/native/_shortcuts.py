@@ -22,8 +22,8 @@ from tenferro_tensor._plan import Plan
 from tenferro_tensor._shortcuts import Pulling, Recording, Shortcuts, Sweeping, offer
 
 _ONE_ARGUMENT: Final = 0x8
-_TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20
-_RECORD: Final = ("record_operator",) * 10 + ("record_reflected",) * 10
+_TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary",)
+_RECORD: Final = ("record_operator",) * 10 + ("record_reflected",) * 10 + ("record_unary",)
 
 _new_method: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
     ("PyDescr_NewMethod", ctypes.pythonapi)
@@ -104,6 +104,18 @@ class NativeShortcuts(Shortcuts):
         self, name: str, method: Callable[..., Any], recording: Recording, *, reflected: bool
     ) -> Callable[..., Any]:
         """See `Shortcuts`."""
+        return self._record("record_reflected" if reflected else "record_operator", name, method, recording)
+
+    def tensor_unary(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        fields = {**self._common, "op": Op, "method": method}
+        return self._thunks.method("tensor_unary", Tensor, name, fields) or method
+
+    def record_unary(self, name: str, method: Callable[..., Any], recording: Recording) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        return self._record("record_unary", name, method, recording)
+
+    def _record(self, generic: str, name: str, method: Callable[..., Any], recording: Recording) -> Callable[..., Any]:
         recorders = self._recorders_of(recording.eager, recording.node, recording.pullback)
         if recorders is None:
             return method
@@ -118,7 +130,6 @@ class NativeShortcuts(Shortcuts):
             **recording.tables,
             **{f"save_{side}": sum([1 << i for i in save]) for side, save in recording.save.items()},
         }
-        generic = "record_reflected" if reflected else "record_operator"
         return recorders.method(generic, recording.eager, name, fields) or method
 
     def _recorders_of(self, eager: type, node: type, pullback: type) -> _Thunks | None:
@@ -217,7 +228,8 @@ def install() -> bool:
     layout = Layout.found() if machine() is not None else None
     tensor = slots("tensor", Tensor, "data spec") if layout is not None else None
     plan = slots("plan", Plan, "run out") if layout is not None else None
-    if layout is None or tensor is None or plan is None:
+    op = slots("op", Op, "one") if layout is not None else None
+    if layout is None or tensor is None or plan is None or op is None:
         return False
-    offer(NativeShortcuts(Offsets(tensor | plan | {"tuple": layout.tuple_items})))
+    offer(NativeShortcuts(Offsets(tensor | plan | op | {"tuple": layout.tuple_items})))
     return True
