@@ -14,6 +14,7 @@ import tenferro_cpu
 from tenferro_cpu.native import _blas, _products, _threads
 from tenferro_cpu.native._threads import PER_THREAD, Arbiter, bounded, threads, usable_cores, wanted
 from tenferro_tensor import Spec
+from tenferro_tensor import catalog as c
 from tenferro_tensor_core import ArgumentError
 
 LIBRARIES = _blas.libraries()
@@ -66,10 +67,11 @@ def test_calls_at_once_get_one_thread_each() -> None:
     library, _ = fake(4)
     arbiter = Arbiter(lambda: (library,))
     arbiter.enter(9, 0)
-    arbiter.enter(9, 0)
-    assert library.get_threads() == 1
-    arbiter.leave()
-    assert library.get_threads() == 1, "the other call goes on"
+    for step in (lambda: arbiter.enter(9, 0), arbiter.leave):
+        other = threading.Thread(target=step)
+        other.start()
+        other.join()
+        assert library.get_threads() == 1, "also while the first call goes on alone"
     arbiter.leave()
     assert library.get_threads() == 4
 
@@ -105,6 +107,18 @@ def test_an_error_gives_the_threads_back(four: _blas.Library) -> None:
 def test_kernels_within_kernels(four: _blas.Library) -> None:
     inner = bounded(four.get_threads, 100 * PER_THREAD)
     assert bounded(lambda: (inner(), four.get_threads()), 1)() == (1, 1)
+    within = bounded(four.get_threads, 1)
+    outer = bounded(lambda: (within(), four.get_threads()), 3 * PER_THREAD)
+    assert outer() == (3, 3), "the outer work counts"
+    library, _ = fake(4)
+    arbiter = Arbiter(lambda: (library,))
+    arbiter.enter(3, 0)
+    arbiter.enter(1, 0)
+    assert library.get_threads() == 3
+    arbiter.leave()
+    assert library.get_threads() == 3
+    arbiter.leave()
+    assert library.get_threads() == 4
     assert four.get_threads() == 4
 
 
@@ -149,6 +163,24 @@ def test_a_scope_belongs_to_its_thread(four: _blas.Library) -> None:
         other.join()
         assert large() == 1
     assert seen == [4]
+
+
+@needs_blas
+def test_large_products_get_threads_whichever_way_they_go(four: _blas.Library) -> None:
+    """Operands that have to be packed, and vectors, are no reason for one thread."""
+    x = np.ones((25, 40, 25, 40))
+    with_gap = ((1, 3), (0, 1))
+    spec, matrix = Spec(x.shape, x.dtype), Spec((40, 40, 17), x.dtype)
+    out = c.dot_general.infer(spec, matrix, contract=with_gap, batch=((), ()))
+    seen: list[int] = []
+
+    def reference(x: Any, y: Any) -> Any:
+        seen.append(four.get_threads())
+        return np.tensordot(x, y, with_gap)
+
+    kernel = _products.dot_general(reference, (spec, matrix), (out,), with_gap, ((), ()))
+    assert kernel(x, np.ones(matrix.shape)).shape == (25, 25, 17)
+    assert seen == [2]
 
 
 @needs_blas

@@ -1,8 +1,9 @@
 """The thread policy in machine code: what `Arbiter` does, in a twentieth of the time.
 
 Both functions run with the interpreter's lock held, so each is one step for all Python threads; entries of other
-kernels call them directly. The table that they work on is, in 64-bit words: calls inside, open scopes, number of
-libraries, and for each library the getter, the setter, the number to give back, and whether it is to be given back.
+kernels call them directly. The table that they work on is, in 64-bit words: calls inside, open scopes, the Python
+thread that is inside (0: several are, or were since the first came), number of libraries, and for each library the
+getter, the setter, the number to give back, and whether it is to be given back.
 """
 
 import ctypes
@@ -15,17 +16,18 @@ from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import Layout
 from tenferro_tensor_core import BackendUnavailableError
 
-INSIDE, SCOPES, COUNT, FIRST, ROW = 0, 1, 2, 3, 4
+INSIDE, SCOPES, OWNER, COUNT, FIRST, ROW = 0, 1, 2, 3, 4, 4
 MOST_LIBRARIES: Final = 8
 
 TEXT: Final = """
-@tenferro_blas_state = external global [35 x i64]
+@tenferro_blas_state = external global [36 x i64]
 declare i64 @tenferro_long_as_long(ptr, ptr)
+declare i64 @tenferro_thread_ident()
 @tenferro_none = external global i8
 
 define private void @set(i64 %i, i64 %want, i1 %capped) {
   %base = mul i64 %i, 4
-  %at = add i64 %base, 3
+  %at = add i64 %base, 4
   %row = getelementptr i64, ptr @tenferro_blas_state, i64 %at
   %getter = load ptr, ptr %row
   %now32 = call i32 %getter()
@@ -58,16 +60,29 @@ define void @enter(i64 %most, i64 %allowed) {
   %inside = load i64, ptr @tenferro_blas_state
   %now = add i64 %inside, 1
   store i64 %now, ptr @tenferro_blas_state
-  %later = icmp sgt i64 %inside, 1
-  br i1 %later, label %done, label %head
-head:
+  %owner_at = getelementptr i64, ptr @tenferro_blas_state, i64 2
+  %owner = load i64, ptr %owner_at
+  %me = call i64 @tenferro_thread_ident()
   %alone = icmp eq i64 %inside, 0
+  br i1 %alone, label %first, label %later
+first:
+  store i64 %me, ptr %owner_at
+  br label %head
+later:
+  %mine = icmp eq i64 %owner, %me
+  %several = icmp eq i64 %owner, 0
+  %settled = or i1 %mine, %several
+  br i1 %settled, label %done, label %second
+second:
+  store i64 0, ptr %owner_at
+  br label %head
+head:
   %free = icmp eq i64 %allowed, 0
   %least = call i64 @llvm.smin.i64(i64 %most, i64 %allowed)
   %open = select i1 %free, i64 %most, i64 %least
   %want = select i1 %alone, i64 %open, i64 1
   %capped = and i1 %alone, %free
-  %place = getelementptr i64, ptr @tenferro_blas_state, i64 2
+  %place = getelementptr i64, ptr @tenferro_blas_state, i64 3
   %count = load i64, ptr %place
   br label %test
 test:
@@ -86,7 +101,7 @@ define void @leave() {
   %inside = load i64, ptr @tenferro_blas_state
   %now = sub i64 %inside, 1
   store i64 %now, ptr @tenferro_blas_state
-  %place = getelementptr i64, ptr @tenferro_blas_state, i64 2
+  %place = getelementptr i64, ptr @tenferro_blas_state, i64 3
   %count = load i64, ptr %place
   %last = icmp eq i64 %now, 0
   br i1 %last, label %test, label %done
@@ -96,7 +111,7 @@ test:
   br i1 %more, label %body, label %done
 body:
   %base = mul i64 %i, 4
-  %at = add i64 %base, 3
+  %at = add i64 %base, 4
   %row = getelementptr i64, ptr @tenferro_blas_state, i64 %at
   %saved = getelementptr i64, ptr %row, i64 3
   %was = load i64, ptr %saved
@@ -152,7 +167,12 @@ class NativeArbiter:
         self._state = (ctypes.c_int64 * (FIRST + ROW * MOST_LIBRARIES))()
         self._lock = threading.Lock()
         self._libraries: dict[str, _blas.Library] = {}
-        table = {"tenferro_blas_state": ctypes.addressof(self._state), "tenferro_none": id(None)}
+        ident = ctypes.cast(ctypes.pythonapi.PyThread_get_thread_ident, ctypes.c_void_p).value or 0
+        table = {
+            "tenferro_blas_state": ctypes.addressof(self._state),
+            "tenferro_none": id(None),
+            "tenferro_thread_ident": ident,
+        }
         names = ("enter", "leave", "py_enter", "py_leave")
         enter, leave, py_enter, py_leave = engine().functions(TEXT, names, calls | table)
         self.symbols = table | {"tenferro_blas_enter": enter, "tenferro_blas_leave": leave}

@@ -56,7 +56,7 @@ def entry_text(tuple_items: int) -> str:
     """
     return f"""
 @tenferro_ndarray = external global i8
-@tenferro_blas_state = external global [35 x i64]
+@tenferro_blas_state = external global [36 x i64]
 declare void @tenferro_blas_enter(i64, i64)
 declare void @tenferro_blas_leave()
 declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)

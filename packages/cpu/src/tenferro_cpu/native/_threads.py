@@ -5,7 +5,8 @@ given back to what the program had chosen when the last of them is done:
 
 - small work gets one thread, larger work one more for each `PER_THREAD` multiplications and additions, up to what the
   program has chosen (``OPENBLAS_NUM_THREADS``, threadpoolctl) or ``with threads(n)`` allows;
-- while several Python threads are inside of such calls, each call gets one thread: the parallelism is theirs.
+- while several Python threads are inside of such calls, each call gets one thread: the parallelism is theirs;
+- a call within a call of the same Python thread keeps the number of the outer one.
 """
 
 import contextlib
@@ -106,6 +107,7 @@ class Arbiter:
         self._find = libraries
         self._lock = threading.Lock()
         self._inside = 0
+        self._owner = 0  # the Python thread inside; 0 where several are, or were since the first came
         self._libraries = libraries()
         self._changed: dict[_blas.Library, int] = {}
 
@@ -127,10 +129,13 @@ class Arbiter:
         """Before a call that pays for `most` threads; `allowed` is the limit of the scope, 0 outside of any."""
         with self._lock:
             self._inside += 1
+            me = threading.get_ident()
             if self._inside == 1:
+                self._owner = me
                 for library in self._libraries:
                     self._set(library, min(most, allowed or library.get_threads()))
-            elif self._inside == 2:
+            elif self._owner not in (me, 0):
+                self._owner = 0
                 for library in self._libraries:
                     self._set(library, 1)
 
