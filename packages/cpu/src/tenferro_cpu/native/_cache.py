@@ -21,7 +21,7 @@ BOUND = 256 << 20
 PATIENCE = 10.0
 """Seconds to wait for another process that compiles the same kernel; then both do."""
 
-_MAGIC = b"tenferro-object-1\n"
+_MAGIC = b"tenferro-object-1"
 _STRIPES = 64
 
 
@@ -74,8 +74,14 @@ class ObjectCache:
             os.utime(path)  # age is time since last use
         except OSError:
             return None
-        header = _header(key, data[(start := len(_header(key, b""))) :])
-        return data[start:] if data[:start] == header else None
+        payload = data[len(self._entry(key, b"")) :]
+        return payload if data == self._entry(key, payload) else None
+
+    @staticmethod
+    def _entry(key: str, payload: bytes) -> bytes:
+        """What a file holds: a mark, the key, a checksum of both key and payload, the payload."""
+        checksum = hashlib.sha256(key.encode() + payload).hexdigest()
+        return b"\n".join((_MAGIC, key.encode(), checksum.encode(), payload))
 
     def put(self, key: str, payload: bytes) -> None:
         """Store `payload`; a full disk or a folder gone read-only costs the entry, never the program."""
@@ -85,7 +91,7 @@ class ObjectCache:
             handle, name = tempfile.mkstemp(dir=self.folder, suffix=".new")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_header(key, payload) + payload)
+                    file.write(self._entry(key, payload))
                 os.replace(name, self._path(key))
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -140,10 +146,6 @@ class ObjectCache:
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(0.002)
             yield  # closing the file frees the lock, a crash too
-
-
-def _header(key: str, payload: bytes) -> bytes:
-    return _MAGIC + key.encode() + b"\n" + hashlib.sha256(key.encode() + payload).hexdigest().encode() + b"\n"
 
 
 def _lock(file: IO[bytes]) -> bool:

@@ -118,13 +118,9 @@ class Combiner:
             turned = []
             for x in self.split(state):
                 v = b.vector(x.kind)
-                turned.append(
-                    b.apply(f"shufflevector {v} %s, {v} poison, <{b.lanes} x i32> <{order}>", x.kind, x)
-                )
+                turned.append(b.apply(f"shufflevector {v} %s, {v} poison, <{b.lanes} x i32> <{order}>", x.kind, x))
             state = self.combine(state, self.join(*turned))
-        return tuple(
-            b.raw(f"extractelement {b.vector(x.kind)} {x.names[0]}, i64 0") for x in self.split(state)
-        )
+        return tuple(b.raw(f"extractelement {b.vector(x.kind)} {x.names[0]}, i64 0") for x in self.split(state))
 
     def interleaved(self, state: State) -> State:
         """The interleaved vectors of a state combined pairwise into one; leaves the block at one vector."""

@@ -1,13 +1,15 @@
 """`Fused`: an element-wise kernel as a function of NumPy arrays, of any shapes that broadcast and any strides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tenferro_cpu.native._driver import Axis, coalesced, drive
-from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._fused_entry import entry
+from tenferro_cpu.native._jit import Engine
+from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._pool import pool
 from tenferro_cpu.native._render import render_row
 from tenferro_tensor.device_model import Access, KernelIR
@@ -45,11 +47,12 @@ def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
 
 def extents(arrays: Sequence[Array]) -> tuple[int, ...]:
     """The shape that the operands broadcast to."""
-    shapes = {x.shape for x in arrays}
+    shapes: set[tuple[int, ...]] = {x.shape for x in arrays}
     if len(shapes) == 1:
         return shapes.pop()
     try:
-        return np.broadcast_shapes(*shapes)
+        shape: tuple[int, ...] = np.broadcast_shapes(*shapes)
+        return shape
     except ValueError as cause:
         raise ShapeError(
             f"the operands' shapes {', '.join(str(x.shape) for x in arrays)} do not broadcast; reshape one of them",
@@ -109,6 +112,7 @@ class Fused:
 
     Args:
         kernel: what to compute; the accesses written in it are replaced by those of the arrays.
+        engine: what compiles it; by default the engine of the process.
 
     >>> from tenferro_cpu.native import available
     >>> from tenferro_tensor.catalog.arithmetic import add, mul
@@ -120,10 +124,11 @@ class Fused:
            [1., 3., 5.]])
     """
 
-    def __init__(self, kernel: KernelIR) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
         if kernel.reduction is not None:
             raise ArgumentError("the kernel reduces; make it a Reduced")
         self.kernel = kernel
+        self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._plans: dict[Any, tuple[int, Axis, list[Axis]]] = {}
 
@@ -134,7 +139,7 @@ class Fused:
         if found is None:
             inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
             kernel = replace(self.kernel, inputs=inputs, writes=writes)
-            found = engine().function(render_row(kernel, "row", engine().host, stream), "row")
+            found = self.engine.function(render_row(kernel, "row", self.engine.host, stream), "row")
             self._variants[key] = found
         return found
 
@@ -152,6 +157,14 @@ class Fused:
         if ys[0].size:
             self._run(shape, xs, ys)
         return ys[0] if len(ys) == 1 else tuple(ys)
+
+    def entry(self) -> Callable[..., Any]:
+        """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call."""
+        reads, writes = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
+        if len(writes) > 1:
+            return self
+        dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
+        return entry(self.address(reads, writes), dtypes, out, POOLED // max(1, out.itemsize), self)
 
     def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]
@@ -182,7 +195,7 @@ class Fused:
 
     def _streams(self, ys: list[Array]) -> bool:
         size = sum(y.nbytes for y in ys)
-        return size > engine().host.cache_bytes
+        return size > self.engine.host.cache_bytes
 
     def _stream(self, kernel: int, pointers: list[int], inner: Axis, count: int, both: list[Array]) -> None:
         """Write past the cache, after the few elements that bring the results to a cache line."""

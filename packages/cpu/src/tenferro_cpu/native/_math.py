@@ -1,8 +1,9 @@
 """Elementary functions on vectors, for f32 and f64.
 
 Bounds in units in the last place, held by tests over the whole range, subnormal results included:
-exp exp2 log 1.5; sqrt 0.5; rsqrt 1.0; all others 2.5 (hypot sin cos tan asin acos atan atan2 sinh cosh tanh asinh
-acosh atanh expm1 log1p log2 log10); logaddexp what its parts give. Special values follow C99. Every function needs fused multiply-add.
+exp exp2 log rsqrt 1.5; sqrt 0.5; all others 2.5 (hypot sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
+atanh expm1 log1p log2 log10); logaddexp what its parts give. Special values follow C99. Every function needs fused
+multiply-add.
 
 Polynomials are Chebyshev interpolants computed with 60 digits. Range reductions: W. J. Cody, W. Waite, Software Manual
 for the Elementary Functions (1980); logarithms and inverse functions after the fdlibm of Sun Microsystems (1993).
@@ -11,90 +12,28 @@ for the Elementary Functions (1980); logarithms and inverse functions after the 
 import math
 
 from tenferro_cpu.native._emit import BITS, Vec
-
-NARROW, WIDE = "f32", "f64"
-
-# Tables by kind. Index 0 multiplies the lowest power.
-EXP = {  # (exp(r) - 1 - r) / r^2, |r| <= ln(2)/2
-    WIDE: (
-        0.5000000000000001, 0.16666666666666669, 0.04166666666662413, 0.008333333333330062, 0.0013888888917213717,
-        0.00019841269863053618, 2.4801521295954376e-05, 2.7557268459997064e-06, 2.7620088445409746e-07,
-        2.510038549551032e-08,
-    ),
-    NARROW: (
-        0.500000001346581, 0.16666666681623232, 0.041666464925285904, 0.0083333109254809, 0.0013933649996309251,
-        0.00019890990824673654,
-    ),
-}  # fmt: skip
-EXPM1 = {  # the same, one degree more: small results are not carried by the 1
-    WIDE: (
-        0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326136, 0.0013888888888883748,
-        0.00019841269874820627, 2.4801587325547743e-05, 2.7557255400206422e-06, 2.75572736431103e-07,
-        2.5105217004720745e-08, 2.0914686968086876e-09,
-    ),
-    NARROW: EXP[NARROW],
-}  # fmt: skip
-SIN = {  # (sin(r) / r - 1) / r^2 in r^2, |r| <= pi/4
-    WIDE: (
-        -0.16666666666666666, 0.008333333333333331, -0.0001984126984126506, 2.7557319219335453e-06,
-        -2.505210623115797e-08, 1.6058531414599232e-10, -7.586685070693618e-13,
-    ),
-    NARROW: (-0.16666666663853044, 0.008333331873837132, -0.00019840086263779024, 2.7249864658196823e-06),
-}  # fmt: skip
-COS = {  # (cos(r) - 1 + r^2 / 2) / r^4 in r^2
-    WIDE: (
-        0.041666666666666664, -0.0013888888888888887, 2.4801587301584645e-05, -2.755731922140076e-07,
-        2.0876755790363434e-09, -1.1470460773975007e-11, 4.745865204122351e-14,
-    ),
-    NARROW: (0.04166666666431933, -0.0013888887671288145, 2.480059998355139e-05, -2.73009081705482e-07),
-}  # fmt: skip
-LOG = {  # (log((1+s)/(1-s)) / s - 2) / s^2 in s^2, 1/sqrt(2) <= (1+s)/(1-s) <= sqrt(2)
-    WIDE: (
-        0.666666666666667, 0.3999999999989322, 0.28571428628810996, 0.22222210674238516, 0.18182922513515942,
-        0.15330617306743305, 0.1463003136412286,
-    ),
-    NARROW: (0.6666666654988318, 0.40000125594554364, 0.28550396959618013, 0.23341943388714562),
-}  # fmt: skip
-ATAN = {  # (atan(z) / z - 1) / z^2 in z^2, |z| <= tan(pi/8)
-    WIDE: (
-        -0.3333333333333333, 0.1999999999999548, -0.14285714284657894, 0.11111111014561013, -0.09090904549884611,
-        0.07692182535116648, -0.06664502215671447, 0.058580687568615106, -0.05085030492810941, 0.03921955253255129,
-        -0.019162068915902573,
-    ),
-    NARROW: (-0.3333333175381697, 0.1999953879477192, -0.14263897112598675, 0.1074309966767457, -0.06449835224591496),
-}  # fmt: skip
-ASIN = {  # (asin(z) / z - 1) / z^2 in z^2, |z| <= 1/2
-    WIDE: (
-        0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247, 0.02237217294214989,
-        0.017352392720869973, 0.013971212973552933, 0.011479177415184906, 0.01032281435018578, 0.005457506718640358,
-        0.01740087944269402, -0.014851887071247204, 0.028757851367421566,
-    ),
-    NARROW: (
-        0.16666666337430908, 0.07500094543497424, 0.04459940152851218, 0.03110066273549457, 0.017149238357677253,
-        0.03369084720283012,
-    ),
-}  # fmt: skip
-
-# Constants as sums of parts of decreasing size; "short" first parts have trailing zeros, so that k * part is exact.
-LN2 = {WIDE: (0.6931471805599453, 2.3190468138462996e-17), NARROW: (0.6931471824645996, -1.9046542121259336e-09)}
-LN2_SHORT = {WIDE: (0.6931471805598903, 5.497923018708371e-14), NARROW: (0.693115234375, 3.1946184945309415e-05)}
-LOG10_2_SHORT = {
-    WIDE: (0.30102999566395283, 2.8363394551044964e-14),
-    NARROW: (0.301025390625, 4.605038981195214e-06),
-}
-PI_2 = {
-    WIDE: (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
-    NARROW: (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15, 1.056299898220315e-23),
-}
-PI_4 = {WIDE: (0.7853981633974483, 3.061616997868383e-17), NARROW: (0.7853981852531433, -2.1855694143368964e-08)}
-LOG2_E = {WIDE: (1.4426950408889634, 2.0355273740931033e-17), NARROW: (1.4426950216293335, 1.925963033500011e-08)}
-LOG10_E = {WIDE: (0.4342944819032518, 1.098319650216765e-17), NARROW: (0.4342944920063019, -1.0103049952192578e-08)}
-
-MANTISSA = {WIDE: 52, NARROW: 23}
-BIAS = {WIDE: 1023, NARROW: 127}
-SMALLEST_NORMAL = {WIDE: 2.0**-1022, NARROW: 2.0**-126}
-FIELD = {WIDE: 0x7FF0000000000000, NARROW: 0x7F800000}
-SQRT_HALF_BITS = {WIDE: 0x3FE6A09E667F3BCD, NARROW: 0x3F3504F3}
+from tenferro_cpu.native._math_tables import (
+    ASIN,
+    ATAN,
+    BIAS,
+    COS,
+    EXP,
+    EXPM1,
+    LN2,
+    LN2_SHORT,
+    LOG,
+    LOG2_E,
+    LOG10_2_SHORT,
+    LOG10_E,
+    MANTISSA,
+    NARROW,
+    PI_2,
+    PI_4,
+    SIN,
+    SMALLEST_NORMAL,
+    SQRT_HALF_BITS,
+    WIDE,
+)
 
 
 def fma(x: Vec, y: "Vec | float", z: "Vec | float") -> Vec:

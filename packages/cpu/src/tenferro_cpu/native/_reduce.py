@@ -1,16 +1,17 @@
 """`Reduced`: a fused reducing kernel as a function of NumPy arrays and of the axes to reduce."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._fused_entry import entry
+from tenferro_cpu.native._jit import Engine
+from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
@@ -37,7 +38,9 @@ class Reduced:
 
     Args:
         kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
+        engine: what compiles it; by default the engine of the process.
 
+    >>> import numpy as np
     >>> from tenferro_cpu.native import available
     >>> from tenferro_tensor.catalog.arithmetic import mul
     >>> from tenferro_tensor.device_model import Apply, Reduction
@@ -47,10 +50,11 @@ class Reduced:
     array([3., 3.])
     """
 
-    def __init__(self, kernel: KernelIR) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
         if kernel.reduction is None:
             raise ArgumentError("the kernel reduces nothing; make it a Fused")
         self.kernel, self.kind = kernel, kernel.reduction.kind
+        self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
 
@@ -63,7 +67,7 @@ class Reduced:
             inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
             reduction = replace(self.kernel.reduction, over=over)
             kernel = replace(self.kernel, inputs=inputs, writes=writes, reduction=reduction)
-            found = engine().function(render_reduction(kernel, "reduce", engine().host), "reduce")
+            found = self.engine.function(render_reduction(kernel, "reduce", self.engine.host), "reduce")
             self._variants[key] = found
         return found
 
@@ -87,12 +91,24 @@ class Reduced:
             return self._given(ys)
         if 0 in shape:
             if self.kind not in ("sum", "prod"):
-                raise ShapeError(f"{self.kind} of no elements is not defined, got {shape} over axes {axes}", shape=shape)
+                raise ShapeError(
+                    f"{self.kind} of no elements is not defined, got {shape} over axes {axes}; reduce other axes",
+                    shape=shape,
+                )
             for y in ys:
                 y[...] = self.kind == "prod"
             return self._given(ys)
         self._run(shape, axes, xs, ys)
         return self._given(ys)
+
+    def rows(self) -> Callable[..., Any]:
+        """The reduction over the last axis as a built-in function of its operands; see `Fused.entry`."""
+        over_last = partial(self, axes=(-1,))
+        if len(self.kernel.outputs) > 1:
+            return over_last
+        kernel = self.address(Over.TRAILING, (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,))
+        dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
+        return entry(kernel, dtypes, out, 2**62, over_last, SHORT)
 
     @staticmethod
     def _given(ys: list[Array]) -> Any:
@@ -193,7 +209,9 @@ class Reduced:
             dtypes = tuple(operand.dtype for operand in self.kernel.written)
             operands = tuple(map(Operand, dtypes))
             assert self.kernel.reduction is not None
-            self._rest = Reduced(KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction))
+            self._rest = Reduced(
+                KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction), self.engine
+            )
         return self._rest
 
 

@@ -5,6 +5,8 @@ access is strided. A main loop takes several vectors at once, a masked loop the 
 """
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +15,15 @@ from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._memory import Port, fixed_value, lane_numbers, load, load_fixed, number_bits, open_port, store
 from tenferro_cpu.native._ops import Value, apply, literal, rule_for
 from tenferro_tensor import Primitive
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, ProgramSpec, Variable
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, ProgramSpec, Variable
 from tenferro_tensor_core import UnsupportedError
 
-HEAVY, HUGE = 600, 1500
-"""Instructions of one vector's work from which on fewer vectors are interleaved: code size is compile time."""
+LIGHT, CHAIN, HEAVY, HUGE = 24, 100, 600, 1500
+"""Instructions of one vector's work where the interleaving changes.
+
+Code size is compile time. Very short loops pay for their counter, long chains wait for their own results; in between
+the processor looks far enough ahead by itself.
+"""
 
 
 def lanes_for(kernel: KernelIR, host: Host) -> int:
@@ -72,7 +78,9 @@ def work(kernel: KernelIR, lanes: int) -> int:
 def interleaving(instructions: int, host: Host) -> int:
     """How many vectors the main loop takes at once; a power of two, for the trip count is masked with it."""
     most = 4 if host.registers >= 32 else 2
-    return 1 if instructions > HUGE else min(most, 2) if instructions > HEAVY else most
+    if instructions <= LIGHT or CHAIN < instructions <= HEAVY:
+        return most
+    return 1 if instructions > HUGE else 2
 
 
 class Row:
@@ -174,19 +182,23 @@ def render_row(kernel: KernelIR, name: str, host: Host, stream: bool = False) ->
 
 
 def row_spec(kernel: KernelIR, name: str, source: str) -> ProgramSpec:
-    """The spec of a rendered row kernel: one variable, the length."""
+    """The spec of a rendered kernel: one variable, the length of a row; over rows a second, their number."""
     inputs, outputs = len(kernel.inputs), len(kernel.written)
+    over = None if kernel.reduction is None else kernel.reduction.over
+    # A row that is reduced writes one element.
+    written = kernel.written if over is not Over.TRAILING else [replace(o, access=Access.FIXED) for o in kernel.written]
     return ProgramSpec(
         source,
         name,
-        (Variable("n"),),
+        (Variable("n", 1), Variable("m", 1)) if over is Over.LEADING else (Variable("n"),),
         inputs + outputs,
         tuple(range(inputs)),
         tuple(range(inputs, inputs + outputs)),
+        operands=(*kernel.inputs, *written),
     )
 
 
-def supported(primitive: Primitive, dtypes: tuple[np.dtype, ...], out: np.dtype | None, host: Host) -> bool:  # type: ignore[type-arg]
+def supported(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any] | None, host: Host) -> bool:
     """Whether `render_row` takes an application of `primitive`."""
     return rule_for(primitive, dtypes, out, fused_host(host)) is not None
 

@@ -76,7 +76,9 @@ def _current(states: list[State], parts: list[Combiner], suffix: str = ".next") 
     ]
 
 
-def _accumulated(row: Row, parts: list[Combiner], states: list[State], starts: list[str], mask: str = "") -> list[State]:
+def _accumulated(
+    row: Row, parts: list[Combiner], states: list[State], starts: list[str], mask: str = ""
+) -> list[State]:
     """The states with the elements from `starts` on combined in."""
     b = row.block
     found = []
@@ -100,9 +102,7 @@ def _accumulated(row: Row, parts: list[Combiner], states: list[State], starts: l
 def _stack(row: Row, parts: list[Combiner]) -> list[list[str]]:
     """Memory for the levels of the cascade: names by output and vector."""
     b = row.block
-    return [
-        [b.raw(f"alloca [{LEVELS} x {_stored(row, kind)}], align 64") for kind in part.kinds] for part in parts
-    ]
+    return [[b.raw(f"alloca [{LEVELS} x {_stored(row, kind)}], align 64") for kind in part.kinds] for part in parts]
 
 
 def _stored(row: Row, kind: str) -> str:
@@ -317,9 +317,7 @@ def _leading(row: Row, parts: list[Combiner]) -> None:
     b.do("ret void")
 
 
-def _column(
-    row: Row, parts: list[Combiner], distances: list[str], tag: str, starts: list[str], mask: str
-) -> None:
+def _column(row: Row, parts: list[Combiner], distances: list[str], tag: str, starts: list[str], mask: str) -> None:
     """Rows r0 to r1 of a few columns, combined into the result."""
     b = row.block
     before = b.label
@@ -346,9 +344,7 @@ def _column(
     totals = _current(states, parts)
     b.do(f"br i1 %fresh, label %{tag}first, label %{tag}again")
     b.begin(f"{tag}again")
-    sums = [
-        p.combine(load(b, port, starts, mask), s) for p, port, s in zip(parts, row.outputs, totals)
-    ]
+    sums = [p.combine(load(b, port, starts, mask), s) for p, port, s in zip(parts, row.outputs, totals)]
     b.do(f"br label %{tag}first")
     b.begin(f"{tag}first")
     for k, (part, port, x, y) in enumerate(zip(parts, row.outputs, totals, sums)):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenferro_tensor.device_model._kernel_ir import Operand
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 LARGEST = 2**62
@@ -71,6 +72,7 @@ class ProgramSpec:
         reads: numbers of the buffers that are read.
         writes: numbers of the buffers that are written.
         launch: work groups.
+        operands: dtype and access of every buffer, for programs that check what they are given.
     """
 
     source: str
@@ -80,6 +82,7 @@ class ProgramSpec:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     launch: Launch = Launch()
+    operands: tuple[Operand, ...] = ()
 
     def check(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
         """Refuse a call whose buffers or values do not fit.

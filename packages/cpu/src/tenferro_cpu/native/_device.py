@@ -1,0 +1,113 @@
+"""The CPU as a device: renderer, compiler and programs over LLVM, memory from the pool."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native._driver import Axis, drive
+from tenferro_cpu.native._elementwise import access_of
+from tenferro_cpu.native._jit import Engine, engine
+from tenferro_cpu.native._pool import MemoryPool, pool
+from tenferro_cpu.native._render import entry_name, render_row, row_spec, supported
+from tenferro_cpu.native._render_reduce import render_reduction
+from tenferro_tensor import Primitive
+from tenferro_tensor.device_model import (
+    Access,
+    Allocator,
+    CompiledSpec,
+    Compiler,
+    Device,
+    KernelIR,
+    Program,
+    ProgramSpec,
+    Renderer,
+)
+from tenferro_tensor_core import ArgumentError, ShapeError
+
+
+class CpuRenderer(Renderer):
+    """LLVM text with explicit vectors for one host."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.host = engine.host
+
+    def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
+        """As the contract says; conversions to integers depend on their source."""
+        return supported(primitive, tuple(map(np.dtype, dtypes)), None, self.host)
+
+    def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
+        """One variable, the length of a row; a reduction over rows has a second, their number."""
+        name = entry_name(name)
+        if kernel.reduction is None:
+            return row_spec(kernel, name, render_row(kernel, name, self.host))
+        return row_spec(kernel, name, render_reduction(kernel, name, self.host))
+
+
+class CpuCompiler(Compiler):
+    """Machine code of the engine; the code of a compiled spec is its address."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def compile(self, spec: ProgramSpec) -> CompiledSpec:
+        """As the contract says."""
+        address = self.engine.function(spec.source, spec.entry)
+        return CompiledSpec(spec, address, self.engine.key(spec.source, (spec.entry,)))
+
+
+class CpuProgram(Program):
+    """A kernel on NumPy arrays, which broadcast to `n` elements, or to `m` rows of `n` elements.
+
+    The last strides must be those that the kernel was rendered for; results have `n` elements, or one for a row that
+    is reduced.
+    """
+
+    def __init__(self, compiled: CompiledSpec) -> None:
+        self.compiled = compiled
+
+    def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
+        """Refuse what does not reach exactly as far as the kernel would go, then run."""
+        spec, address = self.compiled.spec, self.compiled.code
+        assert isinstance(address, int)
+        n, m = values[0], values[1] if len(values) > 1 else 1
+        inner, rows = [], []
+        for number, (x, operand) in enumerate(zip(buffers, spec.operands)):
+            what = f"buffer {number} of {spec.entry}"
+            written = number in spec.writes
+            if not isinstance(x, np.ndarray) or x.dtype != operand.dtype or not x.flags.aligned:
+                raise ArgumentError(
+                    f"{what} is an aligned array of {operand.dtype}, got {getattr(x, 'dtype', type(x))}"
+                )
+            if written and not x.flags.writeable:
+                raise ArgumentError(f"{what} is written to, and cannot be; pass a writable array")
+            space = (1, 1 if operand.access is Access.FIXED else n) if written else (m, n)
+            try:
+                row, step = np.broadcast_to(x, space).strides
+            except ValueError as cause:
+                raise ShapeError(f"{what} of shape {x.shape} does not broadcast to {space}", buffer=number) from cause
+            step = step if space[1] > 1 else x.itemsize if operand.access is Access.UNIT else 0
+            if operand.access not in (Access.STRIDED, access_of(step, x.itemsize)):
+                raise ShapeError(
+                    f"{what} has strides {x.strides} over {n} elements, but the kernel was rendered for "
+                    f"{operand.access.value} access; render it for these strides",
+                    buffer=number,
+                )
+            inner.append(step)
+            rows.append(row if m > 1 else 0)
+        if n:
+            pointers = [x.ctypes.data for x in buffers]
+            drive(address, pointers, Axis(n, tuple(inner)), [], Axis(m, tuple(rows)))
+
+
+@cache
+def device() -> Device:
+    """The CPU as a device.
+
+    Raises:
+        BackendUnavailableError: native kernels cannot be had.
+    """
+    made = engine()
+    memory: Allocator = pool() or MemoryPool(0)
+    return Device("cpu", memory, CpuRenderer(made), CpuCompiler(made), CpuProgram)

@@ -1,0 +1,254 @@
+"""Fused element-wise kernels against NumPy: every rule and dtype, every way operands can lie in memory."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from native_kernels import meaning, one_op, operands, values
+from tenferro_cpu.native import available
+from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
+from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, Reduction
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, UnsupportedError
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+LENGTHS = (0, 1, 3, 16, 67, 300)
+DTYPES = {
+    "b": ["bool"],
+    "i": ["int8", "int16", "int32", "int64"],
+    "u": ["uint8", "uint16", "uint32", "uint64"],
+    "f": ["float32", "float64"],
+    "c": ["complex64", "complex128"],
+}
+
+
+def fused(kernel, engine=None):
+    from tenferro_cpu.native._elementwise import Fused
+
+    return Fused(kernel, engine)
+
+
+def rules():
+    from tenferro_cpu.native._ops import FUSED_RULES, RULES
+
+    for primitive, (kinds, _) in {**RULES, **FUSED_RULES}.items():
+        if primitive is not numbers.convert:
+            yield from ((primitive, dtype) for kind in kinds for dtype in DTYPES[kind])
+
+
+def label(value):
+    return getattr(value, "name", value)
+
+
+def require_same(got, expected, dtype, scale=1.0):
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    if expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, expected)
+        return
+    # Bounds of the library are in test_native_math; here, that it is the right function of the right operands.
+    eps = float(np.finfo(expected.dtype).eps)
+    np.testing.assert_allclose(got, expected, rtol=16 * eps * scale, atol=16 * eps * scale)
+
+
+@pytest.mark.parametrize(("primitive", "dtype"), list(rules()) if available() else [], ids=label)
+def test_every_rule_agrees_with_the_reference(primitive, dtype):
+    rng = np.random.default_rng(3)
+    dtypes = operands(rng, primitive, dtype, len(primitive.operands))
+    kernel = one_op(primitive.op(), *dtypes)
+    run = fused(kernel)
+    for n in LENGTHS:
+        xs = [values(rng, d, n, special=primitive not in (analytic.logaddexp,)) for d in dtypes]
+        if primitive in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div) and dtype[0] == "c":
+            xs = [values(rng, d, n) for d in dtypes]
+        if primitive.name.startswith("shift"):
+            xs[1] = rng.integers(0, 80, n).astype(dtype)
+        (expected,) = meaning(kernel, *xs)
+        require_same(run(*xs), np.asarray(expected), dtype)
+
+
+@pytest.mark.parametrize("source", ["bool", "int8", "uint16", "int64", "uint64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("target", ["bool", "int8", "uint8", "int32", "uint64", "float32", "float64", "complex128"])
+def test_conversions(source, target):
+    kernel = one_op(numbers.convert.op(dtype=np.dtype(target)), source)
+    if np.dtype(source).kind in "fc" and np.dtype(target).kind in "iu":
+        with pytest.raises(UnsupportedError, match="has no native form"):
+            fused(kernel)(np.zeros(1, source))
+        return
+    x = values(np.random.default_rng(5), source, 77)
+    (expected,) = meaning(kernel, x)
+    np.testing.assert_array_equal(fused(kernel)(x), expected)
+
+
+def muladd(dtype="float64"):
+    operand = Operand(np.dtype(dtype))
+    lines = (Apply(arithmetic.mul.op(), (0, 1)), Apply(arithmetic.add.op(), (3, 2)))
+    return KernelIR((operand,) * 3, lines, (4,))
+
+
+@st.composite
+def views(draw, shape):
+    """How to lay an operand of this shape out: order of axes in memory, steps, reversals, broadcast axes."""
+    rank = len(shape)
+    return (
+        draw(st.permutations(range(rank))),
+        tuple(draw(st.sampled_from([1, 1, 2, 3])) for _ in range(rank)),
+        tuple(draw(st.booleans()) for _ in range(rank)),
+        tuple(draw(st.sampled_from([False, False, True])) for _ in range(rank)),
+        draw(st.integers(0, rank)),
+        draw(st.sampled_from([0, 0, 1])),
+    )
+
+
+def laid_out(rng, dtype, shape, view, droppable=True):
+    order, steps, reversed_, broadcast, dropped, shift = view
+    own = tuple(1 if droppable and b else d for d, b in zip(shape, broadcast))
+    inner = tuple(own[k] * steps[k] for k in order)
+    size = int(np.prod(inner, dtype=int)) * np.dtype(dtype).itemsize
+    # Bytes shifted off their natural alignment.
+    raw = np.zeros(size + 1, np.uint8)[shift : shift + size]
+    x = raw.view(dtype).reshape(inner).transpose(np.argsort(order))
+    x = x[(..., *(slice(None, None, -s if r else s) for s, r in zip(steps, reversed_)))]  # never a scalar
+    x[...] = values(rng, dtype, x.shape)
+    while droppable and x.ndim and dropped and x.shape[0] == 1:
+        x, dropped = x[0], dropped - 1
+    return x
+
+
+@given(st.data())
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "complex128", "int16", "bool"])
+def test_layouts(dtype, data):
+    shape = tuple(data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 5, 8, 19]), max_size=4)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    xs = [laid_out(rng, dtype, shape, data.draw(views(shape))) for _ in range(3)]
+    kernel = muladd(dtype)
+    (expected,) = meaning(kernel, *xs)
+    run = RUNS.setdefault(dtype, fused(kernel))
+    got = run(*xs)
+    require_same(got, np.asarray(expected), dtype, 8)
+    full = np.broadcast_shapes(*(x.shape for x in xs))
+    out = laid_out(rng, dtype, full, data.draw(views(full)), droppable=False)
+    if out.flags.aligned:
+        assert run(*xs, out=out) is out
+        np.testing.assert_array_equal(out, got)
+
+
+RUNS: dict = {}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "complex128", "int8", "bool"])
+def test_nothing_is_written_outside_of_the_result(dtype):
+    run = fused(muladd(dtype))
+    rng = np.random.default_rng(0)
+    for n in range(70):
+        xs = [values(rng, dtype, n) for _ in range(3)]
+        guarded = np.zeros(n + 32, dtype)
+        guarded.view(np.uint8)[...] = 1 if dtype == "bool" else 0xA5
+        before = guarded.copy()
+        run(*xs, out=guarded[16 : 16 + n])
+        untouched = np.r_[0:16, 16 + n : n + 32]
+        np.testing.assert_array_equal(guarded[untouched].view(np.uint8), before[untouched].view(np.uint8))
+
+
+def test_operands_may_share_memory_with_the_result():
+    run = fused(muladd())
+    for move in (-9, -1, 0, 1, 8):
+        x = np.random.default_rng(1).standard_normal(300)
+        a, out = x[50:250], x[50 + move : 250 + move]
+        expected = a * a + a
+        np.testing.assert_allclose(run(a, a, a, out=out), expected, rtol=1e-15)
+    square = np.arange(25.0).reshape(5, 5)
+    expected = square.T * square.T + 1.0
+    np.testing.assert_array_equal(run(square.T, square.T, np.array(1.0), out=square), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("shift", [0, 1, 3])
+def test_results_larger_than_the_cache(monkeypatch, dtype, shift):
+    from tenferro_cpu.native import Engine
+
+    engine = Engine()
+    object.__setattr__(engine.host, "cache_bytes", 4096)
+    rng = np.random.default_rng(2)
+    xs = [values(rng, dtype, 5003) for _ in range(3)]
+    run = fused(muladd(dtype), engine)
+    guarded = np.full(5011, 7, dtype)
+    run(*xs, out=guarded[shift : shift + 5003])
+    (expected,) = meaning(muladd(dtype), *xs)
+    require_same(guarded[shift : shift + 5003], expected, dtype, 8)
+    assert (np.delete(guarded, slice(shift, shift + 5003)) == 7).all()
+    assert any(stream for _, _, stream in run._variants)
+
+
+def test_several_outputs_and_literals():
+    operand = Operand(np.dtype("float64"))
+    lines = (
+        Literal(2.0, np.dtype("float64")),
+        Apply(arithmetic.mul.op(), (0, 1)),
+        Apply(comparison.gt.op(), (0, 2)),
+    )
+    run = fused(KernelIR((operand,), lines, (2, 3)))
+    x = np.linspace(-1, 1, 13)
+    double, positive = run(x)
+    np.testing.assert_array_equal(double, 2 * x)
+    np.testing.assert_array_equal(positive, x > 2 * x)
+
+
+def test_many_threads_at_once():
+    run = fused(muladd())
+    rng = np.random.default_rng(4)
+    wrong = []
+
+    def work(seed):
+        for n in (5, 1000, 40000):
+            x = np.random.default_rng(seed).standard_normal((3, n))
+            if not np.allclose(run(*x), x[0] * x[1] + x[2]):
+                wrong.append((seed, n))
+
+    threads = [threading.Thread(target=work, args=(int(rng.integers(99)),)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_wrong_input_is_a_typed_error():
+    run = fused(muladd())
+    x = np.zeros(3)
+    with pytest.raises(ArgumentError, match="takes 3 array\\(s\\), got 2"):
+        run(x, x)
+    with pytest.raises(DTypeError, match="operand 1 of the kernel is float32, but it was made for float64; convert"):
+        run(x, x.astype("float32"), x)
+    with pytest.raises(ShapeError, match="shapes \\(3,\\), \\(2,\\), \\(3,\\) do not broadcast; reshape"):
+        run(x, x[:2], x)
+    with pytest.raises(ArgumentError, match="aligned float64 array of shape \\(3,\\), got float64 of shape \\(2,\\)"):
+        run(x, x, x, out=np.zeros(2))
+    with pytest.raises(ArgumentError, match="got list to write to"):
+        run(x, x, x, out=[0.0])
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    with pytest.raises(ArgumentError, match="cannot be written to"):
+        run(x, x, x, out=frozen)
+    with pytest.raises(DTypeError, match="made for float64"):
+        run(x, x, x.astype(">f8"))
+    with pytest.raises(ArgumentError, match="the kernel reduces; make it a Reduced"):
+        fused(one_op(arithmetic.neg.op(), "f8", reduction=Reduction("sum")))
+
+
+@pytest.mark.parametrize("limit", ["avx2", "generic"])
+def test_narrower_vectors(limit):
+    from tenferro_cpu.native import Engine
+
+    engine = Engine(limit=limit)
+    rng = np.random.default_rng(6)
+    for dtype in ("float64", "float32", "complex64", "int8", "bool", "uint16"):
+        run = fused(muladd(dtype), engine)
+        for shape in ((0,), (5,), (67,), (3, 4)):
+            xs = [values(rng, dtype, shape), values(rng, dtype, shape[-1:]), values(rng, dtype, shape[::-1]).T]
+            if len(shape) > 1:
+                xs[0] = xs[0][::-1, ::-1]
+            (expected,) = meaning(muladd(dtype), *xs)
+            require_same(run(*xs), np.asarray(expected), dtype, 8)

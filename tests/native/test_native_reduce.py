@@ -1,0 +1,158 @@
+"""Fused reductions against NumPy: kinds, dtypes, axes, layouts; accuracy and reproducibility of sums."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from native_kernels import meaning, one_op, values
+from tenferro_cpu.native import available
+from tenferro_tensor.catalog import arithmetic, numbers
+from tenferro_tensor.device_model import KernelIR, Operand, Reduction
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+
+def reduced(kernel, engine=None):
+    from tenferro_cpu.native._reduce import Reduced
+
+    return Reduced(kernel, engine)
+
+
+def plain(kind, dtype):
+    return KernelIR((Operand(np.dtype(dtype)),), (), (0,), reduction=Reduction(kind))
+
+
+def by_numpy(kind, x, axes):
+    if kind in ("argmax", "argmin"):
+        return getattr(x, kind)(axes[0])
+    options = {"dtype": x.dtype} if kind in ("sum", "prod") else {}
+    return np.asarray(getattr(x, kind)(tuple(axes), **options))
+
+
+def require_same(got, expected):
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    if expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, expected)
+    else:
+        eps = float(np.finfo(expected.dtype).eps)
+        np.testing.assert_allclose(got, expected, rtol=200 * eps, atol=200 * eps)
+
+
+RUNS: dict = {}
+KINDS = ("sum", "prod", "max", "min", "argmax", "argmin")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "complex128", "int64", "uint8", "int16", "bool"])
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.data())
+def test_axes_and_layouts(kind, dtype, data):
+    if np.dtype(dtype).kind == "c" and kind not in ("sum", "prod"):
+        with pytest.raises(DTypeError, match="complex numbers have no order"):
+            plain(kind, dtype)
+        return
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 7, 25, 40]), min_size=1, max_size=3)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = values(rng, dtype, tuple(2 * d for d in shape))
+    if kind == "prod" and x.dtype.kind in "fc":
+        x = (np.exp(x / 100)).astype(dtype)
+    steps = data.draw(st.lists(st.sampled_from([1, 2, -1, -2]), min_size=len(shape), max_size=len(shape)))
+    x = x[tuple(slice(0, d * abs(s), abs(s)) for d, s in zip(shape, steps))]
+    x = x[tuple(slice(None, None, int(np.sign(s))) for s in steps)]
+    x = x.transpose(data.draw(st.permutations(range(x.ndim))))
+    count = 1 if kind.startswith("arg") else data.draw(st.integers(0, x.ndim))
+    axes = data.draw(st.permutations(range(x.ndim)))[:count]
+    run = RUNS.setdefault((kind, dtype), reduced(plain(kind, dtype)))
+    require_same(np.asarray(run(x, axes=axes)), by_numpy(kind, x, sorted(axes)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3000,), (3000, 5), (5, 3000), (2050, 3, 2), (100_003,), (1, 1)])
+def test_long_axes(kind, shape):
+    x = np.random.default_rng(0).standard_normal(shape)
+    if kind == "prod":
+        x = 1 + x * 1e-6
+    run = reduced(plain(kind, "float64"))
+    for count in (1,) if kind.startswith("arg") else range(1, len(shape) + 1):
+        for axes in itertools.combinations(range(len(shape)), count):
+            require_same(np.asarray(run(x, axes=axes)), by_numpy(kind, x, axes))
+
+
+@pytest.mark.parametrize("kind", ["max", "min", "argmax", "argmin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_nan_wins_and_the_first_of_equals(kind, axis):
+    rng = np.random.default_rng(1)
+    for n in (5, 40, 100):
+        x = rng.integers(0, 3, (n, n)).astype(float)
+        require_same(reduced(plain(kind, "float64"))(x, axes=(axis,)), by_numpy(kind, x, (axis,)))
+        x[rng.random((n, n)) < 0.05] = np.nan
+        x[rng.random((n, n)) < 0.05] = np.inf
+        require_same(reduced(plain(kind, "float64"))(x, axes=(axis,)), by_numpy(kind, x, (axis,)))
+        low = np.full((n, n), -np.inf)
+        require_same(reduced(plain(kind, "float64"))(low, axes=(axis,)), by_numpy(kind, low, (axis,)))
+
+
+def test_the_kernel_before_the_reduction_is_applied():
+    rng = np.random.default_rng(2)
+    kernel = one_op(arithmetic.mul.op(), "float64", "float64", reduction=Reduction("sum"))
+    x, y, z = rng.standard_normal((30, 40)), rng.standard_normal(40), rng.standard_normal((30, 1))
+    for other, axes in itertools.product((y, z), ((0,), (1,), (0, 1), ())):
+        (product,) = meaning(kernel, x, other)
+        require_same(np.asarray(reduced(kernel)(x, other, axes=axes)), by_numpy("sum", product, axes))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_are_as_accurate_as_pairwise_ones(dtype, axis):
+    x = np.random.default_rng(3).random((1_000_000, 2) if axis == 0 else (2, 1_000_000)).astype(dtype)
+    exact = x.astype(np.longdouble).sum(axis)
+    error = np.abs(reduced(plain("sum", dtype))(x, axes=(axis,)) - exact) / exact
+    assert error.max() <= 4 * np.finfo(dtype).eps  # one after the other loses hundreds
+
+
+def test_equal_input_gives_equal_bits():
+    x = np.random.default_rng(4).standard_normal((300, 700))
+    run = reduced(plain("sum", "float64"))
+    for axes in ((0,), (1,), (0, 1)):
+        first = run(x, axes=axes)
+        for _ in range(3):
+            np.testing.assert_array_equal(run(x.copy(), axes=axes), first)
+
+
+def test_no_elements():
+    empty = np.zeros((0, 3))
+    np.testing.assert_array_equal(reduced(plain("sum", "float64"))(empty, axes=(0,)), np.zeros(3))
+    np.testing.assert_array_equal(reduced(plain("prod", "float64"))(empty, axes=(0,)), np.ones(3))
+    assert reduced(plain("max", "float64"))(empty, axes=(1,)).shape == (0,)
+    with pytest.raises(ShapeError, match="max of no elements is not defined, got \\(0, 3\\) over axes \\(0,\\)"):
+        reduced(plain("max", "float64"))(empty, axes=(0,))
+
+
+def test_wrong_axes_are_typed_errors():
+    x = np.zeros((2, 3))
+    with pytest.raises(AxisError, match="axes \\(2,\\) of an array with 2 axes"):
+        reduced(plain("sum", "float64"))(x, axes=(2,))
+    with pytest.raises(AxisError, match="each once"):
+        reduced(plain("sum", "float64"))(x, axes=(0, -2))
+    with pytest.raises(ArgumentError, match="argmax takes one axis"):
+        reduced(plain("argmax", "float64"))(x, axes=(0, 1))
+    with pytest.raises(ArgumentError, match="the kernel reduces nothing; make it a Fused"):
+        reduced(one_op(numbers.conj.op(), "float64"))
+
+
+@pytest.mark.parametrize("limit", ["avx2", "generic"])
+def test_narrower_vectors(limit):
+    from tenferro_cpu.native import Engine
+
+    engine = Engine(limit=limit)
+    for dtype, kind in itertools.product(("float64", "complex64", "int8"), ("sum", "prod", "max", "argmin")):
+        if dtype == "complex64" and kind not in ("sum", "prod"):
+            continue
+        x = values(np.random.default_rng(5), dtype, (33, 29))
+        if kind == "prod" and dtype != "int8":
+            x = np.exp(x / 100).astype(dtype)
+        for axis in (0, 1):
+            require_same(reduced(plain(kind, dtype), engine)(x, axes=(axis,)), by_numpy(kind, x, (axis,)))

@@ -1,0 +1,70 @@
+"""Kernels of one op or a few, their meaning on NumPy, and units in the last place."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
+from tenferro_tensor.reference import kernels
+
+_REFERENCE = kernels(np, lambda: import_module("scipy.special"))
+LONG = np.longdouble
+EXTENDED = np.finfo(LONG).nmant > 60
+
+
+def one_op(op: Op, *dtypes: Any, reduction: Reduction | None = None) -> KernelIR:
+    """The kernel of a single application."""
+    operands = tuple(Operand(np.dtype(d)) for d in dtypes)
+    return KernelIR(operands, (Apply(op, tuple(range(len(dtypes)))),), (len(dtypes),), reduction=reduction)
+
+
+def reference(op: Op, ins: tuple[Spec, ...], out: Spec) -> Any:
+    """The NumPy kernel of an op."""
+    return _REFERENCE[op.primitive](ins, (out,), **op.params)
+
+
+def meaning(kernel: KernelIR, *arrays: Any) -> list[Any]:
+    """The kernel's outputs before reduction, on NumPy."""
+    with np.errstate(all="ignore"):
+        return kernel.interpret(reference, *arrays)
+
+
+def ulps(y: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Distance from the exact result in units in the last place; 0 where that is not finite in the dtype of `y`."""
+    info = np.finfo(y.dtype)
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(y.dtype)
+        unit = np.spacing(np.maximum(np.abs(rounded), info.tiny))
+        error = np.abs(y.astype(LONG) - exact) / unit.astype(LONG)
+    error = np.where(np.isfinite(rounded), error, 0.0)
+    return np.where(np.isnan(error), np.inf, error).astype(float)
+
+
+def values(rng: np.random.Generator, dtype: Any, shape: Any, special: bool = False) -> np.ndarray:
+    """Random numbers of a dtype; `special` mixes infinities, NaN, zeros and subnormal numbers in."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        z = np.empty(shape, dtype)
+        z.real, z.imag = values(rng, part, shape), values(rng, part, shape)
+        return z
+    x = np.asarray(rng.standard_normal(shape) * 3).astype(dtype)
+    if special and x.size:
+        tiny = np.finfo(dtype).tiny
+        odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny / 4, np.finfo(dtype).max], dtype)
+        flat = x.reshape(-1)
+        chosen = rng.random(flat.size) < 0.3
+        flat[chosen] = rng.choice(odd, chosen.sum())
+    return x
+
+
+def operands(rng: np.random.Generator, primitive: Primitive, dtype: Any, arity: int) -> list[np.dtype]:
+    """Dtypes of the operands of an element-wise primitive."""
+    return [np.dtype("bool") if i == primitive.chooser else np.dtype(dtype) for i in range(arity)]
