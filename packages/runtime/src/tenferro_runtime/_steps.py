@@ -81,7 +81,7 @@ def _plan(program: Program, eq: Equation) -> Any:
         plan = eq.op.plans.get(key)
         if plan is None:
             plan = remember(eq.op.plans, key, make_plan(eq.op, key))
-            if key and isinstance(key[0], Spec) and all(k is key[0] for k in key) and len(key) <= 2:
+            if key and isinstance(key[0], Spec) and all(k is key[0] for k in key) and len(key) <= 2 and not plan.many:
                 remember(eq.op.same if len(key) == 2 else eq.op.one, key[0], plan)  # where concrete operators look
         return plan
     except TenferroError as error:
