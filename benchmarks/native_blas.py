@@ -54,7 +54,8 @@ def products(rounds: int) -> None:
         }
         if torch is not None:
             px, py = torch.from_numpy(x), torch.from_numpy(y)
-            calls["torch"] = lambda px=px, py=py: torch.matmul(px, py)
+            multiply = torch.bmm if count else torch.mm
+            calls["torch"] = lambda px=px, py=py, multiply=multiply: multiply(px, py)
         if jax is not None:
             jx, jy, product = jax.numpy.asarray(x), jax.numpy.asarray(y), jax.jit(jax.numpy.matmul)
             calls["jax"] = lambda jx=jx, jy=jy, product=product: product(jx, jy).block_until_ready()
