@@ -33,13 +33,17 @@ def by_numpy(kind, x, axes):
     return np.asarray(getattr(x, kind)(tuple(axes), **options))
 
 
-def require_same(got, expected):
+def require_same(got, expected, size=1.0):
+    """Equal, or for floating point within rounding errors of terms whose magnitudes sum up to `size`."""
     assert got.dtype == expected.dtype and got.shape == expected.shape
     if expected.dtype.kind in "biu":
         np.testing.assert_array_equal(got, expected)
     else:
         eps = float(np.finfo(expected.dtype).eps)
-        np.testing.assert_allclose(got, expected, rtol=200 * eps, atol=200 * eps)
+        with np.errstate(all="ignore"):
+            close = np.isclose(got, expected, rtol=200 * eps, atol=0, equal_nan=True)
+            close |= np.abs(got - expected) <= 16 * eps * size
+        assert np.all(close), (got, expected)
 
 
 RUNS: dict = {}
@@ -66,7 +70,12 @@ def test_axes_and_layouts(kind, dtype, data):
     count = 1 if kind.startswith("arg") else data.draw(st.integers(0, x.ndim))
     axes = data.draw(st.permutations(range(x.ndim)))[:count]
     run = RUNS.setdefault((kind, dtype), reduced(plain(kind, dtype)))
-    require_same(np.asarray(run(x, axes=axes)), by_numpy(kind, x, sorted(axes)))
+    expected = by_numpy(kind, x, sorted(axes))
+    # Of a product every factor may bring one rounding error; NumPy multiplies one after the other.
+    size = 1.0
+    if x.dtype.kind in "fc":
+        size = x.size * np.abs(expected) if kind == "prod" else np.abs(x).sum(tuple(axes), dtype="float64")
+    require_same(np.asarray(run(x, axes=axes)), expected, size)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +87,8 @@ def test_long_axes(kind, shape):
     run = reduced(plain(kind, "float64"))
     for count in (1,) if kind.startswith("arg") else range(1, len(shape) + 1):
         for axes in itertools.combinations(range(len(shape)), count):
-            require_same(np.asarray(run(x, axes=axes)), by_numpy(kind, x, axes))
+            size = np.abs(x).sum(axes) if kind == "sum" else 1.0
+            require_same(np.asarray(run(x, axes=axes)), by_numpy(kind, x, axes), size)
 
 
 @pytest.mark.parametrize("kind", ["max", "min", "argmax", "argmin"])
@@ -101,7 +111,7 @@ def test_the_kernel_before_the_reduction_is_applied():
     x, y, z = rng.standard_normal((30, 40)), rng.standard_normal(40), rng.standard_normal((30, 1))
     for other, axes in itertools.product((y, z), ((0,), (1,), (0, 1), ())):
         (product,) = meaning(kernel, x, other)
-        require_same(np.asarray(reduced(kernel)(x, other, axes=axes)), by_numpy("sum", product, axes))
+        require_same(np.asarray(reduced(kernel)(x, other, axes=axes)), by_numpy("sum", product, axes), 100.0)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -155,4 +165,5 @@ def test_narrower_vectors(limit):
         if kind == "prod" and dtype != "int8":
             x = np.exp(x / 100).astype(dtype)
         for axis in (0, 1):
-            require_same(reduced(plain(kind, dtype), engine)(x, axes=(axis,)), by_numpy(kind, x, (axis,)))
+            got = reduced(plain(kind, dtype), engine)(x, axes=(axis,))
+            require_same(got, by_numpy(kind, x, (axis,)), 100.0)

@@ -119,7 +119,8 @@ class Fused:
     >>> from tenferro_tensor.device_model import Apply, Operand
     >>> f8 = Operand(np.dtype("float64"))
     >>> kernel = KernelIR((f8, f8, f8), (Apply(mul.op(), (0, 1)), Apply(add.op(), (3, 2))), (4,))
-    >>> Fused(kernel)(np.arange(3.0), np.full((2, 1), 2.0), np.array(1.0)) if available() else kernel
+    >>> x, y, z = np.arange(3.0), np.full((2, 1), 2.0), np.array(1.0)
+    >>> Fused(kernel)(x, y, z) if available() else x * y + z
     array([[1., 3., 5.],
            [1., 3., 5.]])
     """

@@ -16,7 +16,7 @@ from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
-SHORT = 24
+SHORT = 8
 """Shorter rows are reduced side by side, one per lane."""
 
 LONGEST = 1024
