@@ -94,6 +94,10 @@ class Shortcuts(ABC):
         """The method of concrete tensors that applies an op to a tensor alone."""
 
     @abstractmethod
+    def op_call(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method of ops that applies them to operands."""
+
+    @abstractmethod
     def record_unary(self, name: str, method: Callable[..., Any], recording: Recording) -> Callable[..., Any]:
         """The method of recorded values that applies an op to a value alone."""
 

@@ -331,6 +331,7 @@ def _install_operators() -> None:
 def _shorten_operators(shortcuts: Shortcuts) -> None:
     """Put short cuts in front of the operators."""
     Tensor._unary = shortcuts.tensor_unary("_unary", Tensor._unary)  # type: ignore[method-assign]
+    Op.__call__ = shortcuts.op_call("__call__", Op.__call__)  # type: ignore[method-assign]
     for name, op in BINARY_OPERATORS.items():
         setattr(Tensor, name, shortcuts.tensor_operator(name, getattr(Tensor, name), op, reflected=False))
         other = f"__r{name[2:]}"

@@ -21,6 +21,8 @@ _PYTHON: Final = {
     "set_item": "PyDict_SetItem",
     "del_item": "PyDict_DelItem",
     "clear": "PyErr_Clear",
+    "get_attr": "PyObject_GetAttr",
+    "apply": "PyObject_Call",
     "tuple": "PyTuple_New",
     "next": "PyIter_Next",
     "set": "PySet_New",
@@ -40,7 +42,7 @@ _NUMPY: Final = {"new_from_descr": 94}
 
 _OBJECTS: Final = {
     "ndarray": np.ndarray, "float": float, "int": int, "complex": complex, "tuple_class": tuple, "none": None,
-    "zero": 0,
+    "zero": 0, "false": False,
 }  # fmt: skip
 
 

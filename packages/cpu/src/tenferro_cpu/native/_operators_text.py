@@ -10,7 +10,7 @@ from typing import Final
 from tenferro_cpu.native._body import Body, Fields
 
 PAYLOAD: Final = Fields(
-    "tensor scopes scopes_name zero method same plans op "
+    "tensor scopes scopes_name zero method same plans op unary_name "
     "eager node modes modes_name both mixed left right unary count save_both save_left save_right"
 )
 """What operators read: of concrete tensors the first line, of recorded ones everything."""
@@ -26,7 +26,10 @@ declare ptr @tenferro_alloc(ptr, i64)
 declare ptr @tenferro_get_item(ptr, ptr)
 declare ptr @tenferro_tuple(i64)
 declare ptr @tenferro_next(ptr)
+declare ptr @tenferro_get_attr(ptr, ptr)
+declare ptr @tenferro_apply(ptr, ptr, ptr)
 declare void @tenferro_clear()
+@tenferro_false = external global i8
 """
 
 
@@ -110,8 +113,101 @@ def long_way(f: Body) -> None:
 
 
 def tensor_text(at: Offsets) -> str:
-    """``tensor_operator``, ``tensor_reflected``, and ``tensor_unary`` of a tensor and an op."""
-    return "".join([_tensor(at, reflected) for reflected in (False, True)]) + _unary(at)
+    """``tensor_operator``, ``tensor_reflected``, ``tensor_unary`` of a tensor and an op, and ``op_call``."""
+    return "".join([_tensor(at, reflected) for reflected in (False, True)]) + _unary(at) + _long_call(at) + _op_call(at)
+
+
+def _long_call(at: Offsets) -> str:
+    """Call the interpreted function with an op and its operands."""
+    f = Body("private ptr @long_call(ptr %function, ptr %self, ptr %args, i64 %nargs)")
+    i = f.variable("i64")
+    whole = f.call("tenferro_tuple", f"i64 {f.get('add i64 %nargs, 1')}")
+    f.present(whole, "failed")
+    items = f.at(whole, at["tuple"])
+    f.hold("%self")
+    f.store("%self", items)
+    f.store("0", i, kind="i64")
+    f.jump("next")
+    f.label("next")
+    n = f.load(i, kind="i64")
+    f.guard(f.get(f"icmp slt i64 {n}, %nargs"), "done")
+    offset = f.get(f"shl i64 {n}, 3")
+    value = f.load(f.at("%args", offset))
+    f.hold(value)
+    f.store(value, f.at(items, offset), 8)
+    f.store(f.get(f"add i64 {n}, 1"), i, kind="i64")
+    f.jump("next")
+    f.label("done")
+    r = f.call("tenferro_apply", "%function", whole, "null")
+    f.drop(whole)
+    f.give(r)
+    f.label("failed")
+    f.give("null")
+    return f.text()
+
+
+def _op_call(at: Offsets) -> str:
+    """An op applied to one operand, or to two concrete ones."""
+    f = Body("private ptr @op_call(ptr %self, ptr %args, i64 %nargs, ptr %p)")
+    plan_at, frame = f.variable(), f.variable("[2 x ptr]")
+    f.guard(f.same(f.type_of("%self"), f.load("%p", PAYLOAD.op)), "slow")
+    tensor = f.load("%p", PAYLOAD.tensor)
+    f.do("switch i64 %nargs, label %slow [ i64 1, label %one i64 2, label %two ]")
+    f.label("one")
+    x = f.load("%args")
+    f.branch(f.same(f.type_of(x), tensor), "concrete", "other")
+    f.label("other")
+    # Values of every kind have a method for ops of one operand; numbers and arrays have none.
+    method = f.call("tenferro_get_attr", f.type_of(x), f.load("%p", PAYLOAD.unary_name))
+    f.present(method, "unknown")
+    r = f.call("call_2", method, x, "%self")
+    f.drop(method)
+    f.give(r)
+    f.label("unknown")
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    f.label("concrete")
+    unscoped(f, "slow")
+    f.store(f.call("tenferro_get_item", f.load("%self", at["op.one"]), f.load(x, at["tensor.spec"])), plan_at)
+    f.jump("found")
+    f.label("two")
+    y = f.load("%args", 8)
+    first = f.load("%args")
+    f.require([(f.type_of(first), tensor), (f.type_of(y), tensor)], "slow")
+    unscoped(f, "slow")
+    spec, spec_y = f.load(first, at["tensor.spec"]), f.load(y, at["tensor.spec"])
+    f.branch(f.same(spec, spec_y), "same", "mixed")
+    f.label("same")
+    f.store(f.call("tenferro_get_item", f.load("%self", at["op.same"]), spec), plan_at)
+    f.jump("found")
+    f.label("mixed")
+    f.store(f.call("pair", f.load("%self", at["op.plans"]), spec, spec_y), plan_at)
+    f.jump("found")
+    f.label("found")
+    plan = f.load(plan_at)
+    f.present(plan, "slow")
+    f.guard(f.same(f.load(plan, at["plan.many"]), "@tenferro_false"), "slow")
+    run, out = f.load(plan, at["plan.run"]), f.load(plan, at["plan.out"])
+    left = f.load(f.load("%args"), at["tensor.data"])
+    two = f.get("icmp eq i64 %nargs, 2")
+    # With one operand the frame holds it twice, and one is passed on.
+    second = f.load(f.load(f.get(f"select i1 {two}, ptr {f.at('%args', 8)}, ptr %args")), at["tensor.data"])
+    f.hold(run, out, left, second)
+    f.store(left, frame)
+    f.store(second, frame, 8)
+    data = f.call("tenferro_vectorcall", run, frame, "i64 %nargs", "null")
+    f.drop(run, left, second)
+    f.present(data, "failed")
+    z = f.call("wrapped", tensor, data, out)
+    f.drop(out)
+    f.give(z)
+    f.label("failed")
+    f.drop(out)
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    f.label("slow")
+    f.give(f.call("long_call", f.load("%p", PAYLOAD.method), "%self", "%args", "i64 %nargs"))
+    return f.text()
 
 
 def _unary(at: Offsets) -> str:
@@ -192,10 +288,11 @@ def thunks(generics: list[str]) -> str:
         "define ptr @payloads() { ret ptr @table }",
     ]
     for i, generic in enumerate(generics):
+        more = ", i64 %nargs" if generic == "op_call" else ""
         lines += [
-            f"define ptr @thunk_{i}(ptr %self, ptr %other) {{",
+            f"define ptr @thunk_{i}(ptr %self, ptr %other{more}) {{",
             f"  %p = load ptr, ptr getelementptr (i8, ptr @table, i64 {8 * i})",
-            f"  %r = tail call ptr @{generic}(ptr %self, ptr %other, ptr %p)",
+            f"  %r = tail call ptr @{generic}(ptr %self, ptr %other{more}, ptr %p)",
             "  ret ptr %r",
             "}",
         ]

@@ -2,6 +2,7 @@
 
 import ctypes
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +23,7 @@ from tenferro_tensor._plan import Plan
 from tenferro_tensor._shortcuts import Pulling, Recording, Shortcuts, Sweeping, offer
 
 _ONE_ARGUMENT: Final = 0x8
-_TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary",)
+_TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary", "op_call")
 _RECORD: Final = ("record_operator",) * 10 + ("record_reflected",) * 10 + ("record_unary",)
 
 _new_method: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
@@ -69,7 +70,8 @@ class _Thunks:
             place = self._free[generic].pop()
         numbers = [fields.get(field, 0) for field in PAYLOAD.names]
         payload = (ctypes.c_int64 * len(numbers))(*[n if n.__class__ is int else id(n) for n in numbers])
-        definition = MethodDef(name.encode(), self._functions[place], _ONE_ARGUMENT, None)
+        flags = FASTCALL if generic == "op_call" else _ONE_ARGUMENT
+        definition = MethodDef(name.encode(), self._functions[place], flags, None)
         self._kept.append((payload, fields, definition))
         ctypes.c_void_p.from_address(self._payloads + 8 * place).value = ctypes.addressof(payload)
         return _new_method(cls, ctypes.addressof(definition))
@@ -110,6 +112,11 @@ class NativeShortcuts(Shortcuts):
         """See `Shortcuts`."""
         fields = {**self._common, "op": Op, "method": method}
         return self._thunks.method("tensor_unary", Tensor, name, fields) or method
+
+    def op_call(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """See `Shortcuts`."""
+        fields = {**self._common, "op": Op, "method": method, "unary_name": sys.intern("_unary")}
+        return self._thunks.method("op_call", Op, name, fields) or method
 
     def record_unary(self, name: str, method: Callable[..., Any], recording: Recording) -> Callable[..., Any]:
         """See `Shortcuts`."""
@@ -227,8 +234,8 @@ def install() -> bool:
     """Offer short cuts to all eager values, once; False where they cannot be had."""
     layout = Layout.found() if machine() is not None else None
     tensor = slots("tensor", Tensor, "data spec") if layout is not None else None
-    plan = slots("plan", Plan, "run out") if layout is not None else None
-    op = slots("op", Op, "one") if layout is not None else None
+    plan = slots("plan", Plan, "run out many") if layout is not None else None
+    op = slots("op", Op, "one same plans") if layout is not None else None
     if layout is None or tensor is None or plan is None or op is None:
         return False
     offer(NativeShortcuts(Offsets(tensor | plan | op | {"tuple": layout.tuple_items})))
