@@ -13,7 +13,7 @@ from tenferro_ad import EagerTensor, grad, no_grad, record_sources, variable
 from tenferro_ad import _sweep as sweeping
 from tenferro_ad._plan import pullback_plan
 from tenferro_cpu.native import available
-from tenferro_tensor import Tensor, _select, catalog, clear_plans, tensor
+from tenferro_tensor import Op, Tensor, _select, catalog, clear_plans, tensor
 from tenferro_tensor._shortcuts import shortcuts
 from tenferro_tensor_core import ArgumentError, GradientError, ShapeError
 
@@ -89,6 +89,29 @@ def test_results_and_gradients(left: str, operand: str, operator: str) -> None:
                 slope = (f(X + step, raw) - f(X - step, raw)) / (2 * step)
                 slope = np.real(np.conj(slope)).reshape(-1, 8).sum(0)
                 np.testing.assert_allclose(x.grad.data, slope, rtol=1e-7)
+
+
+def test_ops_are_called_as_before() -> None:
+    assert type(Op.__call__).__name__ == "method_descriptor"
+    x, y = tensor(X), tensor(Y)
+    for _ in range(3):
+        np.testing.assert_array_equal(catalog.mul.op()(x, y).data, X * Y)
+        np.testing.assert_array_equal(catalog.mul.op()(x, 2.0).data, X * 2)
+        np.testing.assert_array_equal(catalog.mul.op()(x, tensor(Y[:, None])).data, X * Y[:, None])
+        np.testing.assert_array_equal(catalog.neg.op()(2.0).data, -2)
+        np.testing.assert_array_equal(catalog.neg.op()(X).data, -X)
+        np.testing.assert_array_equal(catalog.select.op()(x < y, x, y).data, np.minimum(X, Y))
+        assert isinstance(catalog.neg.op()(variable(X)), EagerTensor)
+        assert isinstance(catalog.mul.op()(x, variable(X)), EagerTensor)
+        stacked = catalog.concatenate.op(axis=0)(*[x] * 40)
+        np.testing.assert_array_equal(stacked.data, np.tile(X, 40))
+        q = catalog.reduce_sum.op(axes=(0,))(x)
+        np.testing.assert_allclose(q.data, X.sum())
+    for wrong in ((), (x, y, x, y), ("text",), (object(), x)):
+        with pytest.raises((TypeError, ValueError)):
+            catalog.mul.op()(*wrong)
+    with pytest.raises(TypeError):
+        catalog.mul.op()(x, y, out=x)
 
 
 def test_scopes_and_modes_are_obeyed() -> None:

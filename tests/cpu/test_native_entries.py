@@ -262,6 +262,14 @@ def test_ordinary_numbers_stay_native(primitive: Any, dtype: str, n: int, monkey
     assert not calls, "the NumPy kernel ran too"
 
 
+def test_long_arrays_go_to_numpy_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_eager, "_short", lambda primitive, dtype: primitive is catalog.log)
+    entry, calls = count_fallbacks(catalog.log, "float64", monkeypatch)
+    for n in (_eager.LIMIT, _eager.LIMIT + 1):
+        np.testing.assert_allclose(entry(np.full(n, 2.0)), np.log(2.0), rtol=1e-15)
+    assert [len(args[0]) for args in calls] == [_eager.LIMIT + 1]
+
+
 def test_nothing_is_written_outside_of_the_result() -> None:
     entry, _ = pair_of(catalog.mul, "float32")  # type: ignore[misc]
     for n in range(70):

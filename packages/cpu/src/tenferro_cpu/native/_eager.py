@@ -1,5 +1,6 @@
 """Native kernels of single element-wise ops: what eager work and tapes call in place of a ufunc."""
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native import _shortcuts
-from tenferro_cpu.native._entry import elementwise, machine
+from tenferro_cpu.native._entry import LARGEST, elementwise, machine
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._render import render_row, supported
@@ -46,6 +47,17 @@ SCANNED: Final = frozenset(
 WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED
 """The others of which NumPy warns, where their numbers leave the range or the domain."""
 
+_BOTH: Final = ("float64", "float32")
+SHORT: Final = {
+    analytic.log: _BOTH, analytic.log1p: _BOTH, analytic.log2: _BOTH, analytic.log10: _BOTH, analytic.atanh: _BOTH,
+    analytic.logaddexp: ("float64",), analytic.tan: ("float32",), analytic.tanh: ("float32",),
+    analytic.asinh: ("float32",), analytic.acosh: ("float32",),
+}  # fmt: skip
+"""Functions whose loops in NumPy are faster than ours where it has AVX-512 ones: the entry is for short arrays."""
+
+LIMIT: Final = 512
+"""Elements up to which an entry wins by its call alone."""
+
 _UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
 """Integers pass these as they are, without a copy."""
 
@@ -78,9 +90,14 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
         return elementwise(
             kernel, len(ins), dtype, run, out=outs[0].dtype, array_scalar=array_scalar, scalar_array=scalar_array,
             watch=watch, scan=primitive in SCANNED,
+            limit=LIMIT if _short(primitive, dtype) else LARGEST,
         )  # fmt: skip
 
     return make
+
+
+def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
+    return sys.platform == "linux" and engine().host.level == "avx512" and dtype.name in SHORT.get(primitive, ())
 
 
 def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[int, int, int] | None:

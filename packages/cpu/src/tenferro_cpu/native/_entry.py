@@ -17,6 +17,8 @@ from tenferro_cpu.native._layout import SCALARS, Layout
 
 _FLOATING: Final = {"float64": text.F64, "float32": text.F32, "complex128": text.C128, "complex64": text.C64}
 
+LARGEST: Final = 2**62
+
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
@@ -54,6 +56,7 @@ def elementwise(
     scalar_array: int = 0,
     watch: bool = False,
     scan: bool = False,
+    limit: int = LARGEST,
 ) -> Callable[..., Any]:
     """A built-in function ``f(x[, y][, out])`` that runs a kernel on arrays.
 
@@ -74,6 +77,7 @@ def elementwise(
             NumPy says so in its way.
         scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
             noticing; the result is of real floating point.
+        limit: larger arrays go to the fallback.
 
     Returns:
         The function, or `fallback` itself where entries cannot be had.
@@ -89,9 +93,9 @@ def elementwise(
         limits = np.iinfo(dtype)
         kind, low, high = text.INT, int(limits.min), min(int(limits.max), 2**63 - 1)
     numbers = struct.pack(
-        "=7Q2q4Q",
+        "=7Q2q5Q",
         kernel, array_scalar, scalar_array, id(dtype), id(result), kind, 0 if scalar is None else id(scalar), low, high,
-        have.watched if watch else 0, dtype.itemsize, result.itemsize, result.itemsize if scan else 0,
+        have.watched if watch else 0, dtype.itemsize, result.itemsize, result.itemsize if scan else 0, limit,
     )  # fmt: skip
     made: Callable[..., Any] = have.function(nin, (numbers, fallback, dtype, result, scalar))
     return made

@@ -84,7 +84,7 @@ define private i32 @small(ptr %o, i64 %at) alwaysinline {
 }
 """
 
-# Offsets in the payload; `Payload` in _entry.py writes them in this order.
+# Offsets in the payload; `elementwise` writes them in this order.
 (
     KERNEL,
     ARRAY_SCALAR,
@@ -99,7 +99,8 @@ define private i32 @small(ptr %o, i64 %at) alwaysinline {
     SIZE_IN,
     SIZE_OUT,
     SCAN,
-) = range(0, 104, 8)
+    LIMIT,
+) = range(0, 112, 8)
 
 # What Python scalars become: a double, a float, a complex of doubles, of floats, an integer between LOW and HIGH.
 NONE, F64, F32, C128, C64, INT = range(6)

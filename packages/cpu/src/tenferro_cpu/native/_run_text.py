@@ -3,7 +3,7 @@
 from typing import Final
 
 from tenferro_cpu.native._layout import DATA, DIMS, FLAGS, NDIM, TYPE, WRITEABLE
-from tenferro_cpu.native._operand_text import DESCR_OUT, SCAN, SIZE_IN, SIZE_OUT, WATCH
+from tenferro_cpu.native._operand_text import DESCR_OUT, LIMIT, SCAN, SIZE_IN, SIZE_OUT, WATCH
 
 ALONE: Final = 32768
 """Elements above which a kernel runs without the interpreter lock."""
@@ -59,6 +59,10 @@ define private ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, p
                         ptr %out) {{
   %descr = call ptr @field(ptr %p, i64 {DESCR_OUT})
   %n = call i64 @elements(ptr %like)
+  %limit = call i64 @number(ptr %p, i64 {LIMIT})
+  %within = icmp sle i64 %n, %limit
+  br i1 %within, label %begin, label %refuse
+begin:
   %given = icmp ne ptr %out, null
   br i1 %given, label %check, label %make
 check:
