@@ -155,11 +155,19 @@ def threads(rounds: int) -> None:
         "tenferro": ("tenferro", {}),
     }
     clean = {k: v for k, v in os.environ.items() if k not in THREADS}
-    print(f"\n{LOOPS} x (eigh(64), 200^2 @ 200^2), seconds{'alone':>10}{'4 threads':>12}{'busy core':>12}")
-    for name, (contestant, environment) in rows.items():
-        command = [sys.executable, __file__, "--loop", contestant, "--rounds", str(rounds)]
-        done = subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=True)
-        print(f"{name:41}" + "".join(f"{float(v):>11.3f} " for v in done.stdout.split()), flush=True)
+    times: dict[str, list[list[float]]] = {name: [] for name in rows}
+    for _ in range(rounds):  # in turns, so that a slow phase of the machine hits all of them
+        for name, (contestant, environment) in rows.items():
+            command = [sys.executable, __file__, "--loop", contestant, "--rounds", "1"]
+            done = subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=True)
+            times[name].append([float(v) for v in done.stdout.split()])
+    print(
+        f"\n{LOOPS} x (eigh(64), 200^2 @ 200^2), seconds{'alone':>10}{'4 threads':>12}{'busy core':>12}   median, least"
+    )
+    for name, table in times.items():
+        columns = list(zip(*table, strict=True))
+        print(f"{name:41}" + "".join(f"{statistics.median(v):>11.3f} " for v in columns), end="  ")
+        print(" ".join(f"{min(v):.3f}" for v in columns))
 
 
 def main() -> None:
