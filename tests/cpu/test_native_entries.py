@@ -15,6 +15,7 @@ from tenferro_cpu.native import _eager, _entry, available
 from tenferro_cpu.native._layout import Layout
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
+from tenferro_tensor_core import BackendUnavailableError
 
 REFERENCE = kernels(np, lambda: __import__("scipy.special").special)
 DTYPES = ("float64", "float32", "complex128", "complex64", "int64", "int32", "int8", "uint64", "uint16", "bool")
@@ -362,6 +363,18 @@ def test_another_object_layout_means_no_entries(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sys, "gettotalrefcount", lambda: 0, raising=False)  # as in debug builds
     assert Layout.found() is None
     monkeypatch.setattr(Layout, "found", classmethod(lambda cls: None))
+    _entry.machine.cache_clear()
+    try:
+        assert _entry.elementwise(1, 1, np.dtype("float64"), np.negative) is np.negative
+    finally:
+        _entry.machine.cache_clear()
+
+
+def test_a_compiler_that_is_too_old_means_no_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise BackendUnavailableError("native kernels need LLVM 20 or newer")
+
+    monkeypatch.setattr(_entry, "engine", refuse)
     _entry.machine.cache_clear()
     try:
         assert _entry.elementwise(1, 1, np.dtype("float64"), np.negative) is np.negative

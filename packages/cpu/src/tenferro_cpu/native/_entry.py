@@ -14,6 +14,7 @@ from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._entry_text import entry_text
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import SCALARS, Layout
+from tenferro_tensor_core import BackendUnavailableError
 
 _FLOATING: Final = {"float64": text.F64, "float32": text.F32, "complex128": text.C128, "complex64": text.C64}
 
@@ -38,7 +39,10 @@ def machine() -> _Machine | None:
     known = symbols() if layout is not None else None
     if layout is None or known is None:
         return None
-    triple = engine().host.triple
+    try:
+        triple = engine().host.triple
+    except BackendUnavailableError:  # a compiler that is too old
+        return None
     names = ("call_1", "call_2")
     addresses = engine().functions(entry_text(triple, layout.tuple_items), names, known, level=2)
     definitions = {nin: definition("native", address, FASTCALL) for nin, address in enumerate(addresses, 1)}
