@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _blas, _jit, _threads
+from tenferro_cpu.native import _blas, _jit, _pool, _threads
 
 
 def info() -> dict[str, Any]:
@@ -14,12 +14,14 @@ def info() -> dict[str, Any]:
     Returns:
         Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; versions of ``numpy`` and
         ``scipy``; ``blas``, the BLAS that NumPy was built with; ``products``, the BLAS that matrix products go to, why,
-        and every BLAS of the process; ``native``, whether machine code is compiled here, else the reason why not.
+        and every BLAS of the process; ``native``, whether machine code is compiled here, else the reason why not;
+        ``memory``, the statistics of the memory pool, or None without one.
 
     >>> sorted(info())
-    ['blas', 'cores', 'native', 'numpy', 'products', 'scipy', 'threads']
+    ['blas', 'cores', 'memory', 'native', 'numpy', 'products', 'scipy', 'threads']
     """
     build: Any = np.show_config(mode="dicts")
+    memory = _pool.pool()
     blas = build.get("Build Dependencies", {}).get("blas", {})
     return {
         "cores": _threads.usable_cores(),
@@ -29,6 +31,7 @@ def info() -> dict[str, Any]:
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
         "products": _blas.report(),
         "native": _jit.unavailable() or True,
+        "memory": None if memory is None else memory.stats(),
     }
 
 

@@ -233,6 +233,20 @@ def pool() -> MemoryPool | None:
     return MemoryPool(limit) if limit and _machine() is not None else None
 
 
+def memory_pool() -> MemoryPool | None:
+    """The pool that large results on the CPU come from, or None where there is none.
+
+    There is none without native kernels, and with ``TENFERRO_CPU_POOL=0`` in the environment; a size there, as in
+    ``TENFERRO_CPU_POOL=512M``, is the limit of what is kept unused. By default that is an eighth of the memory.
+
+    >>> pool = memory_pool()
+    >>> if pool is not None:
+    ...     pool.clear()
+    ...     assert pool.stats()["cached"] == 0
+    """
+    return pool()
+
+
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:
     """`run`, with large results taken from the pool."""
     if sum(map(_bytes, outs)) < ir.POOLED:
