@@ -198,6 +198,18 @@ class Array:
         ``subtract``, ``min`` and ``max``."""
         return At(self)
 
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a derivative passes through this value."""
+        return False
+
+    def detach(self) -> Any:
+        """The same data as a constant of every differentiation.
+
+        In a trace it is a step, so that the program keeps the gradient out when it is differentiated later.
+        """
+        return catalog.stop_gradient(self)
+
     def copy(self) -> Any:
         """The same elements, in memory that is shared with no host array."""
         return functions.asarray(self, copy=True)

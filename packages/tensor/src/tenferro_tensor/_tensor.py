@@ -108,6 +108,10 @@ class Tensor(Array):
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._concrete(), self.spec)
 
+    def detach(self) -> Tensor:
+        """This tensor: nothing is being differentiated."""
+        return self
+
     def __copy__(self) -> Tensor:
         return self
 
