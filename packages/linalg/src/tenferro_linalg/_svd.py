@@ -45,7 +45,7 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
@@ -55,11 +55,12 @@ def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
 
     Args:
         x: matrices (..., m, n).
-        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices. The default,
-            unlike NumPy's and the standard's, is the thin form.
+        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices, as in NumPy and in
+            the standard. The thin form, ``False``, is cheaper, and what most losses need.
 
     Returns:
-        U (..., m, k), S (..., k) real and descending, Vh (..., k, n), with k = min(m, n).
+        S (..., k), real and descending, with k = min(m, n); U (..., m, m) and Vh (..., n, n), or in the thin form
+        U (..., m, k) and Vh (..., k, n).
 
     Raises:
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
