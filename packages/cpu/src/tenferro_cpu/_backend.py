@@ -1,12 +1,11 @@
 """`CpuBackend`: the reference kernels on NumPy, in the calling thread."""
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice
+from tenferro_tensor import REGISTRY, Backend, ComputeDevice, library
 from tenferro_tensor.reference import kernels
 
 
@@ -52,4 +51,4 @@ def _reference() -> dict[Any, Any]:
 @cache
 def _special() -> Any:
     # SciPy costs more to import than everything else together; few programs call a special function.
-    return import_module("scipy.special")
+    return library("scipy.special")
