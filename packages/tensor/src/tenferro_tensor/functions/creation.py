@@ -10,6 +10,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import place_of
+from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value, whole
@@ -20,6 +21,7 @@ from tenferro_tensor_core import (
     ArgumentError,
     Dim,
     DType,
+    DTypeError,
     ShapeError,
     TracingError,
     bool_,
@@ -132,6 +134,8 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
     if dtype is None and fill.__class__ in SCALARS:
         dtype = {bool: bool_, int: int64, float: float64, complex: complex128}[fill.__class__]
+    if dtype is not None and isinstance(fill, (complex, np.complexfloating)):
+        keep_imaginary("full", np.asarray(fill).dtype, dtype)
     try:
         host = np.full(shape, fill, dtype)
     except (TypeError, ValueError, OverflowError) as cause:
@@ -227,6 +231,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         whole = all(isinstance(v, (int, np.integer)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given)
         dtype = int64 if whole else float64
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
+    if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
+        raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
     return own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device))
 
 
@@ -257,8 +263,10 @@ def linspace(
         steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
         out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
         return out if dtype is None else astype(out, dtype)
-    numbers = np.linspace(start, stop, num, endpoint=endpoint, dtype=None if dtype is None else known_dtype(dtype))
-    return Primitive.adopt(numbers, device=device)
+    goal = None if dtype is None else known_dtype(dtype)
+    if goal is not None:
+        keep_imaginary("linspace", np.result_type(start, stop), goal)
+    return Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
