@@ -18,10 +18,6 @@ class Value(NamedTuple):
     spec: Spec
 
 
-Body = Callable[..., Value]
-"""Computes the result of a region from its scalar arguments."""
-
-
 class Emitter:
     """Writes operations; lowerings are functions of an emitter and values."""
 
