@@ -8,6 +8,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import check_grads
 from tenferro_einsum import einsum, tensordot
+from tenferro_linalg import cross, svd_trunc, vector_norm
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, HostAdapterError, PlacementError, ShapeError
 
@@ -69,6 +70,16 @@ MISTAKES = {
     "einsum path": (lambda: einsum("ij->i", x, optimize=3), ArgumentError, "a bool, a name or a list of steps, got 3"),
     "einsum axes": (lambda: tensordot(x, x, axes=(1,)), ArgumentError, "an integer or as two sequences of axes"),
     "einsum axis": (lambda: tensordot(x, x, axes=([0.0], [0])), AxisError, "must be distinct and within 2 axes"),
+    "cross": (
+        lambda: cross(np.ones(3), np.ones(3), axis="x"),
+        ArgumentError,
+        "cross takes an integer as axis, got 'x'",
+    ),
+    "norm": (lambda: vector_norm(x, axis=1.0), ArgumentError, "vector_norm takes an integer as axis, got 1.0"),
+    "rank": (lambda: svd_trunc(x, 1.0), ArgumentError, "svd_trunc takes an integer as k, got 1.0"),
+    "polygamma": (lambda: tr.polygamma(0.5, x), ArgumentError, "polygamma takes an integer as order, got 0.5"),
+    "huge eye": (lambda: tr.eye(2**70), ShapeError, "use smaller extents"),
+    "huge linspace": (lambda: tr.linspace(0, 1, 2**63), ShapeError, "more than memory can be addressed for"),
     "order": (lambda: check_grads(tr.sin, (1.0,), order=1.5), ArgumentError, "order=1 or higher, got 1.5"),
 }
 

@@ -184,7 +184,7 @@ def _geometry(
 def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
     """A sequence of integers; sizes of traced arrays and ``None`` pass."""
     try:
-        return tuple([n if n is None or isinstance(n, Dim) else operator.index(n) for n in given])
+        return tuple([n if (n is None and name == "s") or isinstance(n, Dim) else operator.index(n) for n in given])
     except TypeError as cause:
         if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
             raise

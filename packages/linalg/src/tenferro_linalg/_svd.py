@@ -31,10 +31,10 @@ from tenferro_linalg._algebra import (
 )
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
-from tenferro_linalg._operands import basis, leading, matrices, require_inexact
+from tenferro_linalg._operands import basis, integer, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate
-from tenferro_tensor_core import DimLike, ask, dim_max, dim_min, real_of
+from tenferro_tensor_core import Dim, DimLike, ask, dim_max, dim_min, real_of
 
 
 class SVDResult(NamedTuple):
@@ -115,6 +115,7 @@ def svd_trunc(x: Any, k: int, /) -> SVDResult:
     """
     x = matrices("svd_trunc", x)
     most = dim_min(*x.shape[-2:])
+    k = k if isinstance(k, Dim) else integer("svd_trunc", "k", k)
     if ask(k, "<", 0) or ask(k, ">", most):
         raise ArgumentError(f"svd_trunc: k={k} is not between 0 and min(m, n) = {most}", k=k)
     u, s, vh = svd_(x, full=False, basis=basis(x), cut=k)

@@ -44,6 +44,8 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     >>> broadcast_shapes((4, 1), (3,))
     (4, 3)
     """
+    if not shapes:
+        return ()
     first = shapes[0]
     if all(s == first for s in shapes):
         return first

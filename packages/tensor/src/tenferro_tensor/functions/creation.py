@@ -4,6 +4,7 @@
 else in main memory, and the ``*_like`` functions stay where their argument is.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,8 @@ def linspace(
     num = whole("linspace", "num", num)
     if num < 0:
         raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
+    if num > sys.maxsize // 16:
+        raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
         steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
         out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
@@ -286,6 +289,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     cols = rows if n_cols is None else whole("eye", "n_cols", n_cols)
     if min(rows, cols) < 0:
         raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
+    if max(rows, cols) > sys.maxsize:
+        raise ShapeError(f"eye cannot make a matrix of {rows} by {cols} elements; use smaller extents")
     k = max(-rows, min(whole("eye", "k", k), cols))  # far outside there is nothing, and NumPy wants a small number
     return own(np.eye(rows, cols, k, dtype), place_of(device))
 
