@@ -307,7 +307,7 @@ def entropies(state: State) -> np.ndarray[Any, Any]:
     found = []
     for i in range(len(chain) - 1):
         l, p, r = chain[i].shape
-        _, s, vh = svd(tr.reshape(chain[i], (l * p, r)))
+        _, s, vh = svd(tr.reshape(chain[i], (l * p, r)), full_matrices=False)
         weight = s * s / tr.sum(s * s)
         found.append(-float(tr.sum(weight * tr.log(tr.clip(weight, min=1e-300)))))
         chain[i + 1] = einsum("k,kl,lpr->kpr", s, vh, chain[i + 1])

@@ -208,7 +208,7 @@ def exact_energy(sites: int, field: float) -> float:
 
 def exact_entropies(sites: int, field: float) -> np.ndarray[Any, Any]:
     """The entropy of the first 1, 2, ... spins of the ground state, in nats."""
-    u, _, vh = svd(coupling(sites, field))
+    u, _, vh = svd(coupling(sites, field), full_matrices=False)
     correlation = u @ vh
     found = []
     for cut in range(1, sites):
@@ -228,7 +228,7 @@ def entropies(state: State) -> np.ndarray[Any, Any]:
     found = []
     for i in range(len(chain) - 1):
         l, p, r = chain[i].shape
-        _, s, vh = svd(tr.reshape(chain[i], (l * p, r)))
+        _, s, vh = svd(tr.reshape(chain[i], (l * p, r)), full_matrices=False)
         s = s / tr.sqrt(tr.sum(s * s))
         found.append(-float(tr.sum(xlogx(s * s))))
         chain[i + 1] = einsum("k,kl,lpr->kpr", s, vh, chain[i + 1])

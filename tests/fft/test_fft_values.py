@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_fft as tf
 from tenferro_tensor import tensor
-from tenferro_tensor_core import ArgumentError, AxisError, DTypeError
+from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
 NORMS = ["backward", "ortho", "forward"]
 
@@ -89,6 +89,16 @@ MISTAKES = [
     (lambda: tf.fft(np.float64(1.0)), AxisError, "exist in shape ()"),
     (lambda: tf.fft("signal"), ArgumentError, "takes an array, got a str"),
     (lambda: tf.fftfreq(0), ArgumentError, "positive number of points, got 0"),
+    (lambda: tf.fft(np.ones(4), axis="x"), ArgumentError, "fft takes integers as axes, got ('x',)"),
+    (lambda: tf.fft(np.ones(4), n=2.5), ArgumentError, "fft takes integers as s, got (2.5,)"),
+    (lambda: tf.fftn(np.ones(4), axes=0), ArgumentError, "fftn takes integers as axes, got 0"),
+    (lambda: tf.fftn(np.ones(4), s=3), ArgumentError, "fftn takes integers as s, got 3"),
+    (lambda: tf.fft(np.ones(4), n=2**63), ShapeError, "more than memory can be addressed for"),
+    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm is 'backward', 'ortho' or 'forward', not arr"),
+    (lambda: tf.fftfreq(4, d=0), ArgumentError, "a sample spacing d other than 0"),
+    (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "a number as sample spacing d, got 'x'"),
+    (lambda: tf.fftfreq(2**70), ArgumentError, "positive number of points"),
+    (lambda: tf.fftshift(np.ones(3), axes=0.5), ArgumentError, "fftshift takes integers as axes, got 0.5"),
     (lambda: tf.fftshift(np.ones(3), axes=2), AxisError, "axis 2 does not exist in shape (3,)"),
 ]  # fmt: skip
 

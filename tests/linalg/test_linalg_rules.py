@@ -26,7 +26,7 @@ def svd_losses(shape, dtype):
     b, c, d = numbers(1, shape, dtype), numbers(2, (m, m), dtype), numbers(3, (n, n), dtype)
 
     def function(x):
-        u, s, vh = la.svd(x)
+        u, s, vh = la.svd(x, full_matrices=False)
         return inner(la.matmul(u * columns(fn.sin(s)), vh), b)
 
     def truncated(x):
@@ -34,11 +34,11 @@ def svd_losses(shape, dtype):
         return inner(la.matmul(u * columns(s), vh), b) + inner(la.matmul(u, adjoint(u)), c)
 
     def left(x):
-        u = la.svd(x).U[..., :, :2]
+        u = la.svd(x, full_matrices=False).U[..., :, :2]
         return inner(la.matmul(u, adjoint(u)), c)
 
     def right(x):
-        v = la.svd(x).Vh[..., :1, :]
+        v = la.svd(x, full_matrices=False).Vh[..., :1, :]
         return inner(la.matmul(adjoint(v), v), d)
 
     def completed(x):
@@ -47,7 +47,7 @@ def svd_losses(shape, dtype):
         return inner(la.matmul(u2, adjoint(u2)), c) + inner(la.matmul(adjoint(v2), v2), d) + fn.sum(s**3)
 
     def moduli(x):
-        u, s, _ = la.svd(x)
+        u, s, _ = la.svd(x, full_matrices=False)
         return fn.sum(real(u * fn.conj(u)) * np.abs(numbers(4, u.shape))) + fn.sum(fn.exp(-s))
 
     return {
@@ -206,7 +206,7 @@ def test_stacks_have_the_gradients_of_their_matrices(name):
     b, right = numbers(32, (4, 4), "complex128"), tensor(numbers(33, (4, 2)))
 
     def of_svd(x):
-        u, s, vh = la.svd(x)
+        u, s, vh = la.svd(x, full_matrices=False)
         return inner(la.matmul(u * columns(s**2), vh), b)
 
     def of_eigh(x):
@@ -232,7 +232,9 @@ def test_stacks_have_the_gradients_of_their_matrices(name):
 def test_single_precision_gradients_keep_their_dtype(dtype):
     x = numbers(34, (4, 3), dtype)
     for f in (
-        lambda y: la.vector_norm(la.matmul(la.svd(y).U, la.svd(y).Vh)[..., :2]),
+        lambda y: la.vector_norm(
+            la.matmul(la.svd(y, full_matrices=False).U, la.svd(y, full_matrices=False).Vh)[..., :2]
+        ),
         lambda y: la.vector_norm(la.qr(y).R[..., :2]),
         lambda y: fn.sum(la.svdvals(y) ** 2),
         lambda y: la.vector_norm(la.pinv(y)),

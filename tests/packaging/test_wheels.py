@@ -1,9 +1,11 @@
 """The built wheels, each in an empty environment: what a user gets who installs only what is needed."""
 
+import email
 import os
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,7 +95,8 @@ class Environment:
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    uv("build", "--quiet", "--all-packages", "--wheel", "--out-dir", folder, ROOT)
+    # Without --wheel the wheels are built from the source archives, so that those are shown to be whole.
+    uv("build", "--quiet", "--all-packages", "--out-dir", folder, ROOT)
     return folder
 
 
@@ -111,6 +114,21 @@ def siblings(distribution: str) -> set[str]:
 def test_every_package_becomes_one_typed_wheel(wheels: Path) -> None:
     built = sorted(path.name for path in wheels.glob("*.whl"))
     assert built == sorted(f"{import_name(name)}-0.1.0-py3-none-any.whl" for name in DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_wheel_holds_its_modules_and_nothing_else(distribution: str, wheels: Path) -> None:
+    package = import_name(distribution)
+    source = ROOT / "packages" / distribution.removeprefix("tenferro-") / "src"
+    modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
+    with zipfile.ZipFile(wheels / f"{package}-0.1.0-py3-none-any.whl") as wheel:
+        files = {name for name in wheel.namelist() if not name.endswith("/")}
+        about = {name for name in files if name.startswith(f"{package}-0.1.0.dist-info/")}
+        fields = email.message_from_bytes(wheel.read(f"{package}-0.1.0.dist-info/METADATA"))
+    assert files - about == modules | {f"{package}/py.typed"}
+    assert f"{package}-0.1.0.dist-info/licenses/LICENSE" in about
+    assert fields["Name"] == distribution and fields["License-Expression"] == "MIT" and fields["Summary"]
+    assert fields["Requires-Python"] == ">=3.11" and "Typing :: Typed" in fields.get_all("Classifier", [])
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)

@@ -206,6 +206,19 @@ def test_exchange_with_numpy_and_dlpack():
     assert np.from_dlpack(tr.asarray(2.0)).shape == ()
 
 
+def test_consumers_of_dlpack_never_meet_reversed_axes():
+    """PyTorch 2.13 ends the process on them, so they are copied, or refused where that is forbidden."""
+    t = tr.flip(tr.asarray(np.arange(6.0).reshape(2, 3)))
+    assert t.numpy().strides[0] < 0, "nothing is reversed here, and the test shows nothing"
+    out = np.from_dlpack(t)
+    assert out.tolist() == t.tolist() and min(out.strides) > 0
+    with pytest.raises(HostAdapterError, match=r"float64\[2, 3\] cannot be shared .*reversed axes; pass copy=None"):
+        np.from_dlpack(t, copy=False)
+    still = tr.asarray(np.broadcast_to(np.asarray(1.0), (2,)))
+    with pytest.raises(HostAdapterError, match="it has read-only memory"):
+        still.__dlpack__(copy=False)
+
+
 @given(x=arrays(ALL), to=st.sampled_from(ALL))
 def test_conversions(x, to):
     t, dt = tr.asarray(x), np.dtype(to)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -59,9 +60,9 @@ def check_grads(
     unknown = sorted(set(modes) - set(MODES))
     if unknown or not modes:
         raise ArgumentError(f"check_grads knows the modes 'fwd' and 'rev', got {tuple(modes)!r}", modes=tuple(modes))
-    if order < 1:
+    if not isinstance(order, int) or order < 1:
         raise ArgumentError(f"check_grads takes order=1 or higher, got {order!r}", order=order)
-    _Check(f, args, tuple(modes), (rtol, atol, step), np.random.default_rng(seed), "").run(order)
+    _Check(f, args, tuple(modes), (rtol, atol, step), np.random.default_rng(operator.index(seed)), "").run(order)
 
 
 class _Check:

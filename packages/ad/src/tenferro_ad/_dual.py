@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from tenferro_ad import _modes
+from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._push_plan import push_plan
-from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec
+from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
 
 
-class Dual(Array):
+class Dual(Differentiated):
     """A value and its tangent in forward mode.
 
     Attributes:
@@ -31,9 +30,6 @@ class Dual(Array):
     """
 
     __slots__ = ("__weakref__", "level", "spec", "tangent", "value")
-    value: Any
-    spec: Spec
-    level: int
     tangent: Any
 
     def __init__(self) -> None:
@@ -54,32 +50,6 @@ class Dual(Array):
         if _modes.slow and _modes.silent(level):
             return op(*lower)
         return push(op, level, lower, tuple(need), tangents)
-
-    def _concrete(self) -> np.ndarray[Any, Any]:
-        return self.value._concrete()  # type: ignore[no-any-return]
-
-    @property
-    def requires_grad(self) -> bool:
-        """Always true: a value without a tangent is not a `Dual`."""
-        return True
-
-    def detach(self) -> Any:
-        """The value inside: the same data, and a constant of the differentiation."""
-        return self.value
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise GradientError(
-            f"a NumPy array was asked of a Dual {self.spec!r}, and would cut it off from differentiation silently; "
-            "use .detach() first if a constant is meant"
-        )
-
-    def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: detach first.
-
-        Raises:
-            GradientError: always.
-        """
-        self.__array__()
 
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, tangent={self.tangent!r})"

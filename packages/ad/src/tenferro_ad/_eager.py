@@ -7,21 +7,20 @@ wrapped: a constant of the differentiation is an ordinary value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
-
-import numpy as np
+from typing import Any, ClassVar
 
 from tenferro_ad import _modes
+from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, Node, make_leaf, make_node, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
-from tenferro_tensor import Array, Op, Spec
+from tenferro_tensor import Op
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
 
 
-class EagerTensor(Array):
+class EagerTensor(Differentiated):
     """A value whose operations are recorded, for `backward` or an enclosing transform to sweep.
 
     Attributes:
@@ -38,9 +37,6 @@ class EagerTensor(Array):
     """
 
     __slots__ = ("__weakref__", "level", "node", "spec", "value")
-    value: Any
-    spec: Spec
-    level: int
     node: Node
     record: ClassVar[Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]]
     """Runs an op on lower values and records it; set by `_record`, which knows the rules."""
@@ -63,14 +59,6 @@ class EagerTensor(Array):
         if _modes.slow and _modes.silent(level):
             return op(*lower)
         return EagerTensor.record(op, level, lower, tuple(need), tuple(parents))
-
-    def _concrete(self) -> np.ndarray[Any, Any]:
-        return self.value._concrete()  # type: ignore[no-any-return]
-
-    @property
-    def requires_grad(self) -> bool:
-        """Always true: a value that needs no gradient is not an `EagerTensor`."""
-        return True
 
     @property
     def is_leaf(self) -> bool:
@@ -124,33 +112,6 @@ class EagerTensor(Array):
         for node, c in sweep([(self.node, g)], release=not retain_graph).items():
             if isinstance(node, Leaf):
                 node.grad = c if node.grad is None else node.grad + c
-
-    def detach(self) -> Any:
-        """The value inside: the same data, and a constant of the differentiation."""
-        return self.value
-
-    def _export(self, what: str) -> NoReturn:
-        raise GradientError(
-            f"{what} was asked of an EagerTensor {self.spec!r}, and would cut it off from differentiation silently; "
-            "use .detach() first if a constant is meant"
-        )
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._export("a NumPy array")
-
-    def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: detach first.
-
-        Raises:
-            GradientError: always.
-        """
-        self._export("a NumPy array")
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        self._export("a DLPack capsule")
-
-    def __reduce__(self) -> Any:
-        self._export("a pickle or deep copy")
 
     def __repr__(self) -> str:
         if self.value.level == 0:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from tenferro_cpu.native import _eager, _movement, _pool, _products, _threads
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog
+from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog, library
 from tenferro_tensor.reference import kernels
 
 _VIEWS = frozenset(
@@ -80,4 +79,4 @@ def _reference() -> dict[Any, Any]:
 @cache
 def _special() -> Any:
     # SciPy costs more to import than everything else together; few programs call a special function.
-    return import_module("scipy.special")
+    return library("scipy.special")

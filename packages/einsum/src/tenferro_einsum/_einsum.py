@@ -95,16 +95,17 @@ def tensordot(x: Any, y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[in
         ShapeError: the extents of a pair differ.
     """
     x, y = _value(x), _value(y)
-    left: Sequence[int]
-    right: Sequence[int]
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise AxisError(
                 f"tensordot: cannot contract {axes} axes of operands with {x.ndim} and {y.ndim} axes", axes=axes
             )
-        left, right = range(x.ndim - axes, x.ndim), range(axes)
+        pairs: list[Any] = [range(x.ndim - axes, x.ndim), range(axes)]
     else:
-        left, right = axes
+        if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+            raise ArgumentError(f"tensordot takes axes as an integer or as two sequences of axes, got {axes!r}")
+        pairs = [list(a) if isinstance(a, (tuple, list)) else [a] for a in axes]
+    left, right = pairs
     if len(left) != len(right):
         raise AxisError(f"tensordot: {len(left)} axes of x are paired with {len(right)} of y; give as many of each")
     lx: list[Any] = [("x", a) for a in range(x.ndim)]
@@ -116,7 +117,7 @@ def tensordot(x: Any, y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[in
 
 
 def _axes(name: str, axes: Sequence[int], ndim: int) -> list[int]:
-    if any(not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) < len(axes):
+    if any(a.__class__ is not int or not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) < len(axes):
         raise AxisError(
             f"tensordot: axes of {name} must be distinct and within {ndim} axes, got {list(axes)}", axes=list(axes)
         )
@@ -135,6 +136,8 @@ def _split(args: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
 
 def _prepared(subscripts: Any, specs: tuple[Spec, ...], optimize: Any) -> ContractionPlan:
     if not isinstance(optimize, (bool, str)):
+        if not isinstance(optimize, (tuple, list)):
+            raise ArgumentError(f"einsum takes optimize as a bool, a name or a list of steps, got {optimize!r}")
         optimize = tuple(step if isinstance(step, str) else tuple(step) for step in optimize)
     key = (subscripts, specs, optimize)
     found = PLANS.table.get(key)

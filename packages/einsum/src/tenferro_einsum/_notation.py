@@ -136,6 +136,12 @@ def _ordered(labels: list[Any]) -> Labels:
 
 def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any] | None]:
     """Split ``x, [labels], y, [labels], ..., [output]`` into operands, terms and output."""
+    if len(args) % 2 and (len(args) == 1 or not isinstance(args[-1], (list, tuple))):
+        raise ArgumentError(
+            'einsum takes subscripts as a string, einsum("ij,jk->ik", x, y), or each operand followed by a list of its '
+            f"labels and at last those of the output; got {len(args)} arguments, the last of type "
+            f"{type(args[-1]).__name__}"
+        )
     output = list(args[-1]) if len(args) % 2 else None
     pairs = args[: len(args) - len(args) % 2]
     terms = pairs[1::2]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tenferro_fft._transforms import integers
 from tenferro_tensor import Array, ComputeDevice, catalog, tensor
-from tenferro_tensor_core import ArgumentError, AxisError
+from tenferro_tensor_core import ArgumentError, AxisError, TenferroError
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
@@ -23,12 +25,12 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
     >>> fftfreq(4, d=0.5)
     Tensor([ 0. ,  0.5, -1. , -0.5])
     """
-    return tensor(np.fft.fftfreq(_points(n), d), dtype=dtype, device=device)
+    return tensor(np.fft.fftfreq(_points(n), _spacing(d)), dtype=dtype, device=device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
     """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``; arguments as for `fftfreq`."""
-    return tensor(np.fft.rfftfreq(_points(n), d), dtype=dtype, device=device)
+    return tensor(np.fft.rfftfreq(_points(n), _spacing(d)), dtype=dtype, device=device)
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
@@ -42,15 +44,27 @@ def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
 
 
 def _points(n: int) -> int:
-    if not isinstance(n, int) or n < 1:
+    if not isinstance(n, (int, np.integer)) or not 0 < n <= sys.maxsize:
         raise ArgumentError(f"frequencies need a positive number of points, got {n!r}", n=n)
-    return n
+    return int(n)
+
+
+def _spacing(d: Any) -> float:
+    try:
+        found = float(d)
+    except (TypeError, ValueError) as cause:
+        if isinstance(cause, TenferroError):
+            raise
+        raise ArgumentError(f"frequencies need a number as sample spacing d, got {d!r}", d=repr(d)) from None
+    if not found:
+        raise ArgumentError("frequencies need a sample spacing d other than 0", d=found)
+    return found
 
 
 def _rolled(x: Any, axes: int | Sequence[int] | None, first: Any) -> Any:
     """Rotate each axis so that the element at ``first(extent)`` comes first."""
     x = x if isinstance(x, Array) else tensor(x)
-    chosen = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+    chosen = range(x.ndim) if axes is None else integers("fftshift", "axes", [axes] if isinstance(axes, int) else axes)
     for a in chosen:
         if not -x.ndim <= a < x.ndim:
             raise AxisError(f"fftshift: axis {a} does not exist in shape {x.shape}", axis=a)

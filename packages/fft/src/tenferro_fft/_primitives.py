@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.extension import Linear, Registry, Spec, primitive
+from tenferro_runtime.extension import Linear, Registry, Spec, library, primitive
 from tenferro_tensor import catalog
 from tenferro_tensor_core import (
     ArgumentError,
@@ -100,9 +100,7 @@ def _c2r_transpose(g: Any, x_spec: Spec, axis: int, n: DimLike) -> Any:
 
 
 def _scipy() -> Any:
-    import scipy.fft
-
-    return scipy.fft
+    return library("scipy.fft")
 
 
 def _cupy() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from tenferro_fft._primitives import BACKWARD, FORWARD, c2c, c2r, half, r2c
 from tenferro_tensor import SCALARS, Array, catalog, tensor
-from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, complex_of, inexact_of
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, DTypeError, TenferroError, complex_of, inexact_of
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -153,6 +154,8 @@ def _geometry(
     what: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, halved: bool = False
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Non-negative axes, and the number of points along each."""
+    axes = None if axes is None else integers(what, "axes", axes)
+    s = None if s is None else integers(what, "s", s)
     if axes is None:
         axes = range(x.ndim) if s is None else range(-len(s), 0)
     if s is not None and len(s) != len(axes):
@@ -178,6 +181,16 @@ def _geometry(
     return found, points
 
 
+def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
+    """A sequence of integers; sizes of traced arrays and ``None`` pass."""
+    try:
+        return tuple([n if (n is None and name == "s") or isinstance(n, Dim) else operator.index(n) for n in given])
+    except TypeError as cause:
+        if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
+            raise
+        raise ArgumentError(f"{what} takes integers as {name}, got {given!r}", function=what) from None
+
+
 def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
     """Cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
     if all(x.shape[a] is n or x.shape[a] == n for a, n in zip(axes, points, strict=True)):
@@ -190,7 +203,7 @@ def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
 
 
 def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
-    if norm not in ("backward", "ortho", "forward"):
+    if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
     if norm == "ortho":
         return y * (1.0 / math.sqrt(math.prod(points)))

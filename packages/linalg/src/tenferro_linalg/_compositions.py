@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._algebra import identity_like_
-from tenferro_linalg._operands import matrices, show, value
+from tenferro_linalg._operands import integer, matrices, show, value
 from tenferro_linalg._solve import inv
 from tenferro_linalg._svd import svdvals
 from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
@@ -26,6 +26,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """
     x1, x2 = value(x1), value(x2)
     shape = broadcast_shapes(x1.shape, x2.shape)
+    axis = integer("cross", "axis", axis)
     if not -min(x1.ndim, x2.ndim) <= axis < len(shape):
         raise AxisError(
             f"cross: axis={axis} is out of range for operands of shapes {show(x1.shape)} and {show(x2.shape)}; "

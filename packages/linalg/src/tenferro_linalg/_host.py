@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from tenferro_runtime.extension import NumericalError
+from tenferro_runtime.extension import NumericalError, library
 
 Raw = np.ndarray[Any, Any]
 
@@ -84,7 +84,7 @@ class Host:
         try:
             return np.linalg.cholesky(x)
         except LinAlgError:
-            from scipy.linalg import lapack
+            lapack = library("scipy.linalg").lapack
 
             for index in items(x):
                 potrf = lapack.get_lapack_funcs("potrf", (x,))
@@ -137,7 +137,7 @@ class Host:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
         if (x.ndim > 2 and x.shape[-1] <= SMALL) or 0 in b.shape:
             return self.solve(x.conj().swapaxes(-1, -2) if adjoint else x, b)
-        from scipy.linalg import lapack
+        lapack = library("scipy.linalg").lapack
 
         out = np.empty_like(b)
         getrs = lapack.get_lapack_funcs("getrs", (lu, b))
@@ -158,7 +158,7 @@ class Host:
             return np.zeros_like(b)
         if x.ndim > 2 and n <= SMALL:
             return _substitute(x, b, lower, unit)
-        from scipy.linalg import lapack
+        lapack = library("scipy.linalg").lapack
 
         out = np.empty_like(b)
         trtrs = lapack.get_lapack_funcs("trtrs", (x, b))
@@ -185,7 +185,7 @@ def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
 
 
 def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
-    from scipy.linalg import lapack
+    lapack = library("scipy.linalg").lapack
 
     if not a.shape[0]:
         return a, np.zeros(0, np.int64), 0
@@ -234,12 +234,8 @@ def _rescaled(a: Raw, factor: Callable[[Raw], Any], values: int) -> Any:
 
 
 def _gesvd(a: Raw, full: bool) -> Any:
-    from scipy.linalg import svd
-
-    return svd(a, full_matrices=full, lapack_driver="gesvd", check_finite=False)
+    return library("scipy.linalg").svd(a, full_matrices=full, lapack_driver="gesvd", check_finite=False)
 
 
 def _syev(a: Raw) -> Any:
-    from scipy.linalg import eigh
-
-    return eigh(a, driver="ev", check_finite=False)
+    return library("scipy.linalg").eigh(a, driver="ev", check_finite=False)

@@ -7,7 +7,7 @@ in range; the kernels divide by the largest element first, so that neither 1e200
 from typing import Any
 
 from tenferro_linalg._algebra import cj, re, to
-from tenferro_linalg._operands import inexact, matrices
+from tenferro_linalg._operands import inexact, integer, matrices
 from tenferro_linalg._svd import svdvals
 from tenferro_runtime.extension import ArgumentError, AxisError, General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor.catalog import abs as absolute
@@ -115,7 +115,7 @@ def _vector_norm(x: Any, axes: tuple[int, ...], ord: float) -> Any:
 def _axes(what: str, x: Any, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
-    given = axis if isinstance(axis, tuple) else (axis,)
+    given = [integer(what, "axis", a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     axes = tuple(a + x.ndim if a < 0 else a for a in given)
     if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
         raise AxisError(

@@ -1,10 +1,11 @@
 """What the public functions accept: stacks of matrices of any real or complex kind, integers as float64."""
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, ShapeError, Spec
+from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError
 from tenferro_tensor import tensor
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
 from tenferro_tensor_core import inexact_of, require_equal
@@ -87,3 +88,13 @@ def leading(v: Any, k: Any) -> Any:
     """The first `k` entries along the last axis."""
     n = v.ndim
     return slice_(v, start=(0,) * n, limit=(*v.shape[:-1], k), stride=(1,) * n)
+
+
+def integer(what: str, name: str, n: Any) -> int:
+    """An integer argument."""
+    try:
+        return operator.index(n)
+    except TypeError as cause:
+        if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
+            raise
+        raise ArgumentError(f"{what} takes an integer as {name}, got {n!r}", function=what) from None

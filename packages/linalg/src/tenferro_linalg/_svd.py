@@ -31,10 +31,10 @@ from tenferro_linalg._algebra import (
 )
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
-from tenferro_linalg._operands import basis, leading, matrices, require_inexact
+from tenferro_linalg._operands import basis, integer, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate
-from tenferro_tensor_core import DimLike, ask, dim_max, dim_min, real_of
+from tenferro_tensor_core import Dim, DimLike, ask, dim_max, dim_min, real_of
 
 
 class SVDResult(NamedTuple):
@@ -45,7 +45,7 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
@@ -55,11 +55,12 @@ def svd(x: Any, /, *, full_matrices: bool = False) -> SVDResult:
 
     Args:
         x: matrices (..., m, n).
-        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices. The default,
-            unlike NumPy's and the standard's, is the thin form.
+        full_matrices: whether U (..., m, m) and Vh (..., n, n) are completed to square matrices, as in NumPy and in
+            the standard. The thin form, ``False``, is cheaper, and what most losses need.
 
     Returns:
-        U (..., m, k), S (..., k) real and descending, Vh (..., k, n), with k = min(m, n).
+        S (..., k), real and descending, with k = min(m, n); U (..., m, m) and Vh (..., n, n), or in the thin form
+        U (..., m, k) and Vh (..., k, n).
 
     Raises:
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
@@ -114,6 +115,7 @@ def svd_trunc(x: Any, k: int, /) -> SVDResult:
     """
     x = matrices("svd_trunc", x)
     most = dim_min(*x.shape[-2:])
+    k = k if isinstance(k, Dim) else integer("svd_trunc", "k", k)
     if ask(k, "<", 0) or ask(k, ">", most):
         raise ArgumentError(f"svd_trunc: k={k} is not between 0 and min(m, n) = {most}", k=k)
     u, s, vh = svd_(x, full=False, basis=basis(x), cut=k)

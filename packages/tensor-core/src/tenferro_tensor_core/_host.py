@@ -4,6 +4,7 @@ Nothing is copied unless `copy` allows it (None: when there is no other way; Tru
 never). Views keep their strides, read-only data stays read-only.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -41,7 +42,7 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
             f"from_numpy takes a NumPy array, got {_kind(a)}; use to_numpy, from_buffer or from_dlpack",
             given=type(a),
         )
-    if isinstance(a, np.ma.MaskedArray):
+    if a.__class__ is not np.ndarray and _is_masked(a):
         raise HostAdapterError(
             "from_numpy cannot carry the mask of a masked array; fill it with a.filled(value) first",
             given=type(a),
@@ -58,6 +59,12 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
         return np.array(a, dtype=native, order="K", copy=True, subok=False)
     # On some platforms two C types share one format: the dtype becomes the canonical instance.
     return np.asarray(a) if a.dtype is native else np.asarray(a).view(native)
+
+
+def _is_masked(a: HostArray) -> bool:
+    # There is none before somebody has imported numpy.ma, which NumPy puts off because it takes long.
+    module = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(a, module.MaskedArray)
 
 
 def _why_copy(a: HostArray) -> str:

@@ -4,6 +4,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._array import Array
 from tenferro_tensor._backend import Backend, available_backends, get_backend
 from tenferro_tensor._levels import next_level
+from tenferro_tensor._libraries import library
 from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
 from tenferro_tensor._plan import clear_plans, plan_stats
@@ -35,6 +36,7 @@ __all__ = [
     "compute_context",
     "compute_device",
     "get_backend",
+    "library",
     "next_level",
     "plan_stats",
     "primitive",

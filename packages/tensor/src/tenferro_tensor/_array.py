@@ -24,6 +24,7 @@ from tenferro_tensor_core import (
     ArgumentError,
     BackendUnavailableError,
     DimLike,
+    HostAdapterError,
     PlacementError,
     ShapeError,
     UnsupportedError,
@@ -198,6 +199,18 @@ class Array:
         ``subtract``, ``min`` and ``max``."""
         return At(self)
 
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a derivative passes through this value."""
+        return False
+
+    def detach(self) -> Any:
+        """The same data as a constant of every differentiation.
+
+        In a trace it is a step, so that the program keeps the gradient out when it is differentiated later.
+        """
+        return catalog.stop_gradient(self)
+
     def copy(self) -> Any:
         """The same elements, in memory that is shared with no host array."""
         return functions.asarray(self, copy=True)
@@ -286,8 +299,16 @@ class Array:
         if self.spec.place.memory_space is not HOST.memory_space:
             return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         host = self._concrete()
-        if not host.flags.writeable and (max_version is None or max_version[0] < 1):
-            host = host.copy()  # such consumers know no read-only memory, and may write into it
+        # Old consumers know no read-only memory, and may write into it; reversed axes make PyTorch 2.13 abort.
+        locked = not host.flags.writeable and (max_version is None or max_version[0] < 1)
+        if locked or any(step < 0 for step in host.strides):
+            if copy is False:
+                raise HostAdapterError(
+                    f"{self.spec!r} cannot be shared through DLPack without a copy, which copy=False forbids: it has "
+                    f"{'read-only memory' if locked else 'reversed axes'}; pass copy=None",
+                    strides=host.strides,
+                )
+            host = host.copy()
         return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:

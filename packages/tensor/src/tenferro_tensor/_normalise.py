@@ -16,7 +16,19 @@ from tenferro_tensor._place import HOST
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor.catalog._axes import show
-from tenferro_tensor_core import DimLike, ShapeError, ask, complex128, float64, inexact_of, int64, promote, weak
+from tenferro_tensor_core import (
+    DimLike,
+    DType,
+    DTypeError,
+    ShapeError,
+    ask,
+    complex128,
+    float64,
+    inexact_of,
+    int64,
+    promote,
+    weak,
+)
 from tenferro_tensor_core import bool_ as bool_dtype
 
 _DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
@@ -32,6 +44,8 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     >>> broadcast_shapes((4, 1), (3,))
     (4, 3)
     """
+    if not shapes:
+        return ()
     first = shapes[0]
     if all(s == first for s in shapes):
         return first
@@ -117,3 +131,18 @@ def brought(x: Any, goal: Spec) -> Any:
     if len(kept) < len(shape):
         x = catalog.reshape(x, shape=tuple(shape[i] for i in kept))
     return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))
+
+
+def keep_imaginary(what: str, source: DType, target: DType) -> None:
+    """Refuse the step from complex to real numbers, which drops half of the data.
+
+    Raises:
+        DTypeError: it is that step.
+    """
+    if source.kind == "c" and target.kind not in "cb":
+        raise DTypeError(
+            f"{what} from {source.name} to {target.name} would drop the imaginary part; "
+            "take real(x) or imag(x), or ask for the loss with cast(x, dtype)",
+            source=source.name,
+            target=target.name,
+        )

@@ -92,6 +92,7 @@ def plan_stats() -> list[dict[str, Any]]:
     """Owner, size and bound of the tables of forward plans, one entry for each primitive that has some, and of the
     tables that array functions keep.
 
+    >>> _ = tr.asarray([1.0]) + tr.asarray([2.0])
     >>> [row["owner"] for row in plan_stats() if row["owner"] == "forward plans: add"]
     ['forward plans: add']
     """

@@ -72,8 +72,10 @@ class Registry:
         A kernel registered for the backend ``"*"`` serves every backend that has none of its own.
         """
         found = self._look_up(table, primitive, key)
-        if found is None and primitive.extension is not None and primitive.extension not in self._loaded:
-            self.load_extension(primitive.extension)
+        if found is None and primitive.extension is not None:
+            if primitive.extension not in self._loaded:
+                self.load_extension(primitive.extension)
+            # Also when it is loaded: another thread may have done that since the first look.
             found = self._look_up(table, primitive, key)
         return found
 

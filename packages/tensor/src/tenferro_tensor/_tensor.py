@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_tensor import _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend, place_of
-from tenferro_tensor._normalise import common_dtype, describe
+from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
@@ -108,6 +108,10 @@ class Tensor(Array):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._concrete(), self.spec)
+
+    def detach(self) -> Tensor:
+        """This tensor: nothing is being differentiated."""
+        return self
 
     def __copy__(self) -> Tensor:
         return self
@@ -214,7 +218,7 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
         copy: ``True`` always copies, ``False`` raises where a copy would be needed, ``None`` copies when needed.
 
     Raises:
-        DTypeError: the data are not numbers or booleans.
+        DTypeError: the data are not numbers or booleans, or they are complex and `dtype` is not.
 
     >>> tensor([[1, 2], [3, 4]]).shape
     (2, 2)
@@ -227,6 +231,7 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
 def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: bool | None) -> Tensor:
     place = x.spec.place if device is None else place_of(device)
     goal = Spec(x.spec.shape, x.spec.dtype if wanted is None else dtype(wanted), place)
+    keep_imaginary("a tensor", x.spec.dtype, goal.dtype)
     moved = place.memory_space is not x.spec.place.memory_space
     if copy is False and (moved or goal.dtype != x.spec.dtype):
         raise ArgumentError(f"{x.spec!r} cannot become {goal!r} without a copy, which copy=False forbids")
@@ -246,7 +251,9 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
             raise ArgumentError(f"nested sequences must have one length per level: {cause}") from cause
     array = from_numpy(x, copy=copy)
     if wanted is not None:
-        array = array.astype(dtype(wanted), copy=False)
+        goal = dtype(wanted)
+        keep_imaginary("a tensor", array.dtype, goal)
+        array = array.astype(goal, copy=False)
     raw = (
         array if place.memory_space is HOST.memory_space else get_backend(place.device.kind).upload(array, place.device)
     )

@@ -18,10 +18,6 @@ class Value(NamedTuple):
     spec: Spec
 
 
-Body = Callable[..., Value]
-"""Computes the result of a region from its scalar arguments."""
-
-
 class Emitter:
     """Writes operations; lowerings are functions of an emitter and values."""
 
@@ -53,7 +49,7 @@ class Emitter:
         regions: Sequence[str] = (),
     ) -> tuple[Value, ...]:
         """Append an operation of several results."""
-        results = tuple(Value(self._fresh(), s) for s in outs)
+        results = tuple(self.named(s) for s in outs)
         full = name if "." in name else f"stablehlo.{name}"
         left = f"{', '.join(r.name for r in results)} = " if results else ""
         types = ", ".join(tensor_type(v.spec) for v in operands)
@@ -70,7 +66,7 @@ class Emitter:
         """The text of a region that maps scalar arguments to what `body` returns."""
         inner = Emitter()
         inner._count, inner._indent = self._count, self._indent + "  "
-        values = [Value(inner._fresh(), s) for s in arguments]
+        values = [inner.named(s) for s in arguments]
         results = body(inner, *values)
         header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in values)
         inner.ops("return", results, ())
@@ -121,6 +117,7 @@ class Emitter:
         wanted = np.dtype(dtype)
         return x if x.spec.dtype == wanted else self.op("convert", (x,), x.spec.with_(dtype=wanted))
 
-    def _fresh(self) -> str:
+    def named(self, spec: Spec) -> Value:
+        """Name a value of the given spec: an argument of the function or of a region, or a result."""
         self._count += 1
-        return f"%{self._count - 1}"
+        return Value(f"%{self._count - 1}", spec)

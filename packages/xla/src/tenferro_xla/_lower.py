@@ -61,7 +61,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written
     emitter = Emitter()
-    arguments = [Value(emitter._fresh(), s) for s in program.inputs]
+    arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
     header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in arguments)
     types = ", ".join(tensor_type(v.spec) for v in results)

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import whole
 
 __all__ = [
     "acos",
@@ -346,4 +347,4 @@ def polygamma(order: int, x: Any, /) -> Any:
     >>> tr.polygamma(1, tr.asarray([1.0]))
     Tensor([1.64493407])
     """
-    return catalog.polygamma(x, order=order)
+    return catalog.polygamma(x, order=whole("polygamma", "order", order))

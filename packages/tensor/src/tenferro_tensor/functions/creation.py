@@ -4,12 +4,14 @@
 else in main memory, and the ``*_like`` functions stay where their argument is.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import place_of
+from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value, whole
@@ -20,6 +22,7 @@ from tenferro_tensor_core import (
     ArgumentError,
     Dim,
     DType,
+    DTypeError,
     ShapeError,
     TracingError,
     bool_,
@@ -132,6 +135,8 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
     if dtype is None and fill.__class__ in SCALARS:
         dtype = {bool: bool_, int: int64, float: float64, complex: complex128}[fill.__class__]
+    if dtype is not None and isinstance(fill, (complex, np.complexfloating)):
+        keep_imaginary("full", np.asarray(fill).dtype, dtype)
     try:
         host = np.full(shape, fill, dtype)
     except (TypeError, ValueError, OverflowError) as cause:
@@ -227,6 +232,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         whole = all(isinstance(v, (int, np.integer)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given)
         dtype = int64 if whole else float64
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
+    if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
+        raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
     return own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device))
 
 
@@ -253,12 +260,16 @@ def linspace(
     num = whole("linspace", "num", num)
     if num < 0:
         raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
+    if num > sys.maxsize // 16:
+        raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
         steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
         out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
         return out if dtype is None else astype(out, dtype)
-    numbers = np.linspace(start, stop, num, endpoint=endpoint, dtype=None if dtype is None else known_dtype(dtype))
-    return Primitive.adopt(numbers, device=device)
+    goal = None if dtype is None else known_dtype(dtype)
+    if goal is not None:
+        keep_imaginary("linspace", np.result_type(start, stop), goal)
+    return Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
@@ -278,6 +289,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     cols = rows if n_cols is None else whole("eye", "n_cols", n_cols)
     if min(rows, cols) < 0:
         raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
+    if max(rows, cols) > sys.maxsize:
+        raise ShapeError(f"eye cannot make a matrix of {rows} by {cols} elements; use smaller extents")
     k = max(-rows, min(whole("eye", "k", k), cols))  # far outside there is nothing, and NumPy wants a small number
     return own(np.eye(rows, cols, k, dtype), place_of(device))
 

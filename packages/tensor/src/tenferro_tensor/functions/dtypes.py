@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor.functions._operand import converted, value
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor_core import DType, DTypeError, can_convert, is_inexact, is_integer, real_of
@@ -26,13 +27,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     Tensor([1, 0])
     """
     x, dtype = value(x), known_dtype(dtype)
-    if x.spec.cplx and dtype.kind not in "cb":
-        raise DTypeError(
-            f"astype from {x.spec.dtype.name} to {dtype.name} would drop the imaginary part; "
-            "take real(x) or imag(x), or ask for the loss with cast(x, dtype)",
-            source=x.spec.dtype.name,
-            target=dtype.name,
-        )
+    keep_imaginary("astype", x.spec.dtype, dtype)
     if device is not None:
         x = to_device(x, device)
     return converted(x, dtype)
