@@ -36,20 +36,10 @@ class Dual(Differentiated):
         raise GradientError("a Dual is made inside of jvp and the other forward transforms only")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        level = self.level
-        lower = []
-        need = []
-        tangents = []
-        for i, a in enumerate(args):
-            if a.__class__ is Dual and a.level == level:
-                lower.append(a.value)
-                need.append(i)
-                tangents.append(a.tangent)
-            else:
-                lower.append(a)
-        if _modes.slow and _modes.silent(level):
+        lower, need, duals = self._split(args)
+        if _modes.slow and _modes.silent(self.level):
             return op(*lower)
-        return push(op, level, lower, tuple(need), tangents)
+        return push(op, self.level, lower, tuple(need), [d.tangent for d in duals])
 
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, tangent={self.tangent!r})"

@@ -45,20 +45,10 @@ class EagerTensor(Differentiated):
         raise GradientError("an EagerTensor is made by variable(x), or inside of grad, vjp and the other transforms")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        level = self.level
-        lower = []
-        need = []
-        parents = []
-        for i, a in enumerate(args):
-            if a.__class__ is EagerTensor and a.level == level:
-                lower.append(a.value)
-                need.append(i)
-                parents.append(a.node)
-            else:
-                lower.append(a)
-        if _modes.slow and _modes.silent(level):
+        lower, need, recorded = self._split(args)
+        if _modes.slow and _modes.silent(self.level):
             return op(*lower)
-        return EagerTensor.record(op, level, lower, tuple(need), tuple(parents))
+        return EagerTensor.record(op, self.level, lower, tuple(need), tuple([e.node for e in recorded]))
 
     @property
     def is_leaf(self) -> bool:
