@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tenferro_tensor import Array, ComputeDevice, available_backends, get_backend
 from tenferro_tensor._entry_points import installed
+from tenferro_tensor._registry import EXTENSIONS
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import (
     DTYPES,
@@ -33,7 +34,6 @@ nan: Final = math.nan
 newaxis: Final = None
 pi: Final = math.pi
 
-EXTENSION_GROUP: Final = "tenferro.extensions"
 FAMILIES: Final = {"fft": "pip install tenferro-fft", "linalg": "pip install tenferro-linalg"}
 """Sub-namespaces of the standard that other distributions bring, and how to get them."""
 
@@ -95,7 +95,7 @@ def family(name: str) -> Any:
     Raises:
         MissingFamilyError: no installed distribution brings it; the text says which one does.
     """
-    entry = installed(EXTENSION_GROUP).get(name)
+    entry = installed(EXTENSIONS).get(name)
     if entry is None:
         raise MissingFamilyError(
             f"the {name} functions are a distribution of their own, which is not installed here; {FAMILIES[name]}",
