@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from tenferro_runtime._source import Source, where
+from tenferro_runtime._structure import Structured
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError
 
@@ -84,7 +85,7 @@ class Equation:
         return f"{left} = {self.op!r}({right})"
 
 
-class Program:
+class Program(Structured):
     """A function of arrays as data: inputs, constants, equations, outputs. Immutable, compared by identity.
 
     Attributes:
@@ -102,6 +103,7 @@ class Program:
         "__weakref__", "constants", "equations", "examples", "guards", "input_ids", "memo", "names", "output_ids",
         "specs",
     )  # fmt: skip
+    equations: tuple[Equation, ...]
     runner: ClassVar[Callable[[Program, tuple[Any, ...]], tuple[Any, ...]]]
     """Runs a program on values; set by the executor."""
 

@@ -1,0 +1,136 @@
+"""The structure of a program: what it computes, without the numbers of its variables, its names and its lines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from tenferro_tensor import HOST, Op, Spec, Tensor
+from tenferro_tensor_core import Guard
+
+BY_VALUE: Final = 4096
+"""Largest number of bytes of a constant that is compared by value; larger ones are compared by identity."""
+
+_lock = threading.RLock()
+
+
+class Structure:
+    """Canonical form of a program, interned: two programs of one structure compute the same, bit for bit.
+
+    Attributes:
+        form: specs of the inputs, constants in order of their first use, equations as ``(op, operands, specs)``,
+            outputs, and guards as ``(lhs, op, rhs)``. Variables are numbered inputs first, then
+            constants, then results. In the place of an op that holds programs stand its primitive and its metadata,
+            structures in the place of the programs.
+    """
+
+    __slots__ = ("__weakref__", "form")
+    form: tuple[Any, ...]
+
+    def __new__(cls, form: tuple[Any, ...]) -> Structure:
+        with _lock:
+            self = _interned.get(form)
+            if self is None:
+                self = _interned[form] = object.__new__(cls)
+                self.form = form
+        return self
+
+
+_interned: Final[WeakValueDictionary[tuple[Any, ...], Structure]] = WeakValueDictionary()
+
+
+class Structured:
+    """What of a program its structure is made of."""
+
+    __slots__ = ()
+    input_ids: tuple[int, ...]
+    constants: Mapping[int, Tensor]
+    equations: tuple[Any, ...]
+    output_ids: tuple[int, ...]
+    specs: Mapping[int, Spec]
+    guards: tuple[Guard, ...]
+    memo: dict[Any, Any]
+
+    @property
+    def structure(self) -> Structure:
+        """What the program computes: one object for all programs that are equal but for names, numbers and lines.
+
+        Constants beyond `BY_VALUE` bytes count as equal only where they are the same tensor.
+
+        >>> import numpy as np
+        >>> import tenferro_runtime as tr
+        >>> f, g = (tr.trace(lambda x: tr.sin(x) + 1, np.ones(3)) for _ in range(2))
+        >>> f is g, f.structure is g.structure
+        (False, True)
+        """
+        found: Structure | None = self.memo.get("structure")
+        if found is None:
+            found = self.memo["structure"] = Structure(_form(self))
+        return found
+
+
+def structural(op: Op) -> Any:
+    """A key of an op under which ops that hold equal programs are one; the op itself where it holds none.
+
+    >>> from tenferro_tensor import catalog
+    >>> structural(catalog.sin.op())
+    sin
+    """
+    for value in op.params.values():
+        if _holds_program(value):
+            return (op.primitive, *[_structural(v) for v in op.params.values()])
+    return op
+
+
+def _holds_program(value: Any) -> bool:
+    return isinstance(value, Structured) or (value.__class__ is tuple and any(map(_holds_program, value)))
+
+
+def _structural(value: Any) -> Any:
+    if isinstance(value, Structured):
+        return value.structure
+    if value.__class__ is tuple:
+        return tuple(map(_structural, value))
+    return (value.__class__, value)  # 1, 1.0 and True are three
+
+
+def _form(program: Structured) -> tuple[Any, ...]:
+    used = {v: None for eq in program.equations for v in eq.operands if v in program.constants}
+    used.update((v, None) for v in program.output_ids if v in program.constants)
+    number = {v: i for i, v in enumerate((*program.input_ids, *used))}
+    equations = []
+    for eq in program.equations:
+        operands = tuple([number[v] if v.__class__ is int else v for v in eq.operands])
+        for v in eq.results:
+            number[v] = len(number)
+        equations.append((structural(eq.op), operands, tuple([program.specs[v] for v in eq.results])))
+    return (
+        tuple([program.specs[v] for v in program.input_ids]),
+        tuple([_constant(program.constants[v]) for v in used]),
+        tuple(equations),
+        tuple([number[v] for v in program.output_ids]),
+        tuple([(g.lhs, g.op, g.rhs) for g in program.guards]),
+    )
+
+
+class _Same:
+    """A tensor compared by identity."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.tensor is self.tensor
+
+    def __hash__(self) -> int:
+        return id(self.tensor)
+
+
+def _constant(c: Tensor) -> tuple[Any, ...]:
+    if c.spec.place is HOST and c.data.nbytes <= BY_VALUE:
+        return c.spec, c.data.tobytes()
+    return (_Same(c),)
