@@ -40,7 +40,7 @@ def _infer(*xs: Spec, program: Program) -> tuple[Spec, ...]:
 
 
 _infer.__name__ = "checkpointed"
-checkpointed = _Checkpointed(_infer)
+checkpointed = _Checkpointed(_infer, family="tenferro-ad.checkpointed.v1")
 
 
 def _kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:

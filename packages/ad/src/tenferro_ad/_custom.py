@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
-from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule
+from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule, check_family_id
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
 
@@ -20,12 +20,12 @@ Function = Callable[..., Any]
 @overload
 def custom_rule(
     f: Function, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
-    infer: Function | None = ...,
+    infer: Function | None = ..., family: str | None = ...,
 ) -> Primitive: ...  # fmt: skip
 @overload
 def custom_rule(
     f: None = None, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
-    infer: Function | None = ...,
+    infer: Function | None = ..., family: str | None = ...,
 ) -> Callable[[Function], Primitive]: ...  # fmt: skip
 def custom_rule(
     f: Function | None = None,
@@ -35,6 +35,7 @@ def custom_rule(
     vjp: Function | None = None,
     rule: Rule | None = None,
     infer: Function | None = None,
+    family: str | None = None,
 ) -> Any:
     """Give a function a derivative of its own. One of `jvp` and `vjp` is enough: the other is its transpose.
 
@@ -51,6 +52,8 @@ def custom_rule(
         rule: a rule record of `tenferro_runtime.extension` in place of the two.
         infer: maps the `Spec`s of the arrays, and the metadata, to the `Spec` of the output or the tuple of them. By
             default the function is traced to find out, for which it must be written with tenferro functions.
+        family: ``"<distribution>.<op>.v<major>"``, by which a program file names the function; a process that loads
+            the file must have made it before. Without it, programs that use the function cannot be saved.
 
     Raises:
         ArgumentError: neither or too much of a rule is given, or the function's parameters do not fit.
@@ -69,11 +72,11 @@ def custom_rule(
         raise ArgumentError("custom_rule needs a jvp, a vjp or a rule record; give one of them")
     record = General(jvp=jvp, vjp=vjp) if rule is None else rule
     if f is None:
-        return lambda g: _primitive(g, record, infer)
-    return _primitive(f, record, infer)
+        return lambda g: _primitive(g, record, infer, family)
+    return _primitive(f, record, infer, family)
 
 
-def _primitive(f: Function, rule: Rule, infer: Function | None) -> Primitive:
+def _primitive(f: Function, rule: Rule, infer: Function | None, family: str | None) -> Primitive:
     name = getattr(f, "__name__", type(f).__name__)
     signature = inspect.signature(f)
     for p in signature.parameters.values():
@@ -89,7 +92,7 @@ def _primitive(f: Function, rule: Rule, infer: Function | None) -> Primitive:
 
     specs_of.__name__, specs_of.__doc__, specs_of.__module__ = name, f.__doc__, f.__module__
     specs_of.__signature__ = signature  # type: ignore[attr-defined]
-    primitive = Primitive(specs_of)
+    primitive = Primitive(specs_of, family=None if family is None else check_family_id(family))
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:
         many = isinstance(primitive.infer(*ins, **params), tuple)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tenferro_runtime import _execute as _execute
 from tenferro_runtime import _namespace
+from tenferro_runtime import _toolbox as _toolbox
 from tenferro_runtime._compile import CompiledFunction, compile
 from tenferro_runtime._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
@@ -15,6 +16,7 @@ from tenferro_runtime._runtime import Runtime, current_runtime
 from tenferro_runtime._trace import trace
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import register_dataclass
+from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
 from tenferro_tensor import ComputeDevice, MemorySpace, Spec, Tensor, compute_context, compute_device
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
@@ -39,11 +41,14 @@ __all__ = [
     "Program",
     "CompiledFunction",
     "ComputeDevice",
+    "FileLimits",
     "GraphCompiler",
     "GraphExecutor",
     "MemorySpace",
     "ProgramError",
+    "ProgramFileError",
     "Runtime",
+    "SavedFunction",
     "Spec",
     "Tensor",
     "compile",
@@ -145,6 +150,7 @@ __all__ = [
     "kron",
     "less",
     "less_equal",
+    "load",
     "lgamma",
     "linspace",
     "log",

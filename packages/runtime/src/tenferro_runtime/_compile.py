@@ -7,8 +7,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Final, Protocol, overload
 
+from tenferro_runtime import files
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, static_key
@@ -22,6 +24,7 @@ from tenferro_runtime._trace import record
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_runtime._tree_code import builder, reader
+from tenferro_runtime.files import ProgramFileError, SavedFunction
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
@@ -72,6 +75,9 @@ class CompiledFunction(Protocol):
 
     def program(self, *args: Any, **kwargs: Any) -> Program:
         """The program that these arguments are run with; traced where there is none, but not run."""
+
+    def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        """Write the program for these arguments to a file; `load` gives a function of the same trees."""
 
 
 class _Form:
@@ -400,17 +406,30 @@ def _compile(f: Any, numbers: tuple[int, ...], names: tuple[str, ...], donated: 
     state = _Compiled(f, numbers, names)
     entry: Any = make_entry(state.signature, state.hits.table, state, explain_failure)
 
+    def form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Form, TreeDef, tuple[Any, ...]]:
+        values = (args, kwargs) if state.signature.names is None else _bound(f, args, kwargs)
+        dynamic, static = state.signature.split(values)
+        leaves, treedef = flatten(dynamic)
+        found = state.find(dynamic, static, leaves, treedef)
+        return found[0], treedef, found[3]
+
     def program(*args: Any, **kwargs: Any) -> Program:
+        return form(args, kwargs)[0].program
+
+    def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        found, treedef, captured = form(args, kwargs)
+        if captured:
+            raise ProgramFileError(
+                f"{state.title} uses {captured[0].spec!r} of class {type(captured[0]).__name__} from outside; a saved "
+                "function stands alone: pass the value as an argument",
+                function=state.title,
+            )
         signature = state.signature
-        if signature.names is None:
-            values: tuple[Any, ...] = (args, kwargs)
-        else:
-            values = _bound(f, args, kwargs)
-        dynamic, static = signature.split(values)
-        return state.find(dynamic, static, *flatten(dynamic))[0].program
+        names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
+        return files.save(SavedFunction(state.title, names, found.program, treedef, found.tree, found.fixed), path)
 
     functools.update_wrapper(entry, f)
-    entry.cache_info, entry.clear, entry.program = state.info, state.clear, program
+    entry.cache_info, entry.clear, entry.program, entry.save = state.info, state.clear, program, save
     return entry
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from tenferro_runtime._source import Source, where
 from tenferro_runtime._structure import Structured
+from tenferro_runtime._tools import Tooled
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError
 
@@ -85,7 +86,7 @@ class Equation:
         return f"{left} = {self.op!r}({right})"
 
 
-class Program(Structured):
+class Program(Structured, Tooled):
     """A function of arrays as data: inputs, constants, equations, outputs. Immutable, compared by identity.
 
     Attributes:

@@ -200,6 +200,13 @@ def _match(treedef: TreeDef, tree: Any, leaves: list[Any]) -> bool:
     )
 
 
+def fields_of(cls: type) -> tuple[str, ...] | None:
+    """Names of the parts of a namedtuple or registered dataclass; ``None`` for other classes."""
+    if cls in _dataclasses:
+        return _dataclasses[cls]
+    return getattr(cls, "_fields", None) if issubclass(cls, tuple) else None
+
+
 def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Apply `f` to each leaf, beside the leaves of other trees of the same shape.
 

@@ -9,7 +9,7 @@ from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
 from tenferro_tensor._plan import clear_plans, plan_stats
 from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
-from tenferro_tensor._registry import REGISTRY, Registry
+from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._select import ComputeContext, compute_context, compute_device
 from tenferro_tensor._spec import Spec
 from tenferro_tensor._tensor import Tensor, tensor
@@ -22,6 +22,7 @@ __all__ = [
     "Backend",
     "ComputeContext",
     "ComputeDevice",
+    "Cost",
     "MemorySpace",
     "Op",
     "Place",

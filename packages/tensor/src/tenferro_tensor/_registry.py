@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tenferro_tensor import _entry_points
 from tenferro_tensor._primitive import Primitive
-from tenferro_tensor_core import RegistryError, TenferroError
+from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
@@ -23,6 +23,27 @@ bound the threads that these use."""
 EXTENSIONS: Final = "tenferro.extensions"
 
 
+class Codec(NamedTuple):
+    """Metadata to plain data, and back."""
+
+    encode: Callable[[dict[str, Any]], dict[str, Any]]
+    decode: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Cost(NamedTuple):
+    """What one application of a primitive takes; sizes may be symbolic.
+
+    Attributes:
+        flops: floating-point operations, a complex one counted as the real ones it is made of.
+        bytes: bytes that it reads and writes.
+        workspace: bytes that it allocates besides its outputs and gives back when it is done.
+    """
+
+    flops: DimLike
+    bytes: DimLike
+    workspace: DimLike = 0
+
+
 class Registry:
     """Tables of kernels, rules and lowerings by primitive.
 
@@ -31,7 +52,9 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[str, dict[Any, Any]] = {"kernel": {}, "rule": {}, "lowering": {}, "pruning": {}}
+        self._tables: dict[str, dict[Any, Any]] = {
+            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost")
+        }
         self._loaded: set[str] = set()
         self._registering: list[str] = []
         self._registrant: int | None = None
@@ -65,6 +88,28 @@ class Registry:
     def pruning(self, primitive: Primitive, prune: Callable[..., Any], *, replace: bool = False) -> None:
         """Register what replaces an op of which only some outputs are used; ``prune(op, used)`` -> op or ``None``."""
         self._put("pruning", primitive, prune, replace)
+
+    def codec(
+        self,
+        primitive: Primitive,
+        encode: Callable[[dict[str, Any]], dict[str, Any]],
+        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Register how the metadata of a primitive go into program files, where they are more than plain data.
+
+        Args:
+            primitive: the primitive.
+            encode: maps the metadata to a dictionary of numbers, strings, tuples, dtypes, sizes, specs and programs.
+            decode: maps such a dictionary back; it gets what a file holds, and raises `ValueError` where that is wrong.
+            replace: take the place of an earlier entry.
+        """
+        self._put("codec", primitive, Codec(encode, decode), replace)
+
+    def cost(self, primitive: Primitive, model: Callable[..., Any], *, replace: bool = False) -> None:
+        """Register what a primitive costs: ``model(ins, outs, **params)`` gives its `Cost`, sizes left open."""
+        self._put("cost", primitive, model, replace)
 
     def find(self, table: str, primitive: Primitive, key: Any = None) -> Any | None:
         """The entry for a primitive, loading the extension that brings it if there is one; else ``None``.

@@ -1,0 +1,16 @@
+"""Fills the methods of programs with what stands above programs."""
+
+from __future__ import annotations
+
+from tenferro_runtime import files
+from tenferro_runtime._tools import Tooled
+
+
+class Tools:
+    """See `Tooled`."""
+
+    save = staticmethod(files.save)
+    hash_of = staticmethod(files.hash_of)
+
+
+Tooled.tools = Tools()

@@ -1,0 +1,96 @@
+"""`SavedFunction`: a compiled function that came out of a file, and takes and returns the same trees as before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime._program import Program
+from tenferro_runtime._tree import TreeDef, flatten_like, unflatten
+from tenferro_tensor import SCALARS, Array, Spec, Tensor, tensor
+from tenferro_tensor_core import ArgumentError, can_convert
+
+
+class SavedFunction:
+    """A function as it was compiled, without the Python code that it was traced from.
+
+    It runs for arguments of the kind that it was saved with: the same structure and dtypes, and whatever sizes the
+    program leaves open. Static arguments are part of it, and are not given again.
+
+    Attributes:
+        name: name of the function.
+        parameters: names of its arguments in order, or ``None`` where it took ``*args`` or ``**kwargs``.
+        program: what it runs; its inputs are the leaves of the arguments in order.
+    """
+
+    __slots__ = ("_arguments", "_fixed", "_result", "name", "parameters", "program")
+
+    def __init__(
+        self,
+        name: str,
+        parameters: tuple[str, ...] | None,
+        program: Program,
+        arguments: TreeDef,
+        result: TreeDef,
+        fixed: dict[int, Any],
+    ) -> None:
+        self.name, self.parameters, self.program = name, parameters, program
+        self._arguments, self._result, self._fixed = arguments, result, fixed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for arguments, concrete, differentiated or traced.
+
+        Raises:
+            ArgumentError: the arguments do not have the structure that the function was saved with.
+            ProgramError: an array is of another dtype or rank.
+        """
+        given = self._bound(args, kwargs)
+        leaves = flatten_like(self._arguments, given, f"the arguments of {self.name}")
+        for leaf, path in zip(leaves, self._arguments.paths(), strict=True):
+            if leaf.__class__ not in SCALARS and not isinstance(leaf, (Array, np.ndarray, np.generic)):
+                raise ArgumentError(
+                    f"{self.name} takes an array or a number at argument {path}, got a {type(leaf).__name__}; "
+                    f"its arguments have the structure {self._arguments.show()}",
+                    path=path,
+                )
+        values = self.program.run(*[_fitting(leaf, s) for leaf, s in zip(leaves, self.program.inputs, strict=True)])
+        rest = iter(values)
+        return unflatten(
+            self._result, [self._fixed[i] if i in self._fixed else next(rest) for i in range(self._result.size)]
+        )
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.parameters is None:
+            return args, dict(sorted(kwargs.items()))
+        given = dict(zip(self.parameters, args))
+        wrong = sorted(kwargs.keys() & given.keys() | kwargs.keys() - set(self.parameters))
+        missing = [name for name in self.parameters if name not in given and name not in kwargs]
+        if wrong or missing or len(args) > len(self.parameters):
+            raise ArgumentError(
+                f"{self.name} takes ({', '.join(self.parameters)}), each once, but was called with {len(args)} "
+                f"arguments by position and {sorted(kwargs) or 'none'} by name; static arguments are part of a saved "
+                "function and are not given",
+                function=self.name,
+            )
+        return tuple([given[name] if name in given else kwargs[name] for name in self.parameters])
+
+    def __repr__(self) -> str:
+        return f"<saved function {self.name}({self._shown()}): {self.program!r}>"
+
+    def _shown(self) -> str:
+        return "*args, **kwargs" if self.parameters is None else ", ".join(self.parameters)
+
+
+def _fitting(leaf: Any, spec: Spec) -> Any:
+    """A Python number where a number was traced: of the dtype of the program, where that loses nothing."""
+    if leaf.__class__ not in SCALARS:
+        return leaf
+    number: Tensor = tensor(leaf)
+    return tensor(leaf, dtype=spec.dtype) if can_convert(number.spec.dtype, spec.dtype) else number
+
+
+def function_parts(function: SavedFunction) -> Sequence[Any]:
+    """Structures of arguments and results, and the results that are plain numbers."""
+    return function._arguments, function._result, function._fixed

@@ -1,0 +1,63 @@
+"""Structures of arguments and results as plain data; classes are found among those that the program has imported."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from tenferro_runtime._tree import LEAF, TreeDef, fields_of
+from tenferro_runtime.files._decode import Decoder
+from tenferro_runtime.files._encode import Encoder
+from tenferro_runtime.files._errors import ProgramFileError
+
+_KINDS: Final[dict[str, type]] = {"list": list, "tuple": tuple, "dict": dict, "none": type(None)}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+
+
+def encode_tree(encoder: Encoder, tree: TreeDef) -> Any:
+    """A structure: ``"*"`` for a leaf, else ``[kind, names, parts]``."""
+    if tree.kind is None:
+        return "*"
+    parts = [encode_tree(encoder, child) for child in tree.children]
+    kind = _NAMES.get(tree.kind) or f"{tree.kind.__module__}:{tree.kind.__qualname__}"
+    try:
+        return [kind, [encoder.value(name) for name in tree.names], parts]
+    except TypeError as cause:
+        raise ProgramFileError(
+            f"a key of the structure {tree.show()} cannot be written to a file: {cause}; use strings or numbers as keys"
+        ) from cause
+
+
+def decode_tree(decoder: Decoder, data: Any) -> TreeDef:
+    """The structure.
+
+    Raises:
+        ProgramFileError: a class of it has not been imported, or has other fields now.
+    """
+    if data == "*":
+        return LEAF
+    kind, names, parts = data
+    children = tuple([decode_tree(decoder, part) for part in parts])
+    keys = tuple([decoder.value(name) for name in names])
+    return TreeDef(_KINDS[kind] if kind in _KINDS else _container(kind, keys), keys, children)
+
+
+def _container(name: str, fields: tuple[Any, ...]) -> type:
+    # A file must not decide what is imported: only classes that are there already are found.
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type) or fields_of(found) is None:
+        raise ProgramFileError(
+            f"arguments or results of the program are objects of class {path}, which is not there; import {module} "
+            "first, and register the class with register_dataclass unless it is a namedtuple",
+            container=name,
+        )
+    if fields_of(found) != fields:
+        raise ProgramFileError(
+            f"the class {path} of {module} has the fields {fields_of(found)} now, but the program was saved with "
+            f"{fields}; load it with the class as it was",
+            container=name,
+        )
+    return found
