@@ -29,7 +29,7 @@ def identify(p: Primitive) -> list[Any]:
     if p.family is None and not p._rule.__module__.startswith(CORE):
         raise ProgramFileError(
             f"the primitive {p.name} of {p._rule.__module__} has no family id, so that no other process can find it; "
-            "give it one, primitive(family='<distribution>.<op>.v1', extension='<entry point>') or custom_rule(family=)",
+            "give it one, primitive(family='<distribution>.<op>.v1', extension=...) or custom_rule(family=)",
             primitive=p.name,
         )
     return [p.name, p.family, p.extension]
