@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any, Final
 
 from tenferro_runtime._caches import caches
 from tenferro_runtime._program import Program
 from tenferro_runtime._spec_check import check_program
-from tenferro_runtime.passes import PASSES
+from tenferro_runtime.passes import PASSES, Pass, keeping_bits
 from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
-
-Pass = Callable[[Program], Program]
 
 
 class Runtime:
@@ -25,6 +22,8 @@ class Runtime:
     Args:
         passes: passes that programs go through, in order.
         check: run the executable specification of programs after tracing and after each pass.
+        deterministic: leave out the passes that may round results in another way (`tenferro_runtime.passes.Rounding`):
+            a compiled function then gives the bits that its operations give one by one, with any number of threads.
         programs_per_function: number of programs that one compiled function keeps.
         kinds_per_function: number of argument kinds that take the short way into a compiled function.
 
@@ -38,20 +37,27 @@ class Runtime:
         *,
         passes: tuple[Pass, ...] = PASSES,
         check: bool = False,
+        deterministic: bool = False,
         programs_per_function: int = 64,
         kinds_per_function: int = 1024,
     ) -> None:
         if programs_per_function < 1 or kinds_per_function < 1:
             raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
-        self.passes, self.check = passes, check
+        self.passes, self.check, self.deterministic = passes, check, deterministic
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
         self._tokens: list[Token[Runtime | None]] = []
 
-    def optimise(self, program: Program) -> Program:
-        """The program after the passes; checked before and after each of them if `check` is set."""
+    def optimise(self, program: Program, *, deterministic: bool | None = None) -> Program:
+        """The program after the passes; checked before and after each of them if `check` is set.
+
+        Args:
+            program: any program.
+            deterministic: in the place of the runtime's own.
+        """
+        exact = self.deterministic if deterministic is None else deterministic
         if self.check:
             check_program(program)
-        for run in self.passes:
+        for run in keeping_bits(self.passes) if exact else self.passes:
             program = run(program)
             if self.check:
                 check_program(program)
@@ -75,7 +81,7 @@ class Runtime:
         _current.reset(self._tokens.pop())
 
     def __repr__(self) -> str:
-        return f"<Runtime: {len(self.passes)} passes, check={self.check}>"
+        return f"<Runtime: {len(self.passes)} passes, check={self.check}, deterministic={self.deterministic}>"
 
 
 _current: Final[ContextVar[Runtime | None]] = ContextVar("tenferro runtime", default=None)

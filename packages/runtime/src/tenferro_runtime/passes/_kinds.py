@@ -1,0 +1,35 @@
+"""What passes promise about the bits of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Final
+
+from tenferro_runtime._program import Program
+
+Pass = Callable[[Program], Program]
+
+
+class Rounding:
+    """A pass that may change how results are rounded: the order of a sum, or a product in the place of a power.
+
+    All other passes keep every bit (NaN payloads aside); a deterministic runtime leaves these out.
+    """
+
+    __name__: str
+
+    def __init__(self, run: Pass) -> None:
+        self.run: Final = run
+        update_wrapper(self, run)
+
+    def __call__(self, program: Program) -> Program:
+        return self.run(program)
+
+    def __repr__(self) -> str:
+        return f"<rounding pass {self.__name__}>"
+
+
+def keeping_bits(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
+    """Those of the passes that keep every bit."""
+    return tuple([p for p in passes if not isinstance(p, Rounding)])

@@ -1,0 +1,132 @@
+"""Local rewriting: one walk over a program, front to back, that lets rules replace equations by equal work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_tensor import HOST, SCALARS, Op, Primitive, Spec, Tensor, catalog
+
+UNIFORM: Final = 4096
+"""Largest number of bytes of a constant that is looked through for being one number repeated."""
+
+_SPREAD: Final = frozenset({catalog.broadcast_in_dim, catalog.reshape, catalog.transpose})
+
+
+class Rewriting:
+    """A program while rules go over it; rules look at what is behind operands, and emit equations.
+
+    Attributes:
+        specs: spec of each variable, new ones included.
+    """
+
+    def __init__(self, program: Program, rules: Rules) -> None:
+        self.program, self.rules = program, rules
+        self.specs: dict[int, Spec] = dict(program.specs)
+        self.equations: list[Equation] = []
+        self._made: dict[int, Equation] = {}
+        self._numbers: dict[int, Any] = {}
+        self._stands_for: dict[int, int] = {}
+        self._uses: dict[int, int] | None = None
+        self._next = max(self.specs, default=-1) + 1
+
+    def maker(self, v: Operand, primitive: Primitive) -> Equation | None:
+        """The equation that makes a variable, where it is one of the primitive."""
+        eq = self._made.get(v) if v.__class__ is int else None
+        return eq if eq is not None and eq.op.primitive is primitive else None
+
+    def made_by(self, v: Operand) -> Equation | None:
+        """The equation that makes a variable."""
+        return self._made.get(v) if v.__class__ is int else None
+
+    def used_once(self, v: int) -> bool:
+        """Whether a variable is read in one place only, as far as the program given says."""
+        if self._uses is None:
+            self._uses, now = {}, self._stands_for
+            for eq in self.program.equations:
+                for u in eq.operands:
+                    if u.__class__ is int:
+                        u = now.get(u, u)
+                        self._uses[u] = self._uses.get(u, 0) + 1
+            for u in self.program.output_ids:
+                u = now.get(u, u)
+                self._uses[u] = self._uses.get(u, 0) + 1
+        return self._uses.get(v, 1) == 1
+
+    def number(self, v: Operand) -> Any:
+        """The number of which all elements of an operand are copies; ``None`` where it is none, or unknown."""
+        if isinstance(v, Literal):
+            return v.value
+        if v in self._numbers:
+            return self._numbers[v]
+        constant = self.program.constants.get(v)
+        eq = self._made.get(v)
+        found = None
+        if constant is not None:
+            found = _uniform(constant)
+        elif eq is not None and eq.op.primitive in _SPREAD:
+            found = self.number(eq.operands[0])
+        self._numbers[v] = found
+        return found
+
+    def emit(self, op: Op, operands: Sequence[Operand], spec: Spec, source: Any) -> int:
+        """A new equation of one result; the rules see it like all others."""
+        v = self._next
+        self._next += 1
+        self.specs[v] = spec
+        return self._take(Equation(op, tuple(operands), (v,), source))
+
+    def _take(self, eq: Equation) -> int:
+        for rule in self.rules.get(eq.op.primitive, ()):
+            found = rule(self, eq)
+            if found is not None:
+                return found
+        self.equations.append(eq)
+        self._made[eq.results[0]] = eq
+        return eq.results[0]
+
+    def run(self) -> Program:
+        """The program after the rules; the same object where none of them found anything."""
+        program, rules = self.program, self.rules
+        stands_for = self._stands_for
+        get = stands_for.get
+        for eq in program.equations:
+            if stands_for:
+                operands: tuple[Operand, ...] = tuple([get(v, v) if v.__class__ is int else v for v in eq.operands])
+                if operands != eq.operands:
+                    eq = Equation(eq.op, operands, eq.results, eq.source)
+            if eq.op.primitive in rules:
+                v = self._take(eq)
+                if v != eq.results[0]:
+                    stands_for[eq.results[0]] = v
+                    if self._uses is not None:
+                        self._uses[v] = self._uses.get(v, 0) + self._uses.get(eq.results[0], 0)
+            else:
+                self.equations.append(eq)
+                if len(eq.results) == 1:
+                    self._made[eq.results[0]] = eq
+        if not stands_for:
+            return program
+        return program.with_(
+            equations=tuple(self.equations),
+            output_ids=tuple([get(v, v) for v in program.output_ids]),
+            specs=self.specs,
+        )
+
+
+Rule = Callable[[Rewriting, Equation], int | None]
+"""Gives the variable that takes the place of the equation's only result, or ``None`` to leave the equation alone."""
+
+Rules = Mapping[Primitive, Sequence[Rule]]
+
+
+def _uniform(c: Tensor) -> Any:
+    """The Python number of which a constant consists."""
+    if c.spec.place is not HOST or c.spec.size == 0 or c.data.nbytes > UNIFORM:
+        return None
+    raw = c.data.tobytes()
+    if raw != raw[: c.spec.dtype.itemsize] * (len(raw) // c.spec.dtype.itemsize):
+        return None
+    value = c.data.flat[0].item() if c.spec.ndim else c.data.item()
+    return value if value.__class__ in SCALARS else None
