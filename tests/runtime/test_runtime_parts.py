@@ -96,7 +96,7 @@ def test_the_runtime_of_a_scope() -> None:
             assert tr.current_runtime() is runtime
     assert tr.current_runtime() is default
     f(tensor([1.0]))
-    assert f.cache_info().bound == 3 and repr(runtime) == "<Runtime: 0 passes, check=False>"
+    assert f.cache_info().bound == 3 and repr(runtime) == "<Runtime: 0 passes, check=False, deterministic=False>"
     seen = []
     with runtime:
         thread = threading.Thread(target=lambda: seen.append(tr.current_runtime()))

@@ -111,10 +111,14 @@ class _Compiled:
     """State of one compiled function; users hold its rendered entry."""
 
     def __init__(
-        self, f: Callable[..., Any], static_argnums: tuple[int, ...], static_argnames: tuple[str, ...]
+        self,
+        f: Callable[..., Any],
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        deterministic: bool | None = None,
     ) -> None:
         runtime = current_runtime()
-        self.f, self.runtime = f, runtime
+        self.f, self.runtime, self.deterministic = f, runtime, deterministic
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames)
         self.programs: BoundedCache[Any, _Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
@@ -203,7 +207,7 @@ class _Compiled:
             self.traces += 1
             self.last = key
         recorded = record(body, inputs)
-        program = self.runtime.optimise(recorded.program)
+        program = self.runtime.optimise(recorded.program, deterministic=self.deterministic)
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
         form = _Form(program, recorded.tree, recorded.fixed, places, around.kept)
@@ -340,6 +344,7 @@ def compile(
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     donate: int | Iterable[int] = ...,
+    deterministic: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 @overload
 def compile(
@@ -349,6 +354,7 @@ def compile(
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     donate: int | Iterable[int] = ...,
+    deterministic: bool | None = ...,
 ) -> CompiledFunction: ...
 def compile(
     f: Callable[..., Any] | None = None,
@@ -357,6 +363,7 @@ def compile(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     donate: int | Iterable[int] = (),
+    deterministic: bool | None = None,
 ) -> Any:
     """Make a function that is traced once for each kind of arguments, and replayed from then on.
 
@@ -373,6 +380,8 @@ def compile(
         static_argnames: the same by name.
         donate: positions of arguments that the caller will not use any more; a hint, which backends may use for
             memory and may ignore.
+        deterministic: whether only passes run that keep every bit, so that the compiled function gives what its
+            operations give one by one, with any number of threads; by default what the runtime says.
 
     Returns:
         A function with the signature of `f`, and with ``cache_info()``, ``clear()`` and ``program(*args)``.
@@ -395,15 +404,17 @@ def compile(
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     donated = (donate,) if isinstance(donate, int) else tuple(donate)
     if f is None:
-        return lambda g: _compile(g, numbers, names, donated)
-    return _compile(f, numbers, names, donated)
+        return lambda g: _compile(g, numbers, names, donated, deterministic)
+    return _compile(f, numbers, names, donated, deterministic)
 
 
-def _compile(f: Any, numbers: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...]) -> Any:
+def _compile(
+    f: Any, numbers: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...], deterministic: bool | None
+) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
     Signature.of(f, donated, ())  # the same check of positions
-    state = _Compiled(f, numbers, names)
+    state = _Compiled(f, numbers, names, deterministic)
     entry: Any = make_entry(state.signature, state.hits.table, state, explain_failure)
 
     def form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Form, TreeDef, tuple[Any, ...]]:

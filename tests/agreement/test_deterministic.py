@@ -1,0 +1,107 @@
+"""Deterministic programs give, bit for bit, what their operations give one by one; with any number of threads."""
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import example_programs
+import tenferro_runtime as tr
+from random_programs import Random, random_functions
+from tenferro_ad import value_and_grad
+from tenferro_einsum import einsum
+from tenferro_linalg import eigh, solve, svd
+from tenferro_runtime.extension import flatten
+
+RNG = np.random.default_rng(11)
+A, B = (RNG.standard_normal((5, 5)) + 5 * np.eye(5) for _ in range(2))
+V = RNG.standard_normal(40)
+FUNCTIONS = {
+    "element-wise": (lambda x: tr.sum(tr.tanh(x * 2.0 + 1) / (1 + x**2) - tr.exp(-x) * x / 4), V),
+    "powers and quotients": (lambda x: tr.sum(x**2 / 3 + x**3 * 1.0 - (x / 8) ** 2), V),
+    "layers": (lambda x: tr.sum(tr.tanh(tr.tanh(x @ B.T).mT @ B)), A),
+    "einsum": (lambda x: einsum("ij,jk,lk,li->", x, B, x, tr.tanh(x)), A),
+    "products summed": (lambda x: tr.sum(x[:, None, :] * B[None, :, :] * 0.5), A),
+    "spectra": (lambda x: tr.sum(svd(x)[1] ** 2) + tr.sum(eigh(x + x.mT)[0] * solve(x, x[0])), A),
+}
+
+
+def bits(tree) -> list[bytes]:
+    return [np.asarray(leaf.numpy()).tobytes() for leaf in flatten(tree)[0]]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("scoped", [False, True])
+def test_compiled_functions_and_their_gradients_give_the_bits_of_eager_calls(name: str, scoped: bool) -> None:
+    f, raw = FUNCTIONS[name]
+    x = tr.asarray(raw)
+    for g in (f, value_and_grad(f)):
+        if scoped:
+            with tr.Runtime(deterministic=True):
+                compiled = tr.compile(g)
+        else:
+            compiled = tr.compile(g, deterministic=True)
+        expected = bits(g(x))
+        assert bits(compiled(x)) == expected
+        assert bits(compiled(x)) == expected
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(random_functions())
+def test_random_functions_give_the_bits_of_eager_calls(f: Random) -> None:
+    compiled = tr.compile(f, deterministic=True)
+    for got, want in zip(compiled(*f.inputs), f(*f.inputs), strict=True):
+        np.testing.assert_array_equal(np.asarray(got.data), np.asarray(want.data))
+        assert np.array_equal(np.signbit(np.real(got.data)), np.signbit(np.real(want.data)))
+
+
+def test_the_energy_of_the_ising_example_has_the_bits_of_eager_calls() -> None:
+    ising = example_programs.load("ising_ground_state")
+    dims = ising.bonds(8, 4)
+    state = [tr.asarray(RNG.normal(size=(a, 2, b))) for a, b in pairwise(dims)]
+    step = value_and_grad(ising.energy_of(ising.hamiltonian(0.7)))
+    assert bits(tr.compile(step, deterministic=True)(state)) == bits(step(state))
+
+
+def test_the_loss_of_the_digits_example_has_the_bits_of_eager_calls() -> None:
+    mps = example_programs.load("digits_mps")
+    digits = mps.Digits(*[getattr(mps.load(0)[0], k)[:20] for k in ("images", "labels")])
+    state, pixels, target = mps.initial_state(digits, 4), mps.spins(digits.images), mps.one_hot(digits.labels)
+    step = value_and_grad(lambda s: mps.cross_entropy(s, pixels, target))
+    assert bits(tr.compile(step, deterministic=True)(state)) == bits(step(state))
+
+
+def test_the_option_says_something() -> None:
+    plain, exact = tr.compile(lambda x: x**2), tr.compile(lambda x: x**2, deterministic=True)
+    assert [eq.op.primitive.name for eq in plain.program(V).equations] == ["mul"]
+    assert [eq.op.primitive.name for eq in exact.program(V).equations] == ["pow"]
+    with tr.Runtime(deterministic=True):
+        loose = tr.compile(lambda x: x**2, deterministic=False)
+    assert [eq.op.primitive.name for eq in loose.program(V).equations] == ["mul"]
+
+
+IN_THREADS = """
+import sys, hashlib
+import numpy as np
+import tenferro_runtime as tr
+from tenferro_ad import value_and_grad
+rng = np.random.default_rng(5)
+x, w = (tr.asarray(rng.standard_normal(s)) for s in ((300_000,), (300_000,)))
+f = tr.compile(value_and_grad(lambda x: tr.sum(tr.tanh(x * w + 0.5) * tr.exp(-x * x) / 3)), deterministic=True)
+value, slope = f(x)
+print(hashlib.sha256(value.numpy().tobytes() + slope.numpy().tobytes()).hexdigest())
+"""
+
+
+def test_the_number_of_threads_does_not_matter() -> None:
+    found = set()
+    for count in ("1", "2", "3"):
+        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+        env = {**os.environ, **dict.fromkeys(names, count)}
+        run = subprocess.run([sys.executable, "-c", IN_THREADS], env=env, capture_output=True, text=True, check=True)
+        found.add(run.stdout)
+    assert len(found) == 1
