@@ -84,10 +84,12 @@ def test_entries_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, spec
         return
     rng = np.random.default_rng(seed)
     args = [numbers(rng, dtype, n, special=special) for _ in primitive.operands]
+    if primitive is catalog.pow and np.dtype(dtype).kind == "i":
+        args[1] &= 15  # a negative exponent is an error
     with np.errstate(all="ignore"):
         got, want = pair[0](*args), pair[1](*args)
     exact = np.dtype(dtype).kind in "biu" or primitive not in (
-        *_eager._ANALYTIC, catalog.mul, catalog.div, catalog.abs, catalog.sign,
+        *_eager._ANALYTIC, catalog.mul, catalog.div, catalog.abs, catalog.sign, catalog.absorbing_mul, catalog.pow,
     )  # fmt: skip
     if np.dtype(dtype).kind == "c" and special and want.dtype.kind in "fc":
         exact, keep = False, np.isfinite(want) & np.isfinite(got)
@@ -226,6 +228,13 @@ WARNINGS = [
     (catalog.acosh, [0.5], None, "invalid value"),
     (catalog.asin, [2.0], None, "invalid value"),
     (catalog.rsqrt, [0.0], None, "divide by zero"),
+    (catalog.pow, [0.0], [-1.0], "divide by zero"),
+    (catalog.pow, [-1.5], [0.5], "invalid value"),
+    (catalog.pow, [1e300], [2.0], "overflow"),
+    (catalog.remainder, [1.0], [0.0], "invalid value"),
+    (catalog.fmod, [1.0], [0.0], "invalid value"),
+    (catalog.floor_divide, [1.0], [0.0], "divide by zero"),
+    (catalog.nextafter, [1.7976931348623157e308], [np.inf], "overflow"),
 ]
 
 
@@ -261,6 +270,19 @@ def test_ordinary_numbers_stay_native(primitive: Any, dtype: str, n: int, monkey
     x = np.linspace(1.1, 2.0, n).astype(dtype) * (1 if primitive is catalog.acosh else np.dtype(dtype).type(0.4))
     entry(*[x] * len(primitive.operands))
     assert not calls, "the NumPy kernel ran too"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("primitive", [catalog.floor_divide, catalog.remainder, catalog.fmod], ids=lambda p: p.name)
+def test_integers_divided_by_zero_warn_as_numpy_does(primitive: Any, dtype: str) -> None:
+    entry, _ = pair_of(primitive, dtype)  # type: ignore[misc]
+    x, y = np.arange(1, 12).astype(dtype), np.arange(1, 12).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        entry(x, y)
+    y[7] = 0
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert entry(x, y)[7] == 0
 
 
 def test_long_arrays_go_to_numpy_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:

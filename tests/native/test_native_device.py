@@ -37,7 +37,8 @@ def test_a_kernel_becomes_a_program(device):
 def test_what_it_can_render(device):
     assert device.renderer.supports(analytic.exp, "float64") and device.renderer.supports(numbers.conj, "complex64")
     assert not device.renderer.supports(analytic.lgamma, "float64")
-    assert not device.renderer.supports(arithmetic.floor_divide, "int64", "int64")
+    assert device.renderer.supports(arithmetic.floor_divide, "int64", "int64")
+    assert not device.renderer.supports(arithmetic.pow, "int64", "int64")
 
 
 def test_reductions_over_a_row_and_over_rows(device):

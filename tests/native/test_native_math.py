@@ -5,7 +5,7 @@ import pytest
 
 from native_kernels import EXTENDED, LONG, one_op, ulps
 from tenferro_cpu.native import available
-from tenferro_tensor.catalog import analytic
+from tenferro_tensor.catalog import analytic, arithmetic
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -32,8 +32,10 @@ CASES = {
     "asinh": (2.5, (-1, 1), (-1e3, 1e3), (-1e10, 1e10)),
     "acosh": (2.5, (1, 2), (1, 1e3), (1, 1e10)),
     "atanh": (2.5, (-1, 1), (-1e-2, 1e-2), (-0.5, 0.5)),
+    "cbrt": (1.0, (-1, 1), (-1e10, 1e10)),
 }
-PAIRS = {"atan2": 2.5, "hypot": 2.5}
+PAIRS = {"atan2": 2.5, "hypot": 2.5, "pow": 2.0}
+POWERS = (((0, 10), (-300, 300)), ((0.9, 1.1), (-6000, 6000)), ((0.5, 2), (-5, 5)), ((0, 1e300), (-1, 1)))
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"} | {
     f"a{name}": f"arc{name}" for name in ("sinh", "cosh", "tanh")
 }
@@ -42,6 +44,10 @@ SAMPLES = 20_000
 
 def exact(name):
     return (lambda x: 1 / np.sqrt(x)) if name == "rsqrt" else getattr(np, NUMPY.get(name, name))
+
+
+def primitive(name):
+    return getattr(arithmetic if name == "pow" else analytic, name)
 
 
 @pytest.fixture(scope="module", params=["widest", "avx2"])
@@ -60,7 +66,7 @@ def engine(request):
 def kernel(engine, name, dtype, arity=1):
     from tenferro_cpu.native._elementwise import Fused
 
-    return Fused(one_op(getattr(analytic, name).op(), *[dtype] * arity), engine)
+    return Fused(one_op(primitive(name).op(), *[dtype] * arity), engine)
 
 
 def random_bits(rng, dtype):
@@ -106,7 +112,18 @@ def test_units_in_the_last_place_of_two_operands(engine, name, dtype):
     require_close(name, PAIRS[name], run, random_bits(rng, dtype), random_bits(rng, dtype))
 
 
-SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0]
+@pytest.mark.skipif(not EXTENDED, reason="the reference needs an 80-bit long double")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_units_in_the_last_place_of_powers(engine, dtype):
+    rng = np.random.default_rng(9)
+    run = kernel(engine, "pow", dtype, 2)
+    largest = float(np.finfo(dtype).max)
+    for (low, high), (first, last) in POWERS:
+        x = np.clip(rng.uniform(low, high, SAMPLES), 0, largest).astype(dtype)
+        require_close("pow", PAIRS["pow"], run, x, rng.uniform(first, last, SAMPLES).astype(dtype))
+
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, -0.5, 3.0, -3.0, -2.0]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native._arithmetic import larger, smaller
 from tenferro_cpu.native._emit import BITS, Block, Vec
-from tenferro_cpu.native._ops import Pair, Site, Value, apply, kind_of, larger, literal, smaller
+from tenferro_cpu.native._ops import apply
+from tenferro_cpu.native._value import Pair, Site, Value, kind_of, literal
 from tenferro_tensor.catalog import arithmetic
 
 LOCATED = ("argmax", "argmin")

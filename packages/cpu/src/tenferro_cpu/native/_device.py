@@ -34,8 +34,8 @@ class CpuRenderer(Renderer):
         self.host = engine.host
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """As the contract says; conversions to integers depend on their source."""
-        return supported(primitive, tuple(map(np.dtype, dtypes)), None, self.host)
+        """As the contract says."""
+        return supported(primitive, tuple(map(np.dtype, dtypes)), self.host)
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
         """One variable, the length of a row; a reduction over rows has a second, their number."""

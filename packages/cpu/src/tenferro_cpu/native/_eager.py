@@ -22,36 +22,48 @@ Maker = Callable[..., Kernel]
 _ARITHMETIC: Final = (
     arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.abs, arithmetic.sign,
     arithmetic.maximum, arithmetic.minimum, arithmetic.copysign, arithmetic.floor, arithmetic.ceil, arithmetic.trunc,
-    arithmetic.round,
+    arithmetic.round, arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod, arithmetic.nextafter,
+    arithmetic.absorbing_mul, arithmetic.pow,
 )  # fmt: skip
 _COMPARISON: Final = (
     comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge, comparison.is_nan,
     comparison.is_inf, comparison.is_finite, comparison.signbit,
 )  # fmt: skip
-_BITS: Final = (bits.bitwise_and, bits.bitwise_or, bits.bitwise_xor, bits.bitwise_not)
+_BITS: Final = (
+    bits.bitwise_and, bits.bitwise_or, bits.bitwise_xor, bits.bitwise_not, bits.shift_left, bits.shift_right,
+    bits.population_count,
+)  # fmt: skip
 _ANALYTIC: Final = (
     analytic.sqrt, analytic.rsqrt, analytic.exp, analytic.exp2, analytic.expm1, analytic.log, analytic.log1p,
     analytic.log2, analytic.log10, analytic.sin, analytic.cos, analytic.tan, analytic.asin, analytic.acos,
     analytic.atan, analytic.sinh, analytic.cosh, analytic.tanh, analytic.asinh, analytic.acosh, analytic.atanh,
-    analytic.atan2, analytic.hypot, analytic.logaddexp,
+    analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt,
 )  # fmt: skip
 
 EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj)
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
 
+_DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
+
 SCANNED: Final = frozenset(
-    {analytic.log, analytic.log2, analytic.log10, analytic.log1p, analytic.acosh, analytic.atanh}
-)
+    {
+        analytic.log, analytic.log2, analytic.log10, analytic.log1p, analytic.acosh, analytic.atanh, arithmetic.pow,
+        arithmetic.nextafter,
+    }
+)  # fmt: skip
 """Those that choose infinity and NaN by comparing operands, unseen by the processor."""
 
-WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED
+WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - {analytic.cbrt} | _DIVISIONS
 """The others of which NumPy warns, where their numbers leave the range or the domain."""
+
+_ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
+"""With a number, NumPy has short cuts (for squares, roots, reciprocals) that no kernel of two operands has."""
 
 _BOTH: Final = ("float64", "float32")
 SHORT: Final = {
     analytic.log: _BOTH, analytic.log1p: _BOTH, analytic.log2: _BOTH, analytic.log10: _BOTH, analytic.atanh: _BOTH,
     analytic.logaddexp: ("float64",), analytic.tan: ("float32",), analytic.tanh: ("float32",),
-    analytic.asinh: ("float32",), analytic.acosh: ("float32",),
+    analytic.asinh: ("float32",), analytic.acosh: ("float32",), analytic.cbrt: _BOTH, arithmetic.pow: _BOTH,
 }  # fmt: skip
 """Functions whose loops in NumPy are faster than ours where it has AVX-512 ones: the entry is for short arrays."""
 
@@ -85,7 +97,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
         kernels = _compiled(op, len(ins), dtype, outs[0].dtype)
         if kernels is None:
             return run
-        watch = primitive in WATCHED and dtype.kind in "fc"
+        watch = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
         kernel, array_scalar, scalar_array = kernels
         return elementwise(
             kernel, len(ins), dtype, run, out=outs[0].dtype, array_scalar=array_scalar, scalar_array=scalar_array,
@@ -108,7 +120,7 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tup
     with _lock:
         if key not in _kernels:
             _kernels[key] = None
-            if machine() is not None and supported(op.primitive, (dtype,) * nin, out, engine().host):
+            if machine() is not None and supported(op.primitive, (dtype,) * nin, engine().host):
                 _shortcuts.install()
                 _kernels[key] = _compile(op, nin, dtype, engine().host)
         return _kernels[key]
@@ -117,6 +129,7 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tup
 def _compile(op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> tuple[int, int, int]:
     array, number = Operand(dtype), Operand(dtype, Access.FIXED)
     shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
+    shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
     name = f"{op.primitive.name}_{dtype.name}"
     addresses = [
         engine().function(render_row(KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)), name, host), name)

@@ -14,6 +14,18 @@ LLVM_TYPES: Final = {"f64": "double", "f32": "float"} | {f"i{bits}": f"i{bits}" 
 BITS: Final = {"f64": 64, "f32": 32, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 
+WEIGHTS: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}'
+INVALID: Final = """
+define private void @invalid() noinline cold nounwind {
+  %p = alloca double
+  store volatile double 0.0, ptr %p
+  %zero = load volatile double, ptr %p
+  %nothing = fdiv double %zero, %zero
+  store volatile double %nothing, ptr %p
+  ret void
+}"""
+
+
 def number(kind: str, value: float) -> str:
     """A number as LLVM text.
 
@@ -103,19 +115,34 @@ class Block:
         form = f"select {self.vector('i1')} %s, {self.vector(x.kind)} %s, {self.vector(x.kind)} %s"
         return self.apply(form, x.kind, mask, x, y)
 
+    def _any(self, mask: Vec) -> str:
+        """Whether a lane of the mask is set, as one bit."""
+        union = mask.names[0]
+        for name in mask.names[1:]:
+            union = self.raw(f"or {self.vector('i1')} {union}, {name}")
+        return self.raw(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.vector('i1')} {union})")
+
+    def signal(self, mask: Vec) -> None:
+        """Raise the processor's flag for an invalid operation where a lane of the mask is set."""
+        hit = self._any(mask)
+        here = self._count
+        self.module.require("!prof", lambda: WEIGHTS)
+        self.module.require("invalid", lambda: INVALID)
+        self.do(f"br i1 {hit}, label %odd{here}, label %after{here}, !prof !0")
+        self.begin(f"odd{here}")
+        self.do("call void @invalid()")
+        self.do(f"br label %after{here}")
+        self.begin(f"after{here}")
+
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
         """`usual`, but the C library's `function` of `args` in the lanes of `mask`; a branch where there are none."""
         kind = usual.kind
-        any_ = mask
-        union = any_.names[0]
-        for name in any_.names[1:]:
-            union = self.raw(f"or {self.vector('i1')} {union}, {name}")
-        hit = self.raw(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.vector('i1')} {union})")
+        hit = self._any(mask)
         here, slow, join = self.label, f"slow{self._count}", f"join{self._count}"
         self.do(f"br i1 {hit}, label %{slow}, label %{join}, !prof !0")
         self.begin(slow)
         lanewise = f"lanewise.{function}.{self.lanes}"
-        self.module.require("!prof", lambda: '!0 = !{!"branch_weights", i32 1, i32 100000}')
+        self.module.require("!prof", lambda: WEIGHTS)
         self.module.require(lanewise, lambda: lane_loop(lanewise, function, kind, self.lanes, len(args)))
         typed = ", ".join([f"{self.vector(kind)} %s"] * (len(args) + 1))
         fixed = self.apply(

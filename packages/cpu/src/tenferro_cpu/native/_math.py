@@ -160,7 +160,7 @@ def cosh(x: Vec) -> Vec:
     return half + 0.25 / half
 
 
-def _split(x: Vec) -> tuple[Vec, Vec]:
+def split(x: Vec) -> tuple[Vec, Vec]:
     """x = 2^k m with m between 1/sqrt(2) and sqrt(2), for positive finite `x`."""
     block, kind = x.block, x.kind
     tiny = x < SMALLEST_NORMAL[kind]
@@ -195,7 +195,7 @@ def _log_edges(x: Vec, result: Vec) -> Vec:
 
 
 def log(x: Vec) -> Vec:
-    k, m = _split(x)
+    k, m = split(x)
     f = m - 1.0
     h, tail = _log_tail(f)
     high, low = LN2_SHORT[x.kind]
@@ -210,7 +210,7 @@ def _nan_through(x: Vec, result: Vec) -> Vec:
 def log1p(x: Vec) -> Vec:
     u = x + 1.0
     lost = x.block.where(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
-    k, m = _split(u)
+    k, m = split(u)
     f = m - 1.0
     h, tail = _log_tail(f)
     high, low = LN2_SHORT[x.kind]
@@ -222,7 +222,7 @@ def log1p(x: Vec) -> Vec:
 
 def _log_scaled(x: Vec, unit: tuple[float, float], power: tuple[float, float]) -> Vec:
     """k log(2) + log(m) in another base, carried in two parts."""
-    k, m = _split(x)
+    k, m = split(x)
     f = m - 1.0
     h, tail = _log_tail(f)
     high = f - h

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenferro_cpu.native._emit import BITS, LLVM_TYPES, Block, Vec
-from tenferro_cpu.native._ops import Pair, Value, kind_of
+from tenferro_cpu.native._value import Pair, Value, kind_of
 from tenferro_tensor.device_model import Access, Operand
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from tenferro_cpu.native._emit import Block, Module
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._memory import Port, fixed_value, lane_numbers, load, load_fixed, number_bits, open_port, store
-from tenferro_cpu.native._ops import Value, apply, literal, rule_for
+from tenferro_cpu.native._ops import apply, rule_for
+from tenferro_cpu.native._value import Value, literal
 from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, ProgramSpec, Variable
 from tenferro_tensor_core import UnsupportedError
@@ -42,11 +43,11 @@ def fused_host(host: Host) -> bool:
 
 def require_rendered(kernel: KernelIR, host: Host) -> None:
     """Raise the typed error that names what cannot be rendered."""
-    for number, line in enumerate(kernel.lines, len(kernel.inputs)):
+    for line in kernel.lines:
         if isinstance(line, Literal):
             continue
         dtypes = tuple(kernel.dtypes[i] for i in line.args)
-        if rule_for(line.op.primitive, dtypes, kernel.dtypes[number], fused_host(host)) is None:
+        if rule_for(line.op.primitive, dtypes, fused_host(host)) is None:
             names = ", ".join(d.name for d in dtypes)
             raise UnsupportedError(
                 f"{line.op!r} of {names} has no native form on this CPU; end the kernel before it and run it on NumPy",
@@ -198,9 +199,9 @@ def row_spec(kernel: KernelIR, name: str, source: str) -> ProgramSpec:
     )
 
 
-def supported(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any] | None, host: Host) -> bool:
+def supported(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], host: Host) -> bool:
     """Whether `render_row` takes an application of `primitive`."""
-    return rule_for(primitive, dtypes, out, fused_host(host)) is not None
+    return rule_for(primitive, dtypes, fused_host(host)) is not None
 
 
 def entry_name(text: str) -> str:

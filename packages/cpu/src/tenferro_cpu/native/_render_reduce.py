@@ -11,8 +11,8 @@ from tenferro_cpu.native._combine import LOCATED, Combiner, Found, State
 from tenferro_cpu.native._emit import LLVM_TYPES, Vec
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._memory import Port, fixed_value, lane_numbers, load, load_fixed, store
-from tenferro_cpu.native._ops import Value
 from tenferro_cpu.native._render import Row, evaluate, require_rendered
+from tenferro_cpu.native._value import Value
 from tenferro_tensor.device_model import Access, KernelIR, Over
 
 BLOCK = 64
