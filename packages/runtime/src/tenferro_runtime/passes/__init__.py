@@ -5,6 +5,7 @@ from tenferro_runtime.passes._kinds import Pass, Rounding, keeping_bits
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions
 from tenferro_runtime.passes.constants import fold_constants
+from tenferro_runtime.passes.contractions import fold_into_contractions
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.passes.inline import inline_calls
@@ -15,6 +16,7 @@ __all__ = [
     "Pass",
     "Rounding",
     "fold_constants",
+    "fold_into_contractions",
     "inline_calls",
     "keeping_bits",
     "optimise",
@@ -32,6 +34,7 @@ PASSES: tuple[Pass, ...] = (
     remove_identities,
     fold_constants,
     simplify_layout,
+    fold_into_contractions,
     simplify,
     simplify_rounding,
     share_common_subexpressions,
