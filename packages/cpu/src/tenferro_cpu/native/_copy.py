@@ -10,12 +10,13 @@ import numpy as np
 
 from tenferro_cpu.native import _capi
 from tenferro_cpu.native._builtin import FASTCALL, builtin, definition
-from tenferro_cpu.native._copy_ir import Words, text
+from tenferro_cpu.native._copy_ir import PIECE, Words, text
 from tenferro_cpu.native._copy_plan import Piece, plan, streamed
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import BYTES, DATA, Layout
 from tenferro_cpu.native._pool import pool
 from tenferro_cpu.native._pool_ir import POOLED
+from tenferro_cpu.native._team import team
 
 SMALLEST: Final = 16 << 10
 """Bytes from which on a plan pays; looking one up costs as much as NumPy copies until then."""
@@ -37,8 +38,11 @@ _ENTRY: Final = f"""
 declare ptr @tenferro_save_thread()
 declare void @tenferro_restore_thread(ptr)
 declare void @tenferro_incref(ptr)
+declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+declare i64 @tenferro_allowed()
 define ptr @copy(ptr %self, ptr %args, i64 %n) nounwind {{
 entry:
+  %context = alloca [4 x ptr]
   %plan = getelementptr i8, ptr %self, i64 {BYTES}
   %target_object = load ptr, ptr %args
   %source_at = getelementptr ptr, ptr %args, i64 1
@@ -64,8 +68,28 @@ short:
   call void %kernel(ptr %source, ptr %target, ptr %plan)
   br label %done
 alone:
+  %pieces_at = getelementptr i64, ptr %plan, i64 {int(Words.PIECES)}
+  %pieces = load i64, ptr %pieces_at
+  %threads = call i64 @tenferro_allowed()
   %thread = call ptr @tenferro_save_thread()
+  %cut = icmp sgt i64 %pieces, 1
+  %several = icmp sgt i64 %threads, 1
+  %shared = and i1 %cut, %several
+  br i1 %shared, label %team, label %single
+single:
   call void %kernel(ptr %source, ptr %target, ptr %plan)
+  br label %back
+team:
+  store ptr %kernel, ptr %context
+  %c1 = getelementptr ptr, ptr %context, i64 1
+  store ptr %source, ptr %c1
+  %c2 = getelementptr ptr, ptr %context, i64 2
+  store ptr %target, ptr %c2
+  %c3 = getelementptr ptr, ptr %context, i64 3
+  store ptr %plan, ptr %c3
+  call void @tenferro_parallel_for(ptr @copy_piece, ptr %context, i64 %pieces, i64 %threads)
+  br label %back
+back:
   call void @tenferro_restore_thread(ptr %thread)
   br label %done
 done:
@@ -80,9 +104,11 @@ def _entry() -> Any:
     """The compiled entry as a definition, or None where entries cannot be had."""
     layout = Layout.found() if available() else None
     known = _capi.symbols() if layout is not None else None
-    if layout is None or known is None:
+    helpers = team() if known is not None else None
+    if layout is None or known is None or helpers is None:
         return None
-    return definition("copy", engine().function(_ENTRY, "copy", known), FASTCALL)
+    address, _ = engine().functions(_ENTRY + PIECE, ("copy", "copy_piece"), known | helpers.symbols)
+    return definition("copy", address, FASTCALL)
 
 
 class CopyPlans:

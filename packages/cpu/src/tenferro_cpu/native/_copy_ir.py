@@ -30,6 +30,12 @@ class Words(IntEnum):
     COLUMN_SOURCE = 14
     COLUMN_TARGET = 15
     TILE = 16  # blocks along each side of a tile
+    PIECES = 17  # for the thread team: one of the counts above is cut
+    CUT = 18  # index of that count
+    LENGTH = 19  # of a piece
+    CUT_SOURCE = 20  # bytes for each step of the count, where it has no tables
+    CUT_TARGET = 21
+    CUT_TABLES = 22  # index of the first of its two tables, or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,82 @@ class Lanes:
             ]
             value = self.shuffle(value, vectors[k], n, taken)
         return value
+
+
+TABLES = (Words.OUTER_SOURCE, Words.COLUMN_TARGET)
+"""First and last field that is the offset of a table."""
+
+PIECE = f"""
+; A piece of a plan for the thread team: a header of its own with one count cut. The context is kernel, source, target,
+; plan.
+define void @copy_piece(ptr %context, i64 %piece) nounwind {{
+entry:
+  %own = alloca [{len(Words)} x i64]
+  %kernel = load ptr, ptr %context
+  %s_at = getelementptr ptr, ptr %context, i64 1
+  %source = load ptr, ptr %s_at
+  %t_at = getelementptr ptr, ptr %context, i64 2
+  %target = load ptr, ptr %t_at
+  %p_at = getelementptr ptr, ptr %context, i64 3
+  %plan = load ptr, ptr %p_at
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %plan, i64 {8 * len(Words)}, i1 false)
+  %there = ptrtoint ptr %plan to i64
+  %here = ptrtoint ptr %own to i64
+  %apart = sub i64 %there, %here
+  br label %table
+table:
+  %k = phi i64 [ {int(TABLES[0])}, %entry ], [ %k1, %table ]
+  %offset_at = getelementptr i64, ptr %own, i64 %k
+  %offset = load i64, ptr %offset_at
+  %moved = add i64 %offset, %apart
+  store i64 %moved, ptr %offset_at
+  %k1 = add i64 %k, 1
+  %more = icmp ule i64 %k1, {int(TABLES[1])}
+  br i1 %more, label %table, label %cut
+cut:
+  %cut_at = getelementptr i64, ptr %plan, i64 {int(Words.CUT)}
+  %cut.i = load i64, ptr %cut_at
+  %length_at = getelementptr i64, ptr %plan, i64 {int(Words.LENGTH)}
+  %length = load i64, ptr %length_at
+  %pieces_at = getelementptr i64, ptr %plan, i64 {int(Words.PIECES)}
+  %pieces = load i64, ptr %pieces_at
+  %count_at = getelementptr i64, ptr %own, i64 %cut.i
+  %count = load i64, ptr %count_at
+  %from = mul i64 %piece, %length
+  %left = sub i64 %count, %from
+  %next = add i64 %piece, 1
+  %last = icmp eq i64 %next, %pieces
+  %n = select i1 %last, i64 %left, i64 %length
+  store i64 %n, ptr %count_at
+  %by_source_at = getelementptr i64, ptr %plan, i64 {int(Words.CUT_SOURCE)}
+  %by_source = load i64, ptr %by_source_at
+  %by_target_at = getelementptr i64, ptr %plan, i64 {int(Words.CUT_TARGET)}
+  %by_target = load i64, ptr %by_target_at
+  %to_source = mul i64 %by_source, %from
+  %to_target = mul i64 %by_target, %from
+  %source.p = getelementptr i8, ptr %source, i64 %to_source
+  %target.p = getelementptr i8, ptr %target, i64 %to_target
+  %tables_at = getelementptr i64, ptr %plan, i64 {int(Words.CUT_TABLES)}
+  %tables = load i64, ptr %tables_at
+  %has = icmp ne i64 %tables, 0
+  br i1 %has, label %shift, label %run
+shift:
+  %skipped = shl i64 %from, 3
+  %one_at = getelementptr i64, ptr %own, i64 %tables
+  %one = load i64, ptr %one_at
+  %one.m = add i64 %one, %skipped
+  store i64 %one.m, ptr %one_at
+  %two_at = getelementptr i64, ptr %one_at, i64 1
+  %two = load i64, ptr %two_at
+  %two.m = add i64 %two, %skipped
+  store i64 %two.m, ptr %two_at
+  br label %run
+run:
+  call void %kernel(ptr %source.p, ptr %target.p, ptr %own)
+  ret void
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
 
 
 def text(variant: Variant, attributes: str) -> str:

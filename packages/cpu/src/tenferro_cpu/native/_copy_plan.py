@@ -28,6 +28,11 @@ OUTER: Final = 1 << 20
 STREAMS: Final = 7
 """Widest narrow interleave."""
 LINE: Final = 64
+SHARED: Final = 1 << 20
+"""Bytes from which on a copy is cut for the thread team."""
+SHARES: Final = 32
+"""Pieces of a copy, so that any number of threads is kept busy to the end."""
+SMALLEST_PIECE: Final = 128 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +277,46 @@ def _finished(
     words[Words.ROWS], words[Words.COLUMNS] = prod(a.n for a in rows), prod(a.n for a in columns)
     words[Words.RUN], words[Words.TILE] = run, BLOCKS
     words[Words.BYTES] = prod(a.n for a in axes) * (run or variant.item)
+    _cut_up(variant, words, repeat)
     return [Piece(variant, words, _aligned(variant, words, tables, run, vector))]
+
+
+def _cut_up(variant: Variant, words: Any, repeat: Axis) -> None:
+    """Choose the count that the thread team shares: the first that gives enough pieces, else the best one."""
+    words[Words.PIECES] = 1
+    total = int(words[Words.BYTES])
+    if total < SHARED:
+        return
+    # Count, granule, bytes of a step on both sides, first table.
+    line = max(LINE // variant.item, 1)
+    choices = [
+        (Words.REPEAT, 1, repeat.source, repeat.target, 0),
+        (Words.OUTER, 1, 0, 0, Words.OUTER_SOURCE),
+    ]
+    if variant.kind == "run":
+        choices += [(Words.ROWS, 1, 0, 0, Words.ROW_SOURCE), (Words.COLUMNS, 1, 0, 0, Words.COLUMN_SOURCE)]
+        choices += [(Words.RUN, 64 * LINE, 1, 1, 0)]
+    elif variant.kind == "tile":
+        # Columns first: rows are neighbours in the target, and a line of it belongs to one piece.
+        choices += [
+            (Words.COLUMNS, variant.columns, 0, 0, Words.COLUMN_SOURCE),
+            (Words.ROWS, variant.rows * line, 0, 0, Words.ROW_SOURCE),
+        ]
+    else:
+        wide = variant.item * variant.rows
+        steps = (variant.item, wide) if variant.kind == "interleave" else (wide, variant.item)
+        choices += [(Words.COLUMNS, variant.width * line, *steps, 0)]
+    most = min(SHARES, total // SMALLEST_PIECE)
+    best = 1
+    for count, granule, source, target, tables in choices:
+        length = max(1, -(-int(words[count]) // (most * granule))) * granule
+        pieces = int(words[count]) // length  # the last one takes what is left, and is not shorter
+        if pieces > best:
+            best = pieces
+            words[Words.CUT], words[Words.PIECES], words[Words.LENGTH] = count, pieces, length
+            words[Words.CUT_SOURCE], words[Words.CUT_TARGET], words[Words.CUT_TABLES] = source, target, tables
+        if best >= most // 2:
+            break
 
 
 def _aligned(variant: Variant, words: Any, tables: dict[Words, Any], run: int, vector: int) -> bool:

@@ -1,5 +1,7 @@
 """The loop over rows: one compiled function that calls a kernel for every row of an iteration space of any rank.
 
+Where the work pays for it, one axis is cut and the thread team takes the pieces.
+
 A call is one block of 64-bit words, so that Python passes two arguments whatever the rank: number of operands, length
 of a row, rank of the outer axes, number of combined rows, then pointers, inner strides and combined rows' strides of
 the operands, then outer extents and, axis by axis, outer strides of the operands. Strides are in bytes.
@@ -10,11 +12,60 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 from tenferro_cpu.native._jit import engine
+from tenferro_cpu.native._team import team
 
 TEXT = """
+; A piece of a cut axis. The context is kernel, block, words of the block, place of the extent and of the strides of the
+; axis in it, length of a piece, extent.
+define void @drive_piece(ptr %context, i64 %piece) nounwind {
+entry:
+  %kernel = load ptr, ptr %context
+  %block_at = getelementptr i64, ptr %context, i64 1
+  %block = load ptr, ptr %block_at
+  %words_at = getelementptr i64, ptr %context, i64 2
+  %words = load i64, ptr %words_at
+  %place_at = getelementptr i64, ptr %context, i64 3
+  %place = load i64, ptr %place_at
+  %strides_at = getelementptr i64, ptr %context, i64 4
+  %strides_place = load i64, ptr %strides_at
+  %length_at = getelementptr i64, ptr %context, i64 5
+  %length = load i64, ptr %length_at
+  %extent_at = getelementptr i64, ptr %context, i64 6
+  %extent = load i64, ptr %extent_at
+  %copy = alloca i64, i64 %words, align 8
+  %bytes = mul i64 %words, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %copy, ptr align 8 %block, i64 %bytes, i1 false)
+  %from = mul i64 %piece, %length
+  %left = sub i64 %extent, %from
+  %short = icmp slt i64 %left, %length
+  %n = select i1 %short, i64 %left, i64 %length
+  %own = getelementptr i64, ptr %copy, i64 %place
+  store i64 %n, ptr %own
+  %ops = load i64, ptr %block
+  %data = getelementptr i64, ptr %copy, i64 4
+  %strides = getelementptr i64, ptr %copy, i64 %strides_place
+  br label %move
+move:
+  %k = phi i64 [ 0, %entry ], [ %k1, %move ]
+  %ps = getelementptr i64, ptr %strides, i64 %k
+  %s = load i64, ptr %ps
+  %shift = mul i64 %s, %from
+  %pp = getelementptr i64, ptr %data, i64 %k
+  %p = load i64, ptr %pp
+  %q = add i64 %p, %shift
+  store i64 %q, ptr %pp
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %ops
+  br i1 %more, label %move, label %run
+run:
+  call void @drive(ptr %kernel, ptr %copy)
+  ret void
+}
+
 define void @drive(ptr %kernel, ptr %block) nounwind {
 entry:
   %index = alloca [64 x i64], align 8
@@ -77,10 +128,21 @@ done:
 """
 
 
+PAYS: Final = 30_000.0
+"""Nanoseconds of work in one thread for which the team is called."""
+GRAIN: Final = 4_000.0
+"""Nanoseconds of the smallest piece."""
+SHARES: Final = 4
+"""Pieces for every thread: one that is interrupted leaves the rest to the others."""
+ELEMENTS: Final = 512
+"""Rows are cut at multiples of this, so that pieces begin where vectors and cache lines do."""
+
+
 @cache
-def _drive() -> Any:
+def _functions() -> tuple[Any, int]:
+    drive, piece = engine().functions(TEXT, ("drive", "drive_piece"))
     # A ctypes function releases the interpreter lock; the kernels touch no Python object.
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine().function(TEXT, "drive"))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(drive), piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +176,51 @@ def drive(
     inner: Axis,
     outer: Sequence[Axis],
     combined: Axis | None = None,
+    *,
+    cost: float = 0.0,
+    whole: bool = False,
 ) -> None:
-    """Call `kernel` for every row: rows run along `inner`, `outer` counts them, `combined` is the kernel's own."""
+    """Call `kernel` for every row: rows run along `inner`, `outer` counts them, `combined` is the kernel's own.
+
+    Args:
+        kernel: address of machine code.
+        pointers: where the operands begin.
+        inner: the axis of a row.
+        outer: the other axes.
+        combined: rows that the kernel combines by itself.
+        cost: nanoseconds that one element takes, for the decision about more threads.
+        whole: a row is one piece of work and is not cut.
+    """
     rows = combined if combined is not None else Axis(1, (0,) * len(pointers))
     words = [len(pointers), inner.extent, len(outer), rows.extent, *pointers, *inner.strides, *rows.strides]
     words += [axis.extent for axis in outer]
     for axis in outer:
         words += axis.strides
     block = array("q", words)
-    _drive()(kernel, block.buffer_info()[0])
+    address = block.buffer_info()[0]
+    run, piece = _functions()
+    work = cost * inner.extent * rows.extent * prod([axis.extent for axis in outer])
+    helpers = team() if work > PAYS else None
+    threads = 1 if helpers is None else helpers.threads
+    if helpers is None or threads == 1:
+        run(kernel, address)
+        return
+    at, length, count = _cut(inner, outer, whole, threads, work)
+    ops, rank = len(pointers), len(outer)
+    place, strides = (1, 4 + ops) if at < 0 else (4 + 3 * ops + at, 4 + 3 * ops + rank + at * ops)
+    extent = inner.extent if at < 0 else outer[at].extent
+    context = array("q", [kernel, address, len(words), place, strides, length, extent])
+    helpers.run(piece, context.buffer_info()[0], count, threads)
+
+
+def _cut(inner: Axis, outer: Sequence[Axis], whole: bool, threads: int, work: float) -> tuple[int, int, int]:
+    """Which axis to cut (-1: the row), the length of a piece, and the number of pieces."""
+    most = max(1, min(SHARES * threads, int(work / GRAIN)))
+    best = (-1, inner.extent, 1)
+    for at, axis in enumerate((inner, *outer), -1):
+        step = 1 if at >= 0 else inner.extent if whole else ELEMENTS
+        length = -(-axis.extent // (most * step)) * step
+        count = -(-axis.extent // length)
+        if count > best[2]:
+            best = (at, length, count)
+    return best

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._driver import PAYS, Axis, coalesced, drive
 from tenferro_cpu.native._fused_entry import entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._pool import pool
-from tenferro_cpu.native._render import render_row
+from tenferro_cpu.native._render import cost, render_row
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
@@ -133,6 +134,11 @@ class Fused:
         self._variants: dict[Any, int] = {}
         self._plans: dict[Any, tuple[int, Axis, list[Axis]]] = {}
 
+    @cached_property
+    def cost(self) -> float:
+        """Nanoseconds that one element takes in one thread."""
+        return cost(self.kernel, self.engine.host)
+
     def address(self, reads: tuple[Access, ...], writes: tuple[Access, ...], stream: bool = False) -> int:
         """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands that lie as given."""
         key = (reads, writes, stream)
@@ -165,7 +171,8 @@ class Fused:
         if len(writes) > 1:
             return self
         dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
-        return entry(self.address(reads, writes), dtypes, out, POOLED // max(1, out.itemsize), self)
+        most = POOLED // max(1, out.itemsize)
+        return entry(self.address(reads, writes), dtypes, out, most, self, shared=int(PAYS / self.cost))
 
     def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]
@@ -180,7 +187,7 @@ class Fused:
         if not outer and self._streams(ys) and Access.STRIDED not in _accesses(inner, both):
             self._stream(kernel, pointers, inner, len(xs), both)
         else:
-            drive(kernel, pointers, inner, outer)
+            drive(kernel, pointers, inner, outer, cost=self.cost)
 
     def _plan(self, shape: tuple[int, ...], both: list[Array]) -> tuple[int, Axis, list[Axis]]:
         columns = zip(*(strides_over(x, shape) for x in both))
@@ -203,14 +210,14 @@ class Fused:
         heads = {(-p % 64) // s if -p % 64 % s == 0 else -1 for p, s in zip(pointers[count:], inner.strides[count:])}
         head = heads.pop()
         if heads or head < 0:
-            drive(kernel, pointers, inner, [])
+            drive(kernel, pointers, inner, [], cost=self.cost)
             return
         if head:
             drive(kernel, pointers, Axis(head, inner.strides), [])
         accesses = _accesses(inner, both)
         past = self.address(accesses[:count], accesses[count:], stream=True)
         moved = [p + head * s for p, s in zip(pointers, inner.strides)]
-        drive(past, moved, Axis(inner.extent - head, inner.strides), [])
+        drive(past, moved, Axis(inner.extent - head, inner.strides), [], cost=self.cost)
 
 
 def _accesses(inner: Axis, both: list[Array]) -> tuple[Access, ...]:

@@ -2,22 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
 from tenferro_cpu.native._combine import LOCATED
-from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._driver import PAYS, Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._fused_entry import entry
+from tenferro_cpu.native._fused_entry import NEVER, entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
+from tenferro_cpu.native._render import cost
 from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 SHORT = 8
 """Shorter rows are reduced side by side, one per lane."""
+
+LONG_ROW = 1 << 18
+PART = 1 << 16
+"""Longer rows are reduced in parts of this many elements, so that several threads find work. The parts follow from
+the shape alone, and so does every bit of the result."""
 
 LONGEST = 1024
 """Rows that are combined one after the other; more make partial results, which are combined in turn."""
@@ -57,6 +63,11 @@ class Reduced:
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
+
+    @cached_property
+    def cost(self) -> float:
+        """Nanoseconds that one element takes in one thread."""
+        return cost(self.kernel, self.engine.host)
 
     def address(self, over: Over, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
         """Machine code for operands that lie as given; see `render_reduction`."""
@@ -108,7 +119,13 @@ class Reduced:
             return over_last
         kernel = self.address(Over.TRAILING, (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,))
         dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
-        return entry(kernel, dtypes, out, 2**62, over_last, SHORT)
+        least, longest = SHORT, LONG_ROW if self._partible else NEVER
+        return entry(kernel, dtypes, out, NEVER, over_last, least, longest, int(PAYS / self.cost))
+
+    @property
+    def _partible(self) -> bool:
+        """Whether parts of a row can be combined: a place would not be known any more."""
+        return self.kind not in LOCATED
 
     @staticmethod
     def _given(ys: list[Array]) -> Any:
@@ -144,7 +161,9 @@ class Reduced:
         axis = gone.pop(at)
         cheap = _gathered(axis, inputs) == 0 or not space.kept
         if self.kind in LOCATED or (cheap and axis.extent >= SHORT) or not space.kept:
-            if gone:
+            if self._partible and axis.extent > LONG_ROW:
+                self._parted(space, axis, gone, pointers, both)
+            elif gone:
                 self._partial(space, axis, gone, pointers, both, Over.TRAILING)
             else:
                 self._trailing(axis, space.kept, pointers, both)
@@ -156,7 +175,7 @@ class Reduced:
     def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
         reads = _accesses(axis, both[: len(self.kernel.inputs)])
         writes = (Access.UNIT,) * len(self.kernel.outputs)
-        drive(self.address(Over.TRAILING, reads, writes), pointers, axis, outer)
+        drive(self.address(Over.TRAILING, reads, writes), pointers, axis, outer, cost=self.cost, whole=True)
 
     def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
         """Rows run along the kept axis that gathers least."""
@@ -165,7 +184,7 @@ class Reduced:
         inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
         accesses = _accesses(inner, both)
         writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
-        drive(self.address(Over.LEADING, accesses[:count], writes), pointers, inner, outer, axis)
+        drive(self.address(Over.LEADING, accesses[:count], writes), pointers, inner, outer, axis, cost=self.cost)
 
     def _partial(
         self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over
@@ -200,6 +219,40 @@ class Reduced:
         rest._reduce(
             _Space(coalesced(tail), coalesced(left)),
             [t.ctypes.data for t in temporaries] + pointers[count:],
+            [*temporaries, *both[count:]],
+        )
+
+    def _parted(
+        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array]
+    ) -> None:
+        """A long row as parts, which are one more axis that goes, and what is left over by itself.
+
+        The results of both are combined in a temporary whose first axis has the two of them.
+        """
+        count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
+        many, left = divmod(axis.extent, PART)
+        none = (0,) * len(self.kernel.outputs)
+        ends = axis.strides[:count]
+        part, parts = Axis(PART, ends + none), Axis(many, tuple(s * PART for s in ends) + none)
+        if not left:
+            self._partial(space, part, [parts, *gone], pointers, both, Over.TRAILING)
+            return
+        temporaries = [empty((2, *tops), operand.dtype) for operand in self.kernel.written]
+        steps = list(zip(*(t.strides for t in temporaries)))
+        kept = [Axis(a.extent, a.strides[:count] + s) for a, s in zip(space.kept, steps[1:])]
+        into = [t.ctypes.data for t in temporaries]
+        arrays = [*both[:count], *temporaries]
+        aside = _Space(kept, gone)
+        self._partial(aside, part, [parts, *gone], pointers[:count] + into, arrays, Over.TRAILING)
+        rest = [p + s * many * PART for p, s in zip(pointers, ends)]
+        rest += [p + s for p, s in zip(into, steps[0])]
+        self._reduce(_Space(kept, [Axis(left, ends + none), *gone]), rest, arrays)
+        self._combining()._reduce(
+            _Space(
+                coalesced([Axis(a.extent, s + a.strides[count:]) for a, s in zip(space.kept, steps[1:])]),
+                [Axis(2, steps[0] + none)],
+            ),
+            into + pointers[count:],
             [*temporaries, *both[count:]],
         )
 

@@ -76,6 +76,13 @@ def work(kernel: KernelIR, lanes: int) -> int:
     return len(block.lines)
 
 
+def cost(kernel: KernelIR, host: Host) -> float:
+    """Nanoseconds of one element, roughly: instructions, and bytes that come from memory or go there."""
+    lanes = lanes_for(kernel, host)
+    moved = sum(o.dtype.itemsize for o in (*kernel.inputs, *kernel.written) if o.access is not Access.FIXED)
+    return 0.16 * work(kernel, lanes) / lanes + 0.02 * moved
+
+
 def interleaving(instructions: int, host: Host) -> int:
     """How many vectors the main loop takes at once; a power of two, for the trip count is masked with it."""
     most = 4 if host.registers >= 32 else 2

@@ -25,7 +25,8 @@ from tenferro_tensor_core import ArgumentError
 PER_THREAD: Final = 1 << 23
 """Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""
 
-_limit: ContextVar[int] = ContextVar("tenferro_cpu_threads", default=0)
+limit_variable: ContextVar[int] = ContextVar("tenferro_cpu_threads", default=0)
+"""The number of the innermost scope of `threads`, 0 outside of any; machine code reads it, too."""
 
 
 @contextlib.contextmanager
@@ -48,13 +49,13 @@ def threads(n: int) -> Iterator[None]:
     """
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise ArgumentError(f"threads({n!r}): the number of threads is a positive integer; pass 1 or more", threads=n)
-    token = _limit.set(min(n, usable_cores()))
+    token = limit_variable.set(min(n, usable_cores()))
     arbiter().scopes(1)
     try:
         yield
     finally:
         arbiter().scopes(-1)
-        _limit.reset(token)
+        limit_variable.reset(token)
 
 
 def limit() -> int | None:
@@ -64,7 +65,7 @@ def limit() -> int | None:
     ...     limit()
     1
     """
-    return _limit.get() or None
+    return limit_variable.get() or None
 
 
 def usable_cores() -> int:
@@ -182,7 +183,7 @@ def bounded(kernel: Callable[..., Any], work: int) -> Callable[..., Any]:
     3
     """
     most, chief, modules = wanted(work), arbiter(), sys.modules
-    enter, leave, allowed = chief.enter, chief.leave, _limit.get
+    enter, leave, allowed = chief.enter, chief.leave, limit_variable.get
     complete = False
 
     def run_bounded(*raws: Any) -> Any:
