@@ -222,9 +222,7 @@ class Reduced:
             [*temporaries, *both[count:]],
         )
 
-    def _parted(
-        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array]
-    ) -> None:
+    def _parted(self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array]) -> None:
         """A long row as parts, which are one more axis that goes, and what is left over by itself.
 
         The results of both are combined in a temporary whose first axis has the two of them.

@@ -1,0 +1,282 @@
+"""The thread team: every piece once, nothing shared twice, forks, exits, scopes; results are those of one thread."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tenferro_cpu
+from native_kernels import one_op, values
+from tenferro_cpu.native import available, engine
+from tenferro_tensor.catalog import analytic, arithmetic
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+# Counts in word p how often piece p ran; `nested` posts a job from within a piece.
+KERNELS = """
+define void @mark(ptr %context, i64 %piece) {
+  %place = getelementptr i64, ptr %context, i64 %piece
+  %old = atomicrmw add ptr %place, i64 1 monotonic
+  ret void
+}
+define void @nested(ptr %context, i64 %piece) {
+  %row = mul i64 %piece, 8
+  %place = getelementptr i64, ptr %context, i64 %row
+  call void @tenferro_parallel_for(ptr @mark, ptr %place, i64 8, i64 4)
+  ret void
+}
+declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+"""
+
+
+@pytest.fixture
+def crew(monkeypatch):
+    """The team, made to believe in four cores."""
+    from tenferro_cpu.native._team import team
+    from tenferro_cpu.native._team_text import WORDS
+
+    have = team()
+    before = {name: have._get(name) for name in ("cores", "allowed")}
+    for name in before:
+        have._set(name, 4)
+    yield have
+    for name, value in before.items():
+        have._set(name, value)
+    assert have._get("busy") == have._get("callers") == have._get("gate") == 0
+    assert set(before) <= set(WORDS)
+
+
+@pytest.fixture
+def marks(crew):
+    return engine().functions(KERNELS, ("mark", "nested"), crew.symbols)
+
+
+def run(crew, kernel, pieces, most, words=None):
+    counts = np.zeros(words or pieces, np.int64)
+    crew.run(kernel, counts.ctypes.data, pieces, most)
+    return counts
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("most", [-1, 0, 1, 2, 3, 100])
+def test_every_piece_runs_once(crew, marks, pieces, most):
+    for _ in range(20):
+        assert (run(crew, marks[0], pieces, most, max(pieces, 1))[:pieces] == 1).all()
+
+
+def test_a_job_within_a_job_runs_where_it_is(crew, marks):
+    assert (run(crew, marks[1], 50, 4, 400) == 1).all()
+
+
+def test_many_python_threads_at_once(crew, marks):
+    wrong = []
+
+    def work():
+        for _ in range(300):
+            if (run(crew, marks[0], 37, 4) != 1).any():
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_callers_count_as_cores(crew, marks):
+    """Where every core has a Python thread in such a call, nobody is helped."""
+    crew._set("callers", 3)
+    before = crew.stats()["jobs"]
+    run(crew, marks[0], 10, 4)
+    crew._set("callers", 0)
+    assert crew.stats()["jobs"] == before
+    run(crew, marks[0], 10, 4)
+    assert crew.stats()["jobs"] == before + 1
+
+
+def test_scopes_bound_the_team(crew, marks):
+    allowed = ctypes.PYFUNCTYPE(ctypes.c_int64)(crew.symbols["tenferro_allowed"])
+    assert allowed() == crew.threads == 4
+    with tenferro_cpu.threads(1):
+        assert allowed() == crew.threads == 1
+    assert allowed() == 4
+
+
+def test_workers_end_and_come_back(crew, marks):
+    run(crew, marks[0], 10, 3)
+    assert crew.stats()["workers"] >= 2
+    crew.stop()
+    assert crew.stats()["workers"] == 0
+    assert (run(crew, marks[0], 10, 3) == 1).all() and crew.stats()["workers"] == 0
+    crew._resume()
+    assert (run(crew, marks[0], 10, 3) == 1).all() and crew.stats()["workers"] == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forks():
+    """Parent and child both compute on, and no worker is left for the fork to warn of."""
+    code = """
+import os, sys, numpy as np
+from tenferro_cpu.native._team import team
+from tenferro_tensor import tensor
+t = team(); t._set("cores", 4); t._set("allowed", 4)
+x = tensor(np.ones(1 << 20)); y = x * x
+for _ in range(3):
+    pid = os.fork()
+    good = bool((x * x).data[-1] == 1.0) and t.stats()["workers"] <= 3
+    if pid == 0:
+        os._exit(0 if good else 1)
+    assert os.waitpid(pid, 0)[1] == 0 and good
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_process_ends_while_workers_wait_and_daemons_compute():
+    code = """
+import threading, numpy as np
+from tenferro_cpu.native._team import team
+from tenferro_tensor import tensor
+t = team(); t._set("cores", 4); t._set("allowed", 4)
+x = tensor(np.ones(1 << 20))
+def forever():
+    while True:
+        x * x
+threading.Thread(target=forever, daemon=True).start()
+for _ in range(20):
+    x * x
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_variable_of_numerical_libraries_is_read(monkeypatch):
+    from tenferro_cpu.native._team import VARIABLE, chosen
+    from tenferro_cpu.native._threads import usable_cores
+
+    for text, expected in (("1", 1), ("1,2", 1), ("", usable_cores()), ("0", usable_cores()), ("x", usable_cores())):
+        monkeypatch.setenv(VARIABLE, text)
+        assert chosen() == expected
+
+
+def long_chain():
+    f8 = Operand(np.dtype("float64"))
+    lines = (Apply(arithmetic.mul.op(), (0, 1)), Apply(analytic.tanh.op(), (2,)), Apply(analytic.exp.op(), (3,)))
+    return KernelIR((f8, f8), lines, (4,))
+
+
+@pytest.mark.parametrize("shape", [(300_001,), (7, 60_000), (600, 700), (3, 200, 401)])
+def test_element_wise_results_do_not_depend_on_the_threads(crew, shape):
+    from tenferro_cpu.native._elementwise import Fused
+
+    rng = np.random.default_rng(1)
+    kernel = Fused(long_chain())
+    x, y = rng.standard_normal((2, *shape))
+    layouts = [(x, y), (x, y[..., :1]), (x.T, y.T), (x[..., ::-1], y)]
+    for run in (kernel, kernel.entry()):
+        for xs in layouts:
+            with tenferro_cpu.threads(1):
+                alone = run(*xs)
+            np.testing.assert_array_equal(run(*xs), alone)
+            np.testing.assert_allclose(alone, np.exp(np.tanh(xs[0] * xs[1])), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "argmax"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((1_000_003,), (0,)),
+        ((3, 300_000), (1,)),
+        ((400_000, 3), (0,)),
+        ((900, 700), (1,)),
+        ((900, 700), (0,)),
+        ((5, 70_000, 3), (0, 1)),
+        ((2, 1 << 18), (1,)),
+        ((2, (1 << 18) + 1), (1,)),
+        ((2, 1 << 19), (1,)),
+        ((40, 9, 1000), (0, 2)),
+    ],
+    ids=str,
+)
+def test_reductions_do_not_depend_on_the_threads(crew, kind, shape, axes):
+    from tenferro_cpu.native._reduce import Reduced
+
+    if kind == "argmax" and len(axes) > 1:
+        pytest.skip("takes one axis")
+    kernel = Reduced(one_op(analytic.exp.op(), "float64", reduction=Reduction(kind)))
+    x = values(np.random.default_rng(2), "float64", shape)
+    x = x * 1e-4 if kind == "prod" else x
+    with tenferro_cpu.threads(1):
+        alone = kernel(x, axes=axes)
+    for most in (2, 3, 4):
+        with tenferro_cpu.threads(most):
+            np.testing.assert_array_equal(kernel(x, axes=axes), alone)
+    function = {"argmax": lambda e, axis: np.argmax(e, axis[0])}.get(kind, getattr(np, kind))
+    np.testing.assert_allclose(alone, function(np.exp(x), axis=axes), rtol=1e-10)
+    if axes == (x.ndim - 1,):
+        np.testing.assert_array_equal(kernel.rows()(x), alone)
+
+
+def test_sums_of_long_rows_stay_accurate(crew):
+    from tenferro_cpu.native._reduce import Reduced
+
+    f4 = Operand(np.dtype("float32"))
+    kernel = Reduced(KernelIR((f4,), (), (0,), reduction=Reduction("sum")))
+    x = np.random.default_rng(3).random(5_000_001, dtype=np.float32)
+    exact = float(np.sum(x, dtype=np.float64))
+    assert abs(float(kernel(x, axes=(0,))) - exact) <= 2 * np.spacing(np.float32(exact))
+
+
+LAYOUTS = [
+    ((1024, 1031), (1, 0)),
+    ((64, 65, 300), (2, 0, 1)),
+    ((130, 64, 200), (1, 0, 2)),
+    ((2,) * 21, tuple(range(20, -1, -1))),
+    ((3,) * 13, tuple(range(12, -1, -1))),
+    ((700_001, 3), (1, 0)),
+    ((3, 700_001), (1, 0)),
+    ((3, 500_001), (0, 1)),
+    ((5, 7, 90_011), (1, 0, 2)),
+]
+
+
+@pytest.mark.parametrize(("shape", "order"), LAYOUTS, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "int16", "complex128"])
+def test_copies_are_cut_without_gap_or_overlap(crew, shape, order, dtype):
+    from tenferro_cpu.native._copy import copy_into
+
+    x = np.arange(np.prod(shape)).astype(dtype).reshape(shape).transpose(order)
+    buffer = np.full(x.nbytes + 256, 0xA5, np.uint8)
+    start = -buffer.ctypes.data % 64 + 64
+    target = buffer[start : start + x.nbytes].view(dtype).reshape(x.shape)
+    before = crew.stats()["jobs"]
+    copy_into(target, x[..., ::-1][..., ::-1])
+    np.testing.assert_array_equal(target, x)
+    assert (buffer[:start] == 0xA5).all() and (buffer[start + x.nbytes :] == 0xA5).all()
+    assert crew.stats()["jobs"] > before or x.nbytes < 1 << 20
+    with tenferro_cpu.threads(1):
+        copy_into(target, np.zeros_like(x))
+        copy_into(target, x)
+    np.testing.assert_array_equal(target, x)
+
+
+def test_many_shared_calls_leak_nothing(crew):
+    import gc
+
+    from tenferro_cpu.native._elementwise import Fused
+
+    run = Fused(one_op(analytic.exp.op(), "float64")).entry()
+    x = np.zeros(40_000)
+    run(x)
+    gc.collect()
+    count = sys.getrefcount(x.dtype)
+    for _ in range(2000):
+        run(x)
+    gc.collect()
+    assert abs(sys.getrefcount(x.dtype) - count) < 20
