@@ -19,8 +19,8 @@ from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_n
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
 from tenferro_tensor import SCALARS, Op, Spec, catalog, tensor
-from tenferro_tensor._normalise import brought, targets
-from tenferro_tensor_core import GradientError, ask
+from tenferro_tensor._normalise import brought, stretched, targets
+from tenferro_tensor_core import GradientError, ask, likely
 
 Maybe = Any
 """A value, or ``None`` for zero."""
@@ -199,12 +199,22 @@ def _adopted(x: Any) -> Any:
     return tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
+def _shaped(x: Any, goal: Spec) -> Any:
+    """A value under the names that `goal` has for its extents, where they are other open sizes that are equal."""
+    spec = getattr(x, "spec", None)
+    if spec is None or not goal.symbolic or spec.shape == goal.shape or spec.ndim != goal.ndim:
+        return x
+    if all(likely(d, "==", e) and ask(d, "==", e) for d, e in zip(spec.shape, goal.shape)):
+        return catalog.reshape(x, shape=goal.shape)
+    return x
+
+
 def _returned(site: Site, i: int, c: Maybe) -> Maybe:
     """A cotangent in the spec of the operand as it was given; a rule that returns another is wrong."""
     if c is None:
         return None
     goal, given = site.specs[i], site.given[i]
-    c = _adopted(c)
+    c = _shaped(_adopted(c), goal)
     spec = getattr(c, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
         name = operand_name(site.op.primitive, i)
@@ -231,7 +241,7 @@ def unbrought(g: Any, spec: Spec) -> Any:
     if have.shape != shape:
         lead = have.ndim - len(shape)
         goal = have.shape
-        kept = [i for i, d in enumerate(shape) if d is goal[lead + i] or d == goal[lead + i] or not ask(d, "==", 1)]
+        kept = [i for i, d in enumerate(shape) if not stretched(d, goal[lead + i])]
         axes = set(range(have.ndim)) - {lead + i for i in kept}
         g = catalog.reduce_sum(g, axes=tuple(sorted(axes)))
         if len(kept) < len(shape):
@@ -334,7 +344,8 @@ def _push_general(
 def _tangent_out(site: Site, k: int, t: Maybe) -> Maybe:
     if t is None:
         return None
-    t, goal = _adopted(t), site.outs[k]
+    goal = site.outs[k]
+    t = _shaped(_adopted(t), goal)
     spec = getattr(t, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
         raise GradientError(

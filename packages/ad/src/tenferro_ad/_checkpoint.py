@@ -52,8 +52,8 @@ def _recomputing(program: Program, need: tuple[int, ...]) -> tuple[Program, tupl
     key = ("recompute", need)
     found: Any = program.memo.get(key)
     if found is None:
-        with sizes_decided(program):
-            builder = Builder()
+        builder = Builder()
+        with sizes_decided(program, builder):
             level = next_level()
             xs = [builder.input(s) for s in program.inputs]
             ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]

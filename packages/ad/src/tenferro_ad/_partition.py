@@ -75,13 +75,13 @@ def split_reverse(program: Program, need: tuple[int, ...]) -> Split:
     key = ("reverse", need)
     found: Split | None = program.memo.get(key)
     if found is None:
-        with sizes_decided(program):
-            found = program.memo.setdefault(key, _split_reverse(program, need))
+        first = Builder()
+        with sizes_decided(program, first):
+            found = program.memo.setdefault(key, _split_reverse(program, need, first))
     return found
 
 
-def _split_reverse(program: Program, need: tuple[int, ...]) -> Split:
-    first = Builder()
+def _split_reverse(program: Program, need: tuple[int, ...], first: Builder) -> Split:
     level = next_level()
     xs = [first.input(s) for s in program.inputs]
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
@@ -112,13 +112,13 @@ def split_forward(program: Program, need: tuple[int, ...]) -> Split:
     key = ("forward", need)
     found: Split | None = program.memo.get(key)
     if found is None:
-        with sizes_decided(program):
-            found = program.memo.setdefault(key, _split_forward(program, need))
+        first = Builder()
+        with sizes_decided(program, first):
+            found = program.memo.setdefault(key, _split_forward(program, need, first))
     return found
 
 
-def _split_forward(program: Program, need: tuple[int, ...]) -> Split:
-    first = Builder()
+def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> Split:
     second = Builder()
     level = next_level()
     xs = [first.input(s) for s in program.inputs]
@@ -139,6 +139,9 @@ def _split(first: Program, active: tuple[bool, ...], seconds: dict[tuple[bool, .
     return Split(lighter, active, found)
 
 
-def sizes_decided(program: Program) -> Any:
-    """Questions about open sizes are decided as they were when the program was traced."""
-    return Decisions(program.examples) if program.symbolic else nullcontext()
+def sizes_decided(program: Program, home: Builder) -> Any:
+    """Questions about open sizes are decided as they were when the program was traced.
+
+    Values made of sizes alone are recorded by `home`.
+    """
+    return Decisions(program.examples, home) if program.symbolic else nullcontext()

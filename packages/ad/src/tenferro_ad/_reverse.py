@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tenferro_ad._eager import EagerTensor, watched
-from tenferro_ad._seed import fitted, joined, seed_of
+from tenferro_ad._seed import fitted, seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
@@ -79,8 +79,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, convention:
     def pullback(cotangent: Any) -> Any:
         given = flatten_like(run.tree, cotangent, "the cotangent given to the pullback")
         fit = [
-            joined(fitted(c, o.spec, "pullback: the cotangent"), o) if o.spec.inexact else None
-            for c, o in zip(given, run.outs)
+            fitted(c, o.spec, "pullback: the cotangent") if o.spec.inexact else None for c, o in zip(given, run.outs)
         ]
         if convention == "jax":
             return unflatten(tree, [conjugated(c) for c in run.pull([conjugated(c) for c in fit], release=False)])
@@ -115,7 +114,7 @@ def value_and_grad(
         value = _only(run)
         if holomorphic:
             _require_holomorphic(value, picked.values)
-            pulled = [conjugated(c) for c in run.pull([joined(ones_like(value), value)], release=True)]
+            pulled = [conjugated(c) for c in run.pull([ones_like(value)], release=True)]
         else:
             pulled = run.pull([seed_of(value, None, "grad")], release=True)
             if convention == "jax":

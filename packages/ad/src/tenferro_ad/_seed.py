@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad._zeros import ones_like
-from tenferro_runtime.extension import TracedTensor
-from tenferro_tensor import Array, Spec, Tensor, tensor
+from tenferro_tensor import Array, Spec, tensor
 from tenferro_tensor_core import GradientError
 
 
@@ -20,7 +19,7 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
     """
     spec = value.spec
     if given is not None:
-        return joined(fitted(given, spec, f"{what}: the cotangent"), value)
+        return fitted(given, spec, f"{what}: the cotangent")
     if spec.shape != () or spec.cplx:
         kind = "complex" if spec.cplx else "an array"
         # grad takes no cotangent, so it would be no use to ask for one
@@ -34,21 +33,7 @@ def seed_of(value: Any, given: Any, what: str) -> Any:
             f"{kind}; {advice}",
             spec=repr(spec),
         )
-    return joined(ones_like(value), value)
-
-
-def joined(x: Any, like: Any) -> Any:
-    """A concrete value as a constant of the trace that `like` belongs to, if there is one.
-
-    So what a sweep computes from it may have the open sizes of that trace.
-    """
-    if x.__class__ is not Tensor:
-        return x
-    while like.__class__ is not Tensor:
-        if like.__class__ is TracedTensor:
-            return like.home.lift(x)
-        like = like.value
-    return x
+    return ones_like(value)
 
 
 def fitted(given: Any, spec: Spec, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""Zeros and ones like a value, which join a trace where its extents are symbolic."""
+"""Zeros and ones, which are steps of a trace where their extents are open."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from tenferro_tensor import Spec, catalog, tensor
 
 
 def full(spec: Spec, number: float) -> Any:
-    """A constant array of a concrete spec; one element is stored."""
+    """A constant array; one element is stored."""
     scalar = tensor(number, dtype=spec.dtype, device=spec.place.device)
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
 def zeros_like(x: Any) -> Any:
     """Zeros with the spec of a value."""
-    spec = x.spec
-    if spec.symbolic:
-        # The extents belong to the trace of `x`, so the zeros are computed from it; `<` is False for NaN too.
-        part = catalog.real(x)
-        return catalog.convert(catalog.lt(part, part), dtype=spec.dtype)
-    return full(spec, 0)
+    return full(x.spec, 0)
 
 
 def ones_like(x: Any) -> Any:
     """Ones with the spec of a value."""
-    return zeros_like(x) + 1 if x.spec.symbolic else full(x.spec, 1)
+    return full(x.spec, 1)

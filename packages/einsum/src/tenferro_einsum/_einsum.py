@@ -139,6 +139,8 @@ def _prepared(subscripts: Any, specs: tuple[Spec, ...], optimize: Any) -> Contra
         if not isinstance(optimize, (tuple, list)):
             raise ArgumentError(f"einsum takes optimize as a bool, a name or a list of steps, got {optimize!r}")
         optimize = tuple(step if isinstance(step, str) else tuple(step) for step in optimize)
+    if any(s.symbolic for s in specs):  # not remembered: its questions about sizes belong to the trace
+        return ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, optimize)
     key = (subscripts, specs, optimize)
     found = PLANS.table.get(key)
     if found is not None:

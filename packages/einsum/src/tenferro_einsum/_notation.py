@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, likely, require_equal
 
 Labels = tuple[Hashable, ...]
 
@@ -167,7 +167,16 @@ def extents(c: Contraction, shapes: Sequence[tuple[DimLike, ...]]) -> dict[Hasha
             have = known.get(x, 1)
             if have == 1:
                 known[x], seen[x] = d, (i, axis)
-            elif d != 1 and d != have:
+            elif d == 1 or d is have or d == have:
+                continue
+            elif likely(have, "==", d):
+                require_equal(have, d, f"einsum: label {str(x)!r}")
+            elif likely(d, "==", 1):
+                require_equal(d, 1, f"einsum: label {str(x)!r}")
+            elif likely(have, "==", 1):
+                require_equal(have, 1, f"einsum: label {str(x)!r}")
+                known[x], seen[x] = d, (i, axis)
+            else:
                 j, other = seen[x]
                 raise ShapeError(
                     f"einsum: label {str(x)!r} has extent {have} on axis {other} of operand {j} "

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_einsum._notation import Contraction
 from tenferro_runtime.extension import BoundedCache
-from tenferro_tensor_core import ArgumentError, DimLike
+from tenferro_tensor_core import ArgumentError, DimLike, example_of
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -15,7 +15,7 @@ PATHS: BoundedCache[Any, Any] = BoundedCache("tenferro_einsum: paths", 1024)
 """Paths found, with their reports, by contraction, shapes and strategy."""
 
 NOMINAL_EXTENT = 16
-"""What a symbolic extent counts for in the search of a path."""
+"""What an open extent without an example counts for in the search of a path; every path is right for all extents."""
 
 
 def find_path(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], optimize: Any) -> tuple[Path, Any]:
@@ -33,12 +33,17 @@ def find_path(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], optimize: A
         return ((tuple(range(len(c.inputs))),) if c.inputs else ()), None
     if optimize is False:
         return tuple((0, 1) if i == 0 else (0, len(c.inputs) - 1 - i) for i in range(len(c.inputs) - 1)), None
-    key = (c, tuple(shapes), optimize)
+    sizes = tuple([tuple(map(_counted, shape)) for shape in shapes])
     strategy = "auto" if optimize is True else optimize
-    return PATHS.get_or_make(key, lambda: _search(c, shapes, strategy))  # type: ignore[no-any-return]
+    return PATHS.get_or_make((c, sizes, optimize), lambda: _search(c, sizes, strategy))  # type: ignore[no-any-return]
 
 
-def _search(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], strategy: str) -> tuple[Path, Any]:
+def _counted(d: DimLike) -> int:
+    n = example_of(d)
+    return NOMINAL_EXTENT if n is None else n
+
+
+def _search(c: Contraction, sizes: Sequence[tuple[int, ...]], strategy: str) -> tuple[Path, Any]:
     import opt_einsum
 
     symbol: dict[Hashable, str] = {}
@@ -48,7 +53,6 @@ def _search(c: Contraction, shapes: Sequence[tuple[DimLike, ...]], strategy: str
     # A label repeated in the output costs nothing before the last step.
     text = ",".join("".join(symbol[x] for x in labels) for labels in c.inputs)
     text += "->" + "".join(symbol[x] for x in dict.fromkeys(c.output))
-    sizes = [tuple(d if isinstance(d, int) else NOMINAL_EXTENT for d in shape) for shape in shapes]
     try:
         path, report = opt_einsum.contract_path(text, *sizes, shapes=True, optimize=strategy)
     except KeyError as cause:

@@ -13,6 +13,7 @@ from typing import Any
 from tenferro_einsum._diagonal import embed_diagonal, take_diagonal
 from tenferro_einsum._notation import Labels
 from tenferro_tensor import catalog
+from tenferro_tensor._normalise import stretched
 from tenferro_tensor_core import DimLike
 
 Extents = dict[Hashable, DimLike]
@@ -37,7 +38,7 @@ def chain(ops: list[Any]) -> Unary | None:
 
 def squeeze(labels: Labels, shape: tuple[DimLike, ...], extents: Extents) -> tuple[list[Any], Labels]:
     """Drop the axes of extent 1 whose label stretches in another operand."""
-    kept = [a for a, x in enumerate(labels) if shape[a] == extents[x]]
+    kept = [a for a, x in enumerate(labels) if not stretched(shape[a], extents[x])]
     if len(kept) == len(labels):
         return [], labels
     return [catalog.reshape.op(shape=tuple(shape[a] for a in kept))], tuple(labels[a] for a in kept)

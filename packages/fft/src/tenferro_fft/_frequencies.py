@@ -10,7 +10,9 @@ import numpy as np
 
 from tenferro_fft._transforms import integers
 from tenferro_tensor import Array, ComputeDevice, catalog, tensor
-from tenferro_tensor_core import ArgumentError, AxisError, TenferroError
+from tenferro_tensor.catalog import dim_value, select
+from tenferro_tensor.functions import arange, astype
+from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, TenferroError, as_size, ask
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
@@ -25,12 +27,25 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
     >>> fftfreq(4, d=0.5)
     Tensor([ 0. ,  0.5, -1. , -0.5])
     """
-    return tensor(np.fft.fftfreq(_points(n), _spacing(d)), dtype=dtype, device=device)
+    points = _points(n)
+    if isinstance(points, int):
+        return tensor(np.fft.fftfreq(points, _spacing(d)), dtype=dtype, device=device)
+    at = arange(points, device=device)
+    return _open(at - select(at < dim_value(size=(points - 1) // 2 + 1), 0, dim_value(size=points)), points, d, dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
     """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``; arguments as for `fftfreq`."""
-    return tensor(np.fft.rfftfreq(_points(n), _spacing(d)), dtype=dtype, device=device)
+    points = _points(n)
+    if isinstance(points, int):
+        return tensor(np.fft.rfftfreq(points, _spacing(d)), dtype=dtype, device=device)
+    return _open(arange(points // 2 + 1, device=device), points, d, dtype)
+
+
+def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
+    """Frequencies in units of the lowest one, times it; for an open number of points."""
+    out = at * (1.0 / (dim_value(size=points) * _spacing(d)))
+    return out if dtype is None else astype(out, dtype)
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
@@ -43,7 +58,10 @@ def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
     return _rolled(x, axes, lambda n: n // 2)
 
 
-def _points(n: int) -> int:
+def _points(n: Any) -> DimLike:
+    n = as_size(n)
+    if isinstance(n, Dim) and ask(n, ">", 0):
+        return n
     if not isinstance(n, (int, np.integer)) or not 0 < n <= sys.maxsize:
         raise ArgumentError(f"frequencies need a positive number of points, got {n!r}", n=n)
     return int(n)
@@ -67,21 +85,21 @@ def _rolled(x: Any, axes: int | Sequence[int] | None, first: Any) -> Any:
     chosen = range(x.ndim) if axes is None else integers("fftshift", "axes", [axes] if isinstance(axes, int) else axes)
     for a in chosen:
         if not -x.ndim <= a < x.ndim:
-            raise AxisError(f"fftshift: axis {a} does not exist in shape {x.shape}", axis=a)
-        x = _rotated(x, a % x.ndim, first(x.shape[a]))
+            raise AxisError(f"fftshift: axis {a} does not exist in shape {x.spec.shape}", axis=a)
+        x = _rotated(x, a % x.ndim, first(x.spec.shape[a]))
     return x
 
 
 def _rotated(x: Any, axis: int, start: Any) -> Any:
-    if start == 0 or x.shape[axis] == 0:
+    if start == 0 or x.spec.shape[axis] == 0:
         return x
 
     def part(lo: Any, hi: Any) -> Any:
         return catalog.slice_(
             x,
             start=tuple(lo if a == axis else 0 for a in range(x.ndim)),
-            limit=tuple(hi if a == axis else d for a, d in enumerate(x.shape)),
+            limit=tuple(hi if a == axis else d for a, d in enumerate(x.spec.shape)),
             stride=(1,) * x.ndim,
         )
 
-    return catalog.concatenate(part(start, x.shape[axis]), part(0, start), axis=axis)
+    return catalog.concatenate(part(start, x.spec.shape[axis]), part(0, start), axis=axis)

@@ -11,7 +11,18 @@ import numpy as np
 
 from tenferro_fft._primitives import BACKWARD, FORWARD, c2c, c2r, half, r2c
 from tenferro_tensor import SCALARS, Array, catalog, tensor
-from tenferro_tensor_core import ArgumentError, AxisError, Dim, DTypeError, TenferroError, complex_of, inexact_of
+from tenferro_tensor_core import (
+    ArgumentError,
+    AxisError,
+    Dim,
+    DimLike,
+    DTypeError,
+    TenferroError,
+    as_size,
+    complex_of,
+    inexact_of,
+    real_of,
+)
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -162,12 +173,12 @@ def _geometry(
         raise ArgumentError(f"{what}: s has {len(s)} entries for {len(axes)} axes; give one per axis", s=tuple(s))
     if any(not -x.ndim <= a < x.ndim for a in axes) or len({a % x.ndim for a in axes}) < len(axes):
         raise AxisError(
-            f"{what}: axes must be distinct and exist in shape {x.shape}, got {tuple(axes)}", axes=tuple(axes)
+            f"{what}: axes must be distinct and exist in shape {x.spec.shape}, got {tuple(axes)}", axes=tuple(axes)
         )
     if not axes and what.endswith("rfftn"):
-        raise AxisError(f"{what} needs at least one axis, got an array of shape {x.shape} and axes {tuple(axes)}")
+        raise AxisError(f"{what} needs at least one axis, got an array of shape {x.spec.shape} and axes {tuple(axes)}")
     found = tuple(a % x.ndim for a in axes)
-    extents = [x.shape[a] for a in found]
+    extents = [x.spec.shape[a] for a in found]
     if halved:
         extents[-1] = 2 * (extents[-1] - 1)
     points = (
@@ -177,14 +188,17 @@ def _geometry(
     )
     for a, n in zip(found, points, strict=True):
         if isinstance(n, int) and n < 1:
-            raise ArgumentError(f"{what} needs at least 1 point along axis {a}, got {n} (shape {x.shape})", axis=a, n=n)
+            raise ArgumentError(
+                f"{what} needs at least 1 point along axis {a}, got {n} (shape {x.spec.shape})", axis=a, n=n
+            )
     return found, points
 
 
 def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
     """A sequence of integers; sizes of traced arrays and ``None`` pass."""
     try:
-        return tuple([n if (n is None and name == "s") or isinstance(n, Dim) else operator.index(n) for n in given])
+        found = map(as_size, given)
+        return tuple([n if (n is None and name == "s") or isinstance(n, Dim) else operator.index(n) for n in found])
     except TypeError as cause:
         if isinstance(cause, TenferroError):  # a traced integer says itself why it cannot be one
             raise
@@ -193,11 +207,11 @@ def integers(what: str, name: str, given: Any) -> tuple[Any, ...]:
 
 def _resized(x: Any, axes: tuple[int, ...], points: tuple[Any, ...]) -> Any:
     """Cut or zero-padded at the end, so that `x` has the given numbers of points along `axes`."""
-    if all(x.shape[a] is n or x.shape[a] == n for a, n in zip(axes, points, strict=True)):
+    if all(x.spec.shape[a] is n or x.spec.shape[a] == n for a, n in zip(axes, points, strict=True)):
         return x
     grow = [0] * x.ndim
     for a, n in zip(axes, points, strict=True):
-        grow[a] = n - x.shape[a]
+        grow[a] = n - x.spec.shape[a]
     none = (0,) * x.ndim
     return catalog.pad(x, 0.0, low=none, high=tuple(grow), interior=none)
 
@@ -206,8 +220,16 @@ def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
     if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}", norm=norm)
     if norm == "ortho":
-        return y * (1.0 / math.sqrt(math.prod(points)))
-    return y if (norm == "backward") == (sign == FORWARD) else y * (1.0 / math.prod(points))
+        return y * _power(math.prod(points), -0.5, y)
+    return y if (norm == "backward") == (sign == FORWARD) else y * _power(math.prod(points), -1, y)
+
+
+def _power(n: DimLike, exponent: float, y: Any) -> Any:
+    """``1 / n`` or ``1 / sqrt(n)``: a number, for an open size a value."""
+    if isinstance(n, int):
+        return 1.0 / (n if exponent == -1 else math.sqrt(n))
+    at = catalog.convert(catalog.dim_value(size=n, place=y.spec.place), dtype=real_of(y.dtype))
+    return 1.0 / (at if exponent == -1 else catalog.sqrt(at))
 
 
 def _swapped(norm: Norm) -> Norm:

@@ -121,13 +121,13 @@ def skew(x: Any) -> Any:
 def rows(v: Any, like: Any) -> Any:
     """Vectors `v` (..., m) as matrices of the shape of `like`, constant along each row."""
     n = v.ndim
-    return broadcast_in_dim(v, shape=like.shape, dims=tuple(range(n)))
+    return broadcast_in_dim(v, shape=like.spec.shape, dims=tuple(range(n)))
 
 
 def columns(v: Any, like: Any) -> Any:
     """Vectors `v` (..., n) as matrices of the shape of `like`, constant along each column."""
     n = v.ndim
-    return broadcast_in_dim(v, shape=like.shape, dims=(*range(n - 1), n))
+    return broadcast_in_dim(v, shape=like.spec.shape, dims=(*range(n - 1), n))
 
 
 def scaled(x: Any, v: Any) -> Any:
@@ -142,8 +142,8 @@ def diagonal(x: Any) -> Any:
 
 def from_diagonal(v: Any) -> Any:
     """Square matrices with the given diagonals."""
-    k = v.shape[-1]
-    return part(broadcast_in_dim(v, shape=(*v.shape, k), dims=tuple(range(v.ndim))), "diagonal")
+    k = v.spec.shape[-1]
+    return part(broadcast_in_dim(v, shape=(*v.spec.shape, k), dims=tuple(range(v.ndim))), "diagonal")
 
 
 def hermitian_from_lower(x: Any) -> Any:
@@ -155,10 +155,10 @@ def hermitian_from_lower(x: Any) -> Any:
 def block(x: Any, row: tuple[DimLike, DimLike] | None = None, column: tuple[DimLike, DimLike] | None = None) -> Any:
     """Rows ``row[0]:row[1]`` and columns ``column[0]:column[1]`` of each matrix; all of them where not given."""
     n = x.ndim
-    (a, b), (c, d) = row or (0, x.shape[-2]), column or (0, x.shape[-1])
-    if a == 0 and c == 0 and b == x.shape[-2] and d == x.shape[-1]:
+    (a, b), (c, d) = row or (0, x.spec.shape[-2]), column or (0, x.spec.shape[-1])
+    if a == 0 and c == 0 and b == x.spec.shape[-2] and d == x.spec.shape[-1]:
         return x
-    return slice_(x, start=(*(0,) * (n - 2), a, c), limit=(*x.shape[:-2], b, d), stride=(1,) * n)
+    return slice_(x, start=(*(0,) * (n - 2), a, c), limit=(*x.spec.shape[:-2], b, d), stride=(1,) * n)
 
 
 def total(*terms: Any) -> Any:

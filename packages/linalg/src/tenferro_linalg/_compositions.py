@@ -12,6 +12,7 @@ from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
 from tenferro_tensor.functions import matmul
+from tenferro_tensor.functions._operand import number
 from tenferro_tensor_core import ask, dim_max, int64
 
 
@@ -25,21 +26,21 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     Tensor([0., 0., 1.])
     """
     x1, x2 = value(x1), value(x2)
-    shape = broadcast_shapes(x1.shape, x2.shape)
+    shape = broadcast_shapes(x1.spec.shape, x2.spec.shape)
     axis = integer("cross", "axis", axis)
     if not -min(x1.ndim, x2.ndim) <= axis < len(shape):
         raise AxisError(
-            f"cross: axis={axis} is out of range for operands of shapes {show(x1.shape)} and {show(x2.shape)}; "
-            "it counts along the broadcast shape",
+            f"cross: axis={axis} is out of range for operands of shapes {show(x1.spec.shape)} and "
+            f"{show(x2.spec.shape)}; it counts along the broadcast shape",
             axis=axis,
         )
     back = axis if axis < 0 else axis - len(shape)
     for x in (x1, x2):
-        if not ask(x.shape[back], "==", 3):
+        if not ask(x.spec.shape[back], "==", 3):
             raise ShapeError(
-                f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.shape)} and "
-                f"{show(x2.shape)}; pad vectors of the plane with a zero",
-                shapes=(x1.shape, x2.shape),
+                f"cross takes vectors of 3 entries along axis {axis}, got shapes {show(x1.spec.shape)} and "
+                f"{show(x2.spec.shape)}; pad vectors of the plane with a zero",
+                shapes=(x1.spec.shape, x2.spec.shape),
             )
     a, b = ([_entry(x, back, i) for i in range(3)] for x in (x1, x2))
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -47,7 +48,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _entry(x: Any, axis: int, i: int) -> Any:
-    start, limit = [0] * x.ndim, list(x.shape)
+    start, limit = [0] * x.ndim, list(x.spec.shape)
     start[axis], limit[axis] = i, i + 1
     return slice_(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
 
@@ -92,10 +93,10 @@ def matrix_rank(x: Any, /, *, rtol: float | Any | None = None) -> Any:
     """
     x = matrices("matrix_rank", x)
     s = svdvals(x)
-    if ask(s.shape[-1], "==", 0):
+    if ask(s.spec.shape[-1], "==", 0):
         return reduce_sum(convert(s, dtype=int64), axes=(s.ndim - 1,))
     if rtol is None:
-        rtol = float(np.finfo(s.dtype).eps) * dim_max(*x.shape[-2:])
+        rtol = number(dim_max(*x.spec.shape[-2:])) * float(np.finfo(s.dtype).eps)
     largest = reduce_max(s, axes=(s.ndim - 1,))
-    cut = reshape(largest * rtol, shape=(*largest.shape, 1))
+    cut = reshape(largest * rtol, shape=(*largest.spec.shape, 1))
     return reduce_sum(convert(gt(s, cut), dtype=int64), axes=(s.ndim - 1,))

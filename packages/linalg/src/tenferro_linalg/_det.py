@@ -143,7 +143,7 @@ def _trace_product(x: Any, y: Any) -> Any:
 
 
 def _spread(v: Any, like: Any) -> Any:
-    return broadcast_in_dim(v, shape=like.shape, dims=tuple(range(v.ndim)))
+    return broadcast_in_dim(v, shape=like.spec.shape, dims=tuple(range(v.ndim)))
 
 
 def _det_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:

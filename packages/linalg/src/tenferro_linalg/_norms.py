@@ -78,11 +78,10 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str | None = 
     elif ord in (2, -2):
         # An entry, not an extremum: at equal values that has no gradient, which the rule of svdvals says.
         s = svdvals(x)
-        k = s.shape[-1]
+        k = s.spec.shape[-1]
         a, b = (0, 1) if ord == 2 else (k - 1, k)
-        out = reshape(
-            slice_(s, start=(*(0,) * m, a), limit=(*s.shape[:-1], b), stride=(1,) * (m + 1)), shape=s.shape[:-1]
-        )
+        batch = s.spec.shape[:-1]
+        out = reshape(slice_(s, start=(*(0,) * m, a), limit=(*batch, b), stride=(1,) * (m + 1)), shape=batch)
     elif ord in (1, -1, inf, -inf):
         summed = m if ord in (1, -1) else n
         sums = reduce_sum(absolute(x), axes=(summed,))
@@ -119,7 +118,7 @@ def _axes(what: str, x: Any, axis: int | tuple[int, ...] | None) -> tuple[int, .
     axes = tuple(a + x.ndim if a < 0 else a for a in given)
     if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
         raise AxisError(
-            f"{what}: axis={axis} does not name different axes of an array of shape {x.shape}; "
+            f"{what}: axis={axis} does not name different axes of an array of shape {x.spec.shape}; "
             f"axes run from {-x.ndim} to {x.ndim - 1}",
             axis=axis,
         )
@@ -127,7 +126,7 @@ def _axes(what: str, x: Any, axis: int | tuple[int, ...] | None) -> tuple[int, .
 
 
 def _kept(out: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return reshape(out, shape=tuple(1 if i in axes else d for i, d in enumerate(x.shape)))
+    return reshape(out, shape=tuple(1 if i in axes else d for i, d in enumerate(x.spec.shape)))
 
 
 @primitive(family="tenferro-linalg.power_norm.v1", extension="linalg")
@@ -157,7 +156,7 @@ def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: flo
 def _weights(x: Any, n: Any, axes: tuple[int, ...], p: float) -> Any:
     """Derivative of the norm by ``|x|`` times the sign of x; zero at the zero vector and, for p < 1, at zeros."""
     kept = tuple(i for i in range(x.ndim) if i not in axes)
-    wide = broadcast_in_dim(n, shape=x.shape, dims=kept)
+    wide = broadcast_in_dim(n, shape=x.spec.shape, dims=kept)
     wide = select(eq(wide, 0.0), wide * 0.0 + 1.0, wide)
     if p == 2:
         return x / to(wide, x.dtype)
@@ -174,7 +173,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any, *, axes: tuple[int, ...], p: fl
 def _vjp(primals: Any, outs: Any, cotangents: Any, *, axes: tuple[int, ...], p: float) -> tuple[Any]:
     x, n = primals[0], outs[0]
     kept = tuple(i for i in range(x.ndim) if i not in axes)
-    return (_weights(x, n, axes, p) * to(broadcast_in_dim(cotangents[0], shape=x.shape, dims=kept), x.dtype),)
+    return (_weights(x, n, axes, p) * to(broadcast_in_dim(cotangents[0], shape=x.spec.shape, dims=kept), x.dtype),)
 
 
 def register(registry: Registry) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError
 from tenferro_tensor import tensor
+from tenferro_tensor._normalise import stretched
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
 from tenferro_tensor_core import inexact_of, require_equal
 
@@ -27,8 +28,8 @@ def matrices(what: str, x: Any, *, square: bool = False) -> Any:
     x = inexact(x)
     if x.ndim < 2:
         raise ShapeError(
-            f"{what} takes matrices in the last two axes, got shape {show(x.shape)}; add axes with reshape",
-            shape=x.shape,
+            f"{what} takes matrices in the last two axes, got shape {show(x.spec.shape)}; add axes with reshape",
+            shape=x.spec.shape,
         )
     if square:
         require_square(what, x.spec)
@@ -58,12 +59,12 @@ def common(*xs: Any) -> tuple[Any, ...]:
 
 def stacked(x: Any, batch: tuple[Any, ...]) -> Any:
     """Matrices repeated over batch axes that they lack."""
-    shape = (*batch, *x.shape[-2:])
-    if x.shape == shape:
+    shape = (*batch, *x.spec.shape[-2:])
+    if x.spec.shape == shape:
         return x
     lead = len(shape) - x.ndim
-    kept = [i for i in range(x.ndim) if x.shape[i] == shape[lead + i]]
-    x = reshape(x, shape=tuple(x.shape[i] for i in kept)) if len(kept) < x.ndim else x
+    kept = [i for i in range(x.ndim) if not stretched(x.spec.shape[i], shape[lead + i])]
+    x = reshape(x, shape=tuple(x.spec.shape[i] for i in kept)) if len(kept) < x.ndim else x
     return broadcast_in_dim(x, shape=shape, dims=tuple(lead + i for i in kept))
 
 
@@ -87,7 +88,7 @@ def basis(x: Any) -> str:
 def leading(v: Any, k: Any) -> Any:
     """The first `k` entries along the last axis."""
     n = v.ndim
-    return slice_(v, start=(0,) * n, limit=(*v.shape[:-1], k), stride=(1,) * n)
+    return slice_(v, start=(0,) * n, limit=(*v.spec.shape[:-1], k), stride=(1,) * n)
 
 
 def integer(what: str, name: str, n: Any) -> int:

@@ -211,13 +211,13 @@ def _frame_kernel(la: Any, ins: Any, outs: Any, *, size: int, k: int) -> Any:
 
 def _split(a: Any, k: DimLike) -> tuple[Any, Any]:
     """X and Y, the latter ``None`` where the matrix is not wide."""
-    n = a.shape[-1]
+    n = a.spec.shape[-1]
     return block(a, column=(0, k)), None if n == k else block(a, column=(k, n))
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
     (a,), (da,), (q, r) = primals, tangents, outs
-    m, n = a.shape[-2:]
+    m, n = a.spec.shape[-2:]
     k, size = dim_min(m, n), dim_max(m, n)
     q1 = block(q, column=(0, k))
     rx, _ry = _split(block(r, row=(0, k)), k)
@@ -233,7 +233,7 @@ def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
     dr = mm(s - om, rx)
     if y is not None:
         dr = concatenate(dr, mm(adjoint(dq), y) + mm(adjoint(q1), dy), axis=r.ndim - 1)
-    if q.shape[-1] != k:
+    if q.spec.shape[-1] != k:
         q2 = block(q, column=(k, m))
         dq = concatenate(dq, -mm(q1, adjoint(mm(adjoint(q2), c))), axis=q.ndim - 1)
         zero = (0,) * (r.ndim - 2)
@@ -243,8 +243,8 @@ def _jvp(primals: Any, tangents: Any, outs: Any, **_: Any) -> tuple[Any, Any]:
 
 def _vjp(primals: Any, outs: Any, cotangents: Any, **_: Any) -> tuple[Any]:
     (a,), (q, r), (gq, gr) = primals, outs, cotangents
-    m, n = a.shape[-2:]
-    k, size, p = dim_min(m, n), dim_max(m, n), q.shape[-1]
+    m, n = a.spec.shape[-2:]
+    k, size, p = dim_min(m, n), dim_max(m, n), q.spec.shape[-1]
     every = qr_prefix_(r, size=size)
     first = every if p == k else leading(every, k)
     q1 = block(q, column=(0, k)) * columns(first, block(q, column=(0, k)))

@@ -11,7 +11,7 @@ from tenferro_linalg._operands import common, flag, inexact, matrices, require_i
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import reshape
-from tenferro_tensor_core import int64, require_equal
+from tenferro_tensor_core import ask, int64, require_equal
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
@@ -37,7 +37,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
         x = lu_solve_(a, lu, pivots, b, adjoint=False)
     else:
         x = solve_(a, b)
-    return reshape(x, shape=x.shape[:-1]) if vector else x
+    return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
 def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "N", unit_diagonal: bool = False) -> Any:
@@ -62,7 +62,7 @@ def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = False, trans: str = "
     if trans == "T":
         a = cj(a)
     x = solve_triangular_(a, b, lower=bool(lower), unit=bool(unit_diagonal), adjoint=trans != "N")
-    return reshape(x, shape=x.shape[:-1]) if vector else x
+    return reshape(x, shape=x.spec.shape[:-1]) if vector else x
 
 
 def inv(x: Any, /) -> Any:
@@ -85,20 +85,20 @@ def _operands(what: str, x1: Any, x2: Any) -> tuple[Any, Any, bool]:
         raise ShapeError(f"{what}: the right side has no axes; pass a vector (n,) or matrices (..., n, k)", shape=())
     vector = b.ndim == 1
     if vector:
-        b = reshape(b, shape=(*b.shape, 1))
+        b = reshape(b, shape=(*b.spec.shape, 1))
     require_equal(
-        a.shape[-1],
-        b.shape[-2],
-        f"{what}: matrices of shape {show(a.shape)} and a right side with rows of other length",
+        a.spec.shape[-1],
+        b.spec.shape[-2],
+        f"{what}: matrices of shape {show(a.spec.shape)} and a right side with rows of other length",
     )
-    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast_shapes(a.spec.shape[:-2], b.spec.shape[:-2])
     return stacked(a, batch), stacked(b, batch), vector
 
 
 def _solution(what: str, a: Spec, b: Spec) -> Spec:
     require_inexact(what, a, b)
     require_square(what, a)
-    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+    if a.shape[:-2] != b.shape[:-2] or not ask(a.shape[-1], "==", b.shape[-2]):
         raise ShapeError(
             f"{what} needs matrices and right sides that fit, got {a!r} and {b!r}; broadcast the batch axes first",
             shapes=(a.shape, b.shape),

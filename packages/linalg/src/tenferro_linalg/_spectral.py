@@ -93,7 +93,7 @@ def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     Tensor(27.)
     """
     x = matrices("singular_function", x)
-    m, n = x.shape[-2:]
+    m, n = x.spec.shape[-2:]
     zero = (0,) * (x.ndim - 2)
     corner = pad(x, 0.0, low=(*zero, 0, m), high=(*zero, n, 0), interior=(0,) * x.ndim)
     # `spectral_function` takes the Hermitian part, which halves the corner and mirrors it.
@@ -102,7 +102,7 @@ def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
 
 def _applied(f: Callable[[Any], Any], at: Any) -> Any:
     g = f(at)
-    if g.shape != at.shape:
+    if g.spec.shape != at.spec.shape:
         raise ShapeError(
             f"spectral_function: f maps eigenvalues element by element, but took shape {show(at.shape)} "
             f"to {show(g.shape)}; reduce the result instead",

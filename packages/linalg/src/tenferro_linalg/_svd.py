@@ -114,7 +114,7 @@ def svd_trunc(x: Any, k: int, /) -> SVDResult:
     Tensor([4.])
     """
     x = matrices("svd_trunc", x)
-    most = dim_min(*x.shape[-2:])
+    most = dim_min(*x.spec.shape[-2:])
     k = k if isinstance(k, Dim) else integer("svd_trunc", "k", k)
     if ask(k, "<", 0) or ask(k, ">", most):
         raise ArgumentError(f"svd_trunc: k={k} is not between 0 and min(m, n) = {most}", k=k)
@@ -178,19 +178,19 @@ def _split(u: Any, vh: Any, k: DimLike) -> tuple[Any, Any, Any, Any]:
 
 def _parts(g: Any, k: DimLike) -> tuple[Any, Any]:
     """The first k columns and the others; ``None`` where there are none."""
-    if g is None or g.shape[-1] == k:
+    if g is None or g.spec.shape[-1] == k:
         return g, None
-    return block(g, column=(0, k)), block(g, column=(k, g.shape[-1]))
+    return block(g, column=(0, k)), block(g, column=(k, g.spec.shape[-1]))
 
 
 def _size(x: Any) -> DimLike:
-    return dim_max(*x.shape[-2:])
+    return dim_max(*x.spec.shape[-2:])
 
 
 def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: DimLike) -> Any:
     """dU of one side: turned inside by `x`, tilted out of the space, and the extra columns following."""
     moved = mm(u, x)
-    if u.shape[-2] == u.shape[-1]:
+    if u.spec.shape[-2] == u.spec.shape[-1]:
         return moved
     out = mm(da, v)
     out = out - mm(u, adjoint(u), out)
@@ -203,7 +203,7 @@ def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: Di
 def _jvp(primals: Any, tangents: Any, outs: Any, *, cut: Any = None, **_: Any) -> tuple[Any, Any, Any]:
     (da,), (u, s, vh) = tangents, outs
     size = _size(da)
-    u, v, u2, v2 = _split(u, vh, s.shape[-1])
+    u, v, u2, v2 = _split(u, vh, s.spec.shape[-1])
     p = mm(adjoint(u), da, v)
     scale = cotangent_scale(s, da)
     even = checked(sym(p), s, scale, "difference", "tangent", "svd", size, cut)
@@ -225,7 +225,7 @@ def _forward(primals: Any, tangents: Any, *, full: bool, cut: Any, **_: Any) -> 
 
 def _outer(g: Any, g2: Any, u: Any, u2: Any, s: Any, scale: Any, size: DimLike, cut: Any) -> Any:
     """Cotangent of the part of one side's vectors that leaves their space, over s; ``None`` where there is none."""
-    if (g is None and g2 is None) or u.shape[-2] == u.shape[-1]:
+    if (g is None and g2 is None) or u.spec.shape[-2] == u.spec.shape[-1]:
         return None
     out = None if g is None else g - mm(u, adjoint(u), g)
     if g2 is not None:
@@ -241,14 +241,14 @@ def _vjp(primals: Any, outs: Any, cotangents: Any, *, basis: str = "generic", cu
         raise GradientError(
             "svd in a plain basis is not differentiable in reverse; call svd on the differentiated value itself"
         )
-    size, k = _size(primals[0]), s.shape[-1]
+    size, k = _size(primals[0]), s.spec.shape[-1]
     u, v, u2, v2 = _split(u, vh, k)
     gv = None if gvh is None else adjoint(gvh)
     scale = cotangent_scale(s, gu, gv, gs)
     gs = None if gs is None else to(from_diagonal(certified(gs, s, (gu, gv), "svd", size, cut)), u.dtype)
     gu, gu2 = _parts(gu, k)
     gv, gv2 = _parts(gv, k)
-    if gu is not None and gv is not None and not u.spec.cplx and u.shape[-2] == v.shape[-2]:
+    if gu is not None and gv is not None and not u.spec.cplx and u.spec.shape[-2] == v.spec.shape[-2]:
         gu = unsigned(gu, gv, s, scale, size)
     a = None if gu is None else skew(mm(adjoint(u), gu))
     b = None if gv is None else skew(mm(adjoint(v), gv))

@@ -33,8 +33,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_specs", "_weak", "captured", "closed",
-        "level", "source",
+        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs", "_weak",
+        "captured", "closed", "level", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -51,6 +51,7 @@ class Builder:
         self._names: dict[int, str] = {}
         self._lifted: dict[int, TracedTensor] = {}
         self._weak: dict[int, type] = {}
+        self._size_values: dict[Op, TracedTensor] = {}
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
@@ -116,6 +117,14 @@ class Builder:
             self.captured.append((value, known.id))
         return known
 
+    def size_value(self, op: Op) -> TracedTensor:
+        """The value of a size, weak; the same size is one step."""
+        known = self._size_values.get(op)
+        if known is None:
+            known = self._size_values[op] = self.emit(op, ())
+            self._weak[known.id] = int
+        return known
+
     def _require_open(self, value: TracedTensor | None) -> None:
         if self.closed:
             what = "a program" if value is None else f"a traced {value.spec!r}"
@@ -128,7 +137,7 @@ class Builder:
     def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
         if self.closed:
-            self._require_open(next(a for a in args if a.__class__ is TracedTensor and a.home is self))
+            self._require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
         if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
             return self._bind_weak(op, args)
         return self._bind(op, args)
@@ -166,6 +175,8 @@ class Builder:
         return self._bind(op, tuple(lifted))
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        if op.primitive is catalog.dim_value:
+            return self.size_value(op)
         seen: list[Any] = [op]
         operands: list[Any] = []
         a: Any

@@ -53,6 +53,6 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
     # An op that holds a program belongs to it, and must not outlive it here.
     owned = any(isinstance(v, Program) for v in op.params.values())
-    if not owned and not any(s.symbolic for s in (*specs, *result[0])):
+    if not owned and not op.symbolic and not any(s.symbolic for s in (*specs, *result[0])):
         INFERRED.put(key, result)
     return result

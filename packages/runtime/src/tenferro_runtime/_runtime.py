@@ -26,6 +26,7 @@ class Runtime:
             a compiled function then gives the bits that its operations give one by one, with any number of threads.
         programs_per_function: number of programs that one compiled function keeps.
         kinds_per_function: number of argument kinds that take the short way into a compiled function.
+        strict_sizes: refuse ``int(n)`` and ``range(n)`` of an open size `n`, which make a program for each value.
 
     >>> with Runtime(check=True, programs_per_function=2) as runtime:
     ...     current_runtime() is runtime
@@ -40,11 +41,13 @@ class Runtime:
         deterministic: bool = False,
         programs_per_function: int = 64,
         kinds_per_function: int = 1024,
+        strict_sizes: bool = False,
     ) -> None:
         if programs_per_function < 1 or kinds_per_function < 1:
             raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
         self.passes, self.check, self.deterministic = passes, check, deterministic
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
+        self.strict_sizes = strict_sizes
         self._tokens: list[Token[Runtime | None]] = []
 
     def optimise(self, program: Program, *, deterministic: bool | None = None) -> Program:

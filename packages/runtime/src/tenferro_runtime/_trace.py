@@ -10,6 +10,7 @@ import numpy as np
 
 from tenferro_runtime._builder import Builder
 from tenferro_runtime._program import Program
+from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime._source import here
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
@@ -40,6 +41,8 @@ def record(
     f: Callable[[list[TracedTensor]], Any],
     inputs: Sequence[tuple[Spec, str | None, type | None]],
     examples: Mapping[str, int] | None = None,
+    *,
+    strict: bool = False,
 ) -> Recorded:
     """Run `f` on traced values.
 
@@ -47,9 +50,10 @@ def record(
         f: called with one traced value for each input.
         inputs: spec, name, and for Python scalars their class, which makes the value weak.
         examples: example sizes, where sizes are open.
+        strict: refuse to make numbers of open sizes.
     """
     builder = Builder()
-    decisions = None if examples is None else Decisions(examples)
+    decisions = None if examples is None else Decisions(examples, builder, strict=strict)
     try:
         values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
         with decisions or nullcontext():
@@ -110,7 +114,7 @@ def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | No
         return f(*positional, **named)
 
     sizes = example_sizes([spec for spec, _, _ in inputs], examples)
-    recorded = record(call, inputs, sizes)
+    recorded = record(call, inputs, sizes, strict=current_runtime().strict_sizes)
     if recorded.captured:
         value = recorded.captured[0]
         raise TracingError(

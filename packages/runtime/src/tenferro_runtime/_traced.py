@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime._source import here, where
 from tenferro_tensor import SCALARS, Array, Op, Spec
 from tenferro_tensor._array import BINARY_OPERATORS
-from tenferro_tensor_core import Dim, TracingError
+from tenferro_tensor_core import TracingError
 
 
 class Home(Protocol):
@@ -97,16 +97,6 @@ class TracedTensor(Array):
     def tolist(self) -> Any:
         """Not available: a traced value has no elements."""
         self._no_value("tolist() was asked for", "return the value and look at it outside")
-
-    def __len__(self) -> int:
-        n = super().__len__()
-        if isinstance(n, Dim):
-            self._no_value(f"len() was asked for, and the first extent is the symbolic size {n}", "use x.shape[0]")
-        return n
-
-    def __iter__(self) -> Iterator[Any]:
-        len(self)
-        return super().__iter__()
 
     def __repr__(self) -> str:
         return f"TracedTensor({self.spec!r}, v{self.id})"

@@ -1,7 +1,7 @@
 """Dtypes, symbolic dimensions, layouts, host adapters and errors: the ground that every tenferro package stands on."""
 
 from ._decide import decide
-from ._dims import DIM_MEMO, Dim, DimLike, dim, dim_max, dim_min, evaluate, floordiv
+from ._dims import DIM_MEMO, Dim, DimLike, as_size, dim, dim_max, dim_min, evaluate, floordiv
 from ._dtypes import (
     DTYPES,
     DType,
@@ -54,7 +54,7 @@ from ._errors import (
     TracingError,
     UnsupportedError,
 )
-from ._guards import Decisions, Guard, ask, require_equal
+from ._guards import Decisions, Guard, ask, example_of, home_of, likely, require_equal, specialise
 from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
 from ._layout import Layout
 from ._limits import FloatLimits, IntLimits, finfo, iinfo
@@ -90,6 +90,7 @@ __all__ = [
     "TenferroError",
     "TracingError",
     "UnsupportedError",
+    "as_size",
     "ask",
     "bool_",
     "can_cast",
@@ -104,6 +105,7 @@ __all__ = [
     "dim_min",
     "dtype",
     "evaluate",
+    "example_of",
     "finfo",
     "float32",
     "float64",
@@ -111,6 +113,7 @@ __all__ = [
     "from_buffer",
     "from_dlpack",
     "from_numpy",
+    "home_of",
     "iinfo",
     "inexact_of",
     "int8",
@@ -124,11 +127,13 @@ __all__ = [
     "is_real_floating",
     "is_signed",
     "isdtype",
+    "likely",
     "promote",
     "real_of",
     "require_equal",
     "result_type",
     "row_major",
+    "specialise",
     "to_numpy",
     "uint8",
     "uint16",

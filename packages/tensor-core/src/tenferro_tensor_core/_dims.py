@@ -248,8 +248,17 @@ def evaluate(d: DimLike, bindings: Mapping[str, int]) -> int:
     return d.evaluate(bindings) if isinstance(d, Dim) else index(d)
 
 
+def as_size(x: Any) -> Any:
+    """Return the `Dim` or int that stands behind an object with ``__dim__``; anything else as it is."""
+    if x.__class__ is int or x.__class__ is Dim:
+        return x
+    behind = getattr(x.__class__, "__dim__", None)
+    return x if behind is None else behind(x)
+
+
 def _size(x: Any) -> DimLike:
     """Return a size as int or Dim, whatever integer type it came in."""
+    x = as_size(x)
     if isinstance(x, Dim):
         return x
     try:
@@ -262,7 +271,10 @@ T = TypeVar("T")
 
 
 def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) -> DimLike:
-    """Apply an operator, leaving operands that are no integers to the other side."""
+    """Apply an operator, leaving operands that are no integers, or know more than a Dim, to the other side."""
+    other = b if a.__class__ is Dim else a
+    if other.__class__ is not int and hasattr(other.__class__, "__dim__"):
+        return NotImplemented  # type: ignore[no-any-return]
     try:
         a, b = _size(a), _size(b)
     except ArgumentError:
@@ -282,7 +294,38 @@ def _dim_like(p: Poly) -> DimLike:
     """Return the canonical size of a polynomial: an int when it is constant."""
     if all(not monomial for monomial in p):
         return p.get((), 0)
-    return _dim(p)
+    resolved = _resolved(p)
+    return _dim(p) if resolved is None else resolved
+
+
+def _resolved(p: Poly) -> DimLike | None:
+    """Return a shorter form of sums with an extremum: n - min(1, n) is max(0, n - 1), and max(a, b) + min(a, b) is
+    a + b; ``None`` where there is none."""
+    extrema = [
+        (m[0], c) for m, c in p.items() if len(m) == 1 and m[0].kind in _OTHER and c in (1, -1) and len(m[0].args) == 2
+    ]
+    for atom, c in extrema:
+        a, b = atom.args
+        rest = {m: k for m, k in p.items() if m != (atom,)}
+        if c == -1:
+            left, right = (_poly.add(rest, as_poly(d), -1) for d in (a, b))
+            if min(_degree(left), _degree(right)) == 0:
+                return _extremum(_OTHER[atom.kind], (_dim_like(left), _dim_like(right)))
+        elif atom.kind == "max":
+            for other, k in extrema:
+                gap = _poly.add(as_poly(dim_min(a, b)), {(other,): 1}, -1)
+                if other.kind == "min" and k == 1 and _degree(gap) == 0:
+                    rest.pop((other,))
+                    total = _poly.add(_poly.add(rest, as_poly(a)), _poly.add(as_poly(b), gap, -1))
+                    return _dim_like(total)
+    return None
+
+
+_OTHER: Final = {"min": "max", "max": "min"}
+
+
+def _degree(p: Poly) -> int:
+    return max(map(len, p), default=0)
 
 
 def _dim(p: Poly) -> Dim:
@@ -413,6 +456,9 @@ def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
         kept = [k for k in kept if not nonnegative((k - d) * sign)] + [d]
     if len(kept) == 1:
         return kept[0]
+    shift = min(dict(d.terms).get((), 0) if isinstance(d, Dim) else d for d in kept)
+    if shift:  # one form of extrema that differ by a number: min(n - 1, 0) is min(n, 1) - 1
+        return _extremum_of(kind, tuple([d - shift for d in kept])) + shift
     lower, upper = zip(*(ends(d) for d in kept))
     if kind == "min":
         bounds = _least(lower), min((u for u in upper if u is not None), default=None)

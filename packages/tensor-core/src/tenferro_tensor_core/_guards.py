@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from ._decide import COMPARISONS, decide
-from ._dims import Dim, DimLike, evaluate
-from ._errors import InconclusiveDimError, ShapeError
+from ._dims import Dim, DimLike, as_size, evaluate
+from ._errors import InconclusiveDimError, ShapeError, TracingError
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -29,13 +29,16 @@ class Guard:
     op: str
     rhs: DimLike
     where: str = ""
+    reason: str = ""
+    """What made a number of a size, such as ``range()``; empty for comparisons."""
 
     def holds(self, bindings: Mapping[str, int]) -> bool:
         """Tell whether the fact is true for these sizes."""
         return COMPARISONS[self.op](evaluate(self.lhs, bindings), evaluate(self.rhs, bindings))
 
     def __str__(self) -> str:
-        return f"{self.lhs} {self.op} {self.rhs}" + (f" ({self.where})" if self.where else "")
+        why = ", ".join(filter(None, (self.reason, self.where)))
+        return f"{self.lhs} {self.op} {self.rhs}" + (f" ({why})" if why else "")
 
 
 class Decisions:
@@ -53,9 +56,13 @@ class Decisions:
     ['n > 3', 'n == m']
     """
 
-    __slots__ = ("_lock", "equalities", "examples", "guards")
+    __slots__ = ("_lock", "equalities", "examples", "guards", "home", "strict")
 
-    def __init__(self, examples: Mapping[str, int]) -> None:
+    def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
+        self.home = home
+        """Where a value is recorded that is made of these sizes alone; see `home_of`."""
+        self.strict = strict
+        """Whether making a number of a size is an error."""
         self.examples = dict(examples)
         """Example size of each variable, in order of definition; may grow while tracing."""
         self.guards: list[Guard] = []
@@ -90,22 +97,77 @@ class Decisions:
         Raises:
             InconclusiveDimError: a variable has no example size.
         """
+        return self._decide(a, op, b, "")
+
+    def _decide(self, a: DimLike, op: str, b: DimLike, reason: str) -> bool:
         known = decide(self.canonical(a), op, self.canonical(b))
         if known is not None:
             return known
-        missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*self.examples})
+        examples = self._known_examples()
+        missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*examples})
         if missing:
             raise _inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs")
-        answer = COMPARISONS[op](evaluate(a, self.examples), evaluate(b, self.examples))
-        guard = Guard(a, op if answer else _NEGATED[op], b, _caller())
+        answer = COMPARISONS[op](evaluate(a, examples), evaluate(b, examples))
+        guard = Guard(a, op if answer else _NEGATED[op], b, _caller(), reason)
         with self._lock:
             self.guards.append(guard)
             if guard.op == "==":
                 self._learn(a, b)
         return answer
 
+    def likely(self, a: DimLike, op: str, b: DimLike) -> bool:
+        """Answer `a op b` as the examples have it, and record nothing; False where there is no example."""
+        known = decide(self.canonical(a), op, self.canonical(b))
+        if known is not None:
+            return known
+        left, right = self.example_of(a), self.example_of(b)
+        return left is not None and right is not None and COMPARISONS[op](left, right)
+
+    def example_of(self, d: DimLike) -> int | None:
+        """Return the example of a size; ``None`` where there is none."""
+        examples = self._known_examples()
+        if isinstance(d, Dim) and d.variables - {*examples}:
+            return None
+        return evaluate(d, examples)
+
+    def specialise(self, d: DimLike, reason: str) -> int:
+        """Return the example of a size as a number, under the guard that it has this value.
+
+        Raises:
+            TracingError: sizes are not to be specialised (`strict`).
+            InconclusiveDimError: a variable has no example size.
+        """
+        d = self.canonical(d)
+        if isinstance(d, int):
+            return d
+        if self.strict:
+            raise TracingError(
+                f"{reason} makes a number of the size {d}{_at()}, for which the program would be traced for each "
+                "value of it; keep the size as it is, pass the number as a static argument, or allow it "
+                "(strict_sizes=False)",
+                size=str(d),
+            )
+        examples = self._known_examples()
+        missing = sorted(d.variables - {*examples})
+        if missing:
+            raise InconclusiveDimError(
+                f"{reason} makes a number of the size {d}{_at()}, but {', '.join(missing)} is known only when the "
+                "program runs; keep the size as it is, or give the code a fixed bound and a mask",
+                size=str(d),
+            )
+        n = evaluate(d, examples)
+        self._decide(d, "==", n, reason)
+        return n
+
+    def _known_examples(self) -> dict[str, int]:
+        """Examples of this trace and of those around it."""
+        found: dict[str, int] = {}
+        for decisions in _active.get():
+            found.update(decisions.examples)
+        return {**found, **self.examples}
+
     def _learn(self, a: DimLike, b: DimLike) -> None:
-        order = list(self.examples)
+        order = list(self._known_examples())
         sides = [(self.canonical(a), self.canonical(b)), (self.canonical(b), self.canonical(a))]
         # The later variable gives way: sizes of earlier arguments name the program's sizes.
         sides = [(v, other) for v, other in sides if _is_variable(v) and not _occurs(v, other)]
@@ -132,6 +194,7 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
     >>> ask(2, "<", 3), ask(dim("n"), "==", dim("n")), ask(dim("n") + 1, ">", 0)
     (True, True, True)
     """
+    a, b = as_size(a), as_size(b)
     if a is b and op == "==":
         return True
     known = decide(a, op, b)
@@ -141,6 +204,82 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
     if not active:
         raise _inconclusive(a, op, b, "their bounds do not decide it and no examples are active")
     return active[-1].decide(a, op, b)
+
+
+def likely(a: DimLike, op: str, b: DimLike) -> bool:
+    """Answer `a op b` as the examples have it, and record nothing: for choosing which question to `ask`.
+
+    It is False where nothing is known.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}) as decisions:
+    ...     likely(dim("n"), "==", 1), decisions.guards
+    (False, [])
+    """
+    known = decide(a, op, b)
+    if known is not None:
+        return known
+    active = _active.get()
+    return bool(active) and active[-1].likely(a, op, b)
+
+
+def example_of(d: DimLike) -> int | None:
+    """Return the example of a size, for choices that are right for all sizes; ``None`` where there is none.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}):
+    ...     example_of(dim("n") * 2), example_of(dim("q"))
+    (10, None)
+    """
+    if isinstance(d, int):
+        return d
+    active = _active.get()
+    return active[-1].example_of(d) if active else None
+
+
+def specialise(d: DimLike, reason: str) -> int:
+    """Return a number for a size: the traced example, under a guard; `reason` says what asked for it.
+
+    Raises:
+        InconclusiveDimError: no trace is active, or the size depends on data.
+        TracingError: the trace is strict about sizes.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}) as decisions:
+    ...     specialise(dim("n") + 1, "range()")
+    6
+    >>> f"{decisions.guards[0].lhs} {decisions.guards[0].op} {decisions.guards[0].rhs}"
+    'n + 1 == 6'
+    """
+    d = as_size(d)
+    if isinstance(d, int):
+        return d
+    active = _active.get()
+    if not active:
+        raise InconclusiveDimError(
+            f"{reason} makes a number of the symbolic size {d}{_at()} outside of any trace; "
+            "use it while the function is traced",
+            size=str(d),
+        )
+    return active[-1].specialise(d, reason)
+
+
+def home_of(*dims: DimLike) -> Any:
+    """Return where values made of these sizes alone are recorded, or ``None``.
+
+    It is the outermost active trace that knows all of their variables.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}, home="outer"), Decisions({"m": 5}, home="inner"):
+    ...     home_of(dim("n")), home_of(dim("n") * dim("m")), home_of(dim("q"))
+    ('outer', 'inner', None)
+    """
+    wanted = {name for d in dims if isinstance(d, Dim) for name in d.variables}
+    for decisions in _active.get():
+        wanted -= decisions.examples.keys()
+        if not wanted and decisions.home is not None:
+            return decisions.home
+    return None
 
 
 def require_equal(a: DimLike, b: DimLike, what: str) -> None:
@@ -162,15 +301,19 @@ def require_equal(a: DimLike, b: DimLike, what: str) -> None:
 
 
 def _inconclusive(a: DimLike, op: str, b: DimLike, why: str) -> InconclusiveDimError:
-    where = _caller()
     return InconclusiveDimError(
-        f"cannot decide {a} {op} {b}{f' at {where}' if where else ''}: {why}; give the sizes bounds "
+        f"cannot decide {a} {op} {b}{_at()}: {why}; give the sizes bounds "
         "(dim(name, min=, max=)), supply example sizes, or write the code without this branch",
         lhs=a,
         op=op,
         rhs=b,
-        where=where,
+        where=_caller(),
     )
+
+
+def _at() -> str:
+    where = _caller()
+    return f" at {where}" if where else ""
 
 
 def _is_variable(d: DimLike) -> bool:

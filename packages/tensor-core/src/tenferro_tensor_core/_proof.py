@@ -1,7 +1,8 @@
 """Proofs that a polynomial in sizes is never negative.
 
 Intervals alone do not see that n >= min(n, m): besides them, one atom at a time is replaced by
-an argument of it that makes the whole smaller (a relaxation), to a small depth.
+an argument of it that makes the whole smaller (a relaxation), or by each of the arguments, one of
+which it equals (cases), to a small depth.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,19 @@ def nonnegative(p: Poly, depth: int = 3) -> bool:
         return True
     if depth == 0 or (high is not None and high < 0):
         return False
-    return any(nonnegative(smaller, depth - 1) for smaller in _relaxations(p))
+    return any(nonnegative(smaller, depth - 1) for smaller in _relaxations(p)) or any(
+        all(nonnegative(case, depth - 1) for case in cases) for cases in _cases(p)
+    )
+
+
+def _cases(p: Poly) -> Iterator[list[Poly]]:
+    """Yield, for each extremum, the polynomials with its arguments in its place."""
+    for monomial, coefficient in p.items():
+        for atom in monomial:
+            if atom.kind == ("max" if coefficient < 0 else "min") and monomial.count(atom) == 1:
+                rest: Poly = {tuple(x for x in monomial if x is not atom): coefficient}
+                others = add(p, {monomial: coefficient}, -1)
+                yield [add(others, multiply(rest, as_poly(arg))) for arg in atom.args]
 
 
 def _relaxations(p: Poly) -> Iterator[Poly]:

@@ -11,6 +11,7 @@ from tenferro_tensor._plan import clear_plans, plan_stats
 from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._select import ComputeContext, compute_context, compute_device
+from tenferro_tensor._size import Size
 from tenferro_tensor._spec import Spec
 from tenferro_tensor._tensor import Tensor, tensor
 
@@ -28,6 +29,7 @@ __all__ = [
     "Place",
     "Primitive",
     "Registry",
+    "Size",
     "Spec",
     "Tensor",
     "available_backends",

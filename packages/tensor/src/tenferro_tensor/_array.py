@@ -6,6 +6,7 @@ written in terms of ops, so that it means the same for the three kinds.
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
@@ -16,6 +17,7 @@ from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import SCALARS, Op
+from tenferro_tensor._size import sized, sized_shape
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
@@ -23,7 +25,6 @@ from tenferro_tensor.functions.updating import At
 from tenferro_tensor_core import (
     ArgumentError,
     BackendUnavailableError,
-    DimLike,
     HostAdapterError,
     PlacementError,
     ShapeError,
@@ -74,9 +75,10 @@ class Array:
         """The elements as a host array, where they are known."""
 
     @property
-    def shape(self) -> tuple[DimLike, ...]:
-        """Extents of the axes."""
-        return self.spec.shape
+    def shape(self) -> tuple[Any, ...]:
+        """Extents of the axes: integers, and `Size`s where they are open."""
+        spec = self.spec
+        return sized_shape(spec.shape) if spec.symbolic else spec.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -89,9 +91,9 @@ class Array:
         return self.spec.ndim
 
     @property
-    def size(self) -> DimLike:
-        """Number of elements."""
-        return self.spec.size
+    def size(self) -> Any:
+        """Number of elements: an integer, or a `Size`."""
+        return sized(self.spec.size)
 
     @property
     def device(self) -> ComputeDevice:
@@ -235,7 +237,7 @@ class Array:
     def __len__(self) -> int:
         if not self.spec.ndim:
             raise TypeError("len() of a tensor without axes")
-        return self.spec.shape[0]  # type: ignore[return-value]
+        return operator.index(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         if not self.spec.ndim:

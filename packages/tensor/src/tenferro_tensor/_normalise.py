@@ -26,7 +26,9 @@ from tenferro_tensor_core import (
     float64,
     inexact_of,
     int64,
+    likely,
     promote,
+    require_equal,
     weak,
 )
 from tenferro_tensor_core import bool_ as bool_dtype
@@ -58,9 +60,13 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
                 continue
             if have == 1:
                 out[i] = d
-            elif ask(have, "==", d) or ask(d, "==", 1):
-                continue
-            elif ask(have, "==", 1):
+            # What the examples suggest is asked, so that one question, hence one guard, is enough.
+            elif likely(have, "==", d):
+                require_equal(have, d, "broadcasting")
+            elif likely(d, "==", 1):
+                require_equal(d, 1, "broadcasting")
+            elif likely(have, "==", 1):
+                require_equal(have, 1, "broadcasting")
                 out[i] = d
             else:
                 raise ShapeError(
@@ -126,11 +132,23 @@ def brought(x: Any, goal: Spec) -> Any:
     if shape == goal.shape:
         return x
     lead = len(goal.shape) - len(shape)
-    # Equality first: where open sizes are equal by a guard, asking about 1 would record another guard.
-    kept = [i for i, d in enumerate(shape) if ask(d, "==", goal.shape[lead + i]) or not ask(d, "==", 1)]
+    kept = [i for i, d in enumerate(shape) if not stretched(d, goal.shape[lead + i])]
     if len(kept) < len(shape):
         x = catalog.reshape(x, shape=tuple(shape[i] for i in kept))
     return catalog.broadcast_in_dim(x, shape=goal.shape, dims=tuple(lead + i for i in kept))
+
+
+def stretched(d: DimLike, goal: DimLike) -> bool:
+    """Whether an axis of extent `d` is of extent 1 and broadcast to `goal`, rather than of the extent `goal`."""
+    if d is goal or d == goal:
+        return False
+    return d == 1 or (not likely(d, "==", goal) and ask(d, "==", 1))
+
+
+def broadcasts_to(shape: tuple[DimLike, ...], goal: tuple[DimLike, ...]) -> bool:
+    """Whether values of a shape can be repeated to another: aligned at the right, extents equal or 1."""
+    lead = len(goal) - len(shape)
+    return lead >= 0 and all(stretched(d, e) or ask(d, "==", e) for d, e in zip(shape, goal[lead:], strict=True))
 
 
 def keep_imaginary(what: str, source: DType, target: DType) -> None:

@@ -13,7 +13,6 @@ from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
 from tenferro_tensor._select import decide
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import TABLES
-from tenferro_tensor_core import TracingError
 
 PLANS_PER_OP: Final = 512
 """Bound of each plan table; a table that outgrows it starts anew."""
@@ -53,12 +52,6 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     specs = targets(op, operands) if op.primitive.elementwise else operands
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
-    if any(o.symbolic for o in outs):
-        raise TracingError(
-            f"{op!r} of concrete operands has a symbolic size, which has no number outside of the trace; derive the "
-            "operand from a traced value (zeros_like, full_like, or an element-wise function of both)",
-            primitive=op.primitive.name,
-        )
     run = get_backend(device.kind).kernel(op, specs, outs, device)  # type: ignore[arg-type]
     casts = [
         (i, t.dtype)

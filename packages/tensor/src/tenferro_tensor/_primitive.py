@@ -27,7 +27,7 @@ import numpy as np
 
 from tenferro_tensor import _select
 from tenferro_tensor._spec import Spec, common_place
-from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
+from tenferro_tensor_core import ArgumentError, Dim, DTypeError, ShapeError, as_size
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 """Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
@@ -61,6 +61,7 @@ def _freeze(value: Any) -> Any:
         return value
     if cls is tuple or cls is list:
         return tuple([_freeze(v) for v in value])
+    value = as_size(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, int) and cls is not bool:
@@ -84,6 +85,10 @@ def _key(value: Any) -> Any:
     return (cls, value)
 
 
+def _is_open(value: Any) -> bool:
+    return any(map(_is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
+
+
 class Op:
     """A primitive with its metadata fixed; calling it applies it to array operands.
 
@@ -94,9 +99,10 @@ class Op:
         same: forward plans of two operands that share one spec, by that spec.
         plans: forward plans by the tuple of the operands' specs (or classes, for Python scalars); inside of a scope
             the device comes first.
+        symbolic: whether the metadata hold open sizes.
     """
 
-    __slots__ = ("__weakref__", "one", "params", "plans", "primitive", "same")
+    __slots__ = ("__weakref__", "one", "params", "plans", "primitive", "same", "symbolic")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
         self.primitive = primitive
@@ -104,6 +110,7 @@ class Op:
         self.one: dict[Spec, Any] = {}
         self.same: dict[Spec, Any] = {}
         self.plans: dict[Any, Any] = {}
+        self.symbolic = any(map(_is_open, params.values()))
 
     def __call__(self, *args: Any) -> Any:
         # The short way of concrete tensors whose plan is known: no call between here and the kernel.
@@ -199,6 +206,8 @@ class Primitive:
     """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
     adopt: ClassVar[Callable[..., Any]]
     """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=)``; set by the concrete tensor."""
+    size_operand: ClassVar[Callable[[Any, tuple[Any, ...]], Any]]
+    """Makes an operand of a symbolic size, given all operands; set with the class of sizes."""
     wrap: ClassVar[Callable[[Any, Spec], Any]]
     """Makes a concrete tensor of raw data that agree with a spec, unchecked; set by the concrete tensor."""
 
@@ -363,6 +372,8 @@ def _adopted(op: Op, args: tuple[Any, ...]) -> list[Any]:
     for i, a in enumerate(args):
         if a.__class__ in SCALARS or hasattr(a, "_bind"):
             adopted.append(a)
+        elif hasattr(a, "__dim__"):
+            adopted.append(Primitive.size_operand(a, args))
         elif isinstance(a, (np.ndarray, np.generic)):
             adopted.append(Primitive.adopt(a))
         else:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError, ShapeError
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError, ShapeError, as_size
 from tenferro_tensor_core import dtype as known_dtype
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
@@ -22,6 +22,7 @@ _lock = threading.RLock()
 
 
 def _extent(d: Any) -> DimLike:
+    d = as_size(d)
     if d.__class__ is int or isinstance(d, Dim):
         n: DimLike = d
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,16 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor.functions.reading import getitem, key_token
-from tenferro_tensor_core import ArgumentError, RegistryError, dtype, from_numpy, weak
+from tenferro_tensor_core import (
+    ArgumentError,
+    Dim,
+    RegistryError,
+    TracingError,
+    dtype,
+    from_numpy,
+    home_of,
+    weak,
+)
 
 _new = object.__new__
 
@@ -134,6 +143,8 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
     plan = op.plans.get(_scoped(key) if _select.open_scopes else key)
     known = plan is not None
     if plan is None:
+        if op.symbolic:
+            return _join(op, args)
         args, plan = _planned(op, args)
     try:
         out = plan.run(*[a.data if a.__class__ is Tensor else a for a in args])
@@ -149,6 +160,27 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
     z = _new(Tensor)
     z.data, z.spec = out, plan.out
     return z
+
+
+def _join(op: Op, args: tuple[Any, ...]) -> Any:
+    """Record an op whose metadata hold open sizes with the trace that knows these sizes."""
+    sizes = list(_open_sizes(op.params.values()))
+    home = home_of(*sizes)
+    if home is None:
+        raise TracingError(
+            f"{op!r} of concrete operands has the open sizes {', '.join(sorted(map(str, sizes)))}, which have no "
+            "number outside of the trace that they belong to; use them while the function is traced",
+            primitive=op.primitive.name,
+        )
+    return home.bind(op, args)
+
+
+def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
+    for value in values:
+        if isinstance(value, Dim):
+            yield value
+        elif value.__class__ is tuple:
+            yield from _open_sizes(value)
 
 
 def _require_result(op: Op, plan: Plan, out: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_ad.rules._constants import positions, zeros_like
+from tenferro_ad._zeros import zeros_like
+from tenferro_ad.rules._constants import positions
 from tenferro_tensor import catalog as c
 
 
 def _vectors(index: Any, axis: int) -> Any:
     """Whole index vectors from indices along one axis: the other entries are an element's own place."""
-    columns = [index if i == axis else positions(index.spec, i, index) for i in range(index.ndim)]
+    columns = [index if i == axis else positions(index.spec, i) for i in range(index.ndim)]
     shape = (*index.spec.shape, 1)
     return c.concatenate(*[c.reshape(v, shape=shape) for v in columns], axis=index.ndim)
 

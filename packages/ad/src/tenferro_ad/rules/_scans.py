@@ -51,7 +51,7 @@ def _by_intervals(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     def columns(v: Any) -> Any:
         return c.broadcast_in_dim(v, shape=shape, dims=across)
 
-    at = positions(b.spec, axis, b)
+    at = positions(b.spec, axis)
     i, j = rows(at), columns(at)
     later, before = (c.lt, c.gt) if reverse else (c.gt, c.lt)
     products = c.cumprod(c.select(later(i, j), rows(a), 1), axis=axis, reverse=reverse)

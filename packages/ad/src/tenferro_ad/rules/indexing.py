@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tenferro_ad._zeros import full, zeros_like
 from tenferro_ad.rules._along import take
 from tenferro_ad.rules._conjugate import conjugate
-from tenferro_ad.rules._constants import extent, falses_like, full, positions, zeros_like
+from tenferro_ad.rules._constants import falses_like, positions
 from tenferro_ad.rules._scans import recurrence, shifted
 from tenferro_runtime.extension import General, Linear
 from tenferro_tensor import Primitive, Spec
@@ -27,13 +28,10 @@ _NOWHERE: Final = -(2**62)
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _last_starts(spec: Spec, sizes: tuple[DimLike, ...], axes: tuple[int, ...], like: Any) -> Any:
+def _last_starts(spec: Spec, sizes: tuple[DimLike, ...], axes: tuple[int, ...]) -> Any:
     """The greatest starts along `axes` at which a window lies inside, as a vector."""
-    vector = Spec((1,), int64, like.spec.place)
-    entries = []
-    for axis in axes:
-        last = spec.shape[axis] - sizes[axis]
-        entries.append(full(last, vector, like) if isinstance(last, int) else c.reshape(extent(last, like), shape=(1,)))
+    lasts = [spec.shape[axis] - sizes[axis] for axis in axes]
+    entries = [c.reshape(c.dim_value(size=last, place=spec.place), shape=(1,)) for last in lasts]
     return c.concatenate(*entries, axis=0) if len(entries) > 1 else entries[0]
 
 
@@ -53,10 +51,10 @@ def _gather_transpose(
 ) -> Any:
     starts = c.convert(indices, dtype=int64)
     if start_index_map:
-        last = _last_starts(x_spec, slice_sizes, start_index_map, indices)
+        last = _last_starts(x_spec, slice_sizes, start_index_map)
         starts = c.minimum(c.maximum(starts, 0), _like_rows(last, indices))
     return c.scatter(
-        full(0, x_spec, g),
+        full(x_spec, 0),
         starts,
         g,
         update_window_dims=offset_dims,
@@ -101,7 +99,7 @@ class _Writes:
         if not axes:
             return c.bitwise_not(falses_like(updates))
         starts = c.convert(indices, dtype=int64)
-        last = _like_rows(_last_starts(self.x.spec, self.sizes, axes, indices), indices)
+        last = _like_rows(_last_starts(self.x.spec, self.sizes, axes), indices)
         fits = c.bitwise_and(c.ge(starts, 0), c.le(starts, last))
         batch = tuple([i for i in range(updates.ndim) if i not in self.params["update_window_dims"]])
         return c.broadcast_in_dim(c.reduce_all(fits, axes=(indices.ndim - 1,)), shape=updates.spec.shape, dims=batch)
@@ -109,7 +107,7 @@ class _Writes:
     def winners(self) -> Any:
         """Which updates are in the result of a scatter with mode ``"set"``."""
         numbers = _numbered(self.updates)
-        nothing = full(-1, self.x.spec.with_(dtype=int64), self.x)
+        nothing = full(self.x.spec.with_(dtype=int64), -1)
         return c.eq(self.read(self.write(nothing, numbers, "set")), numbers)
 
     def others(self) -> Any:
@@ -140,7 +138,7 @@ class _Writes:
 def _numbered(x: Any) -> Any:
     """The elements' numbers in row-major order."""
     flat = Spec((x.spec.size,), int64, x.spec.place)
-    return c.reshape(positions(flat, 0, x), shape=x.spec.shape)
+    return c.reshape(positions(flat, 0), shape=x.spec.shape)
 
 
 def _grouped(u: Any, together: Any, reverse: bool) -> Any:
@@ -183,10 +181,10 @@ def _scatter_vjp(primals: Any, outs: Any, cotangents: Any, **params: Any) -> Any
 RULES: Final[dict[Primitive, Any]] = {
     c.gather: Linear(x=_gather_transpose),
     c.scatter: General(jvp=_scatter_jvp, vjp=_scatter_vjp),
-    c.dynamic_slice: Linear(x=lambda g, x_spec, starts: c.dynamic_update_slice(full(0, x_spec, g), g, starts)),
+    c.dynamic_slice: Linear(x=lambda g, x_spec, starts: c.dynamic_update_slice(full(x_spec, 0), g, starts)),
     c.dynamic_update_slice: Linear(
         joint=True,
-        x=lambda g, update_spec, starts: c.dynamic_update_slice(g, full(0, update_spec, g), starts),
+        x=lambda g, update_spec, starts: c.dynamic_update_slice(g, full(update_spec, 0), starts),
         update=lambda g, update_spec, starts: c.dynamic_slice(g, starts, sizes=update_spec.shape),
     ),
 }

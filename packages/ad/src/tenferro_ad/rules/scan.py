@@ -61,7 +61,7 @@ def _lse_vjp(primals: Any, outs: Any, cotangents: Any, axis: int, reverse: bool)
 
 def _record_holders(y: Any, axis: int) -> Any:
     """For each element of a running extremum (from the start), the index at which its value first appeared."""
-    at = positions(y.spec, axis, y)
+    at = positions(y.spec, axis)
     fresh = c.ne(y, shifted(y, axis, 1, 0))
     return c.cummax(c.select(fresh, at, 0), axis=axis, reverse=False)
 

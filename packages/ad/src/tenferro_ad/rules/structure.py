@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_ad.rules._constants import falses_like, zeros_like
+from tenferro_ad._zeros import zeros_like
+from tenferro_ad.rules._constants import falses_like
 from tenferro_runtime.extension import General, Inactive, Linear
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor import catalog as c
@@ -90,5 +91,5 @@ RULES: Final[dict[Primitive, Any]] = {
     c.pad: Linear(joint=True, x=_unpad, value=_padding),
     c.concatenate: General(jvp=_concatenate_jvp, vjp=_concatenate_vjp),
     c.transfer: Linear(x=lambda g, x_spec: c.transfer(g, place=x_spec.place)),
-    c.iota: Inactive(),
+    **dict.fromkeys((c.iota, c.dim_value), Inactive()),
 }

@@ -8,10 +8,10 @@ from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog._axes import require_axis, require_sizes
-from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError
+from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, int64
 from tenferro_tensor_core import dtype as known_dtype
 
-__all__ = ["iota"]
+__all__ = ["dim_value", "iota"]
 
 
 @primitive
@@ -29,3 +29,10 @@ def iota(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], axis: int, place: 
         raise AxisError("iota needs at least one axis to count along, got shape (); use a constant 0", shape=shape)
     require_axis("iota", axis, out)
     return out
+
+
+@primitive
+def dim_value(*, size: DimLike, place: Place = HOST) -> Spec:
+    """The value of a size: a 0-d int64, which in a trace is weak as a Python integer is."""
+    require_sizes("dim_value", (size,), "size")
+    return Spec((), int64, place)

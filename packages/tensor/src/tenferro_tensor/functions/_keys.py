@@ -12,7 +12,18 @@ import numpy as np
 
 from tenferro_tensor.functions._operand import host_elements, value
 from tenferro_tensor.functions.searching import nonzero
-from tenferro_tensor_core import ArgumentError, AxisError, Dim, DimLike, TracingError, ask, dim_max, dim_min, floordiv
+from tenferro_tensor_core import (
+    ArgumentError,
+    AxisError,
+    Dim,
+    DimLike,
+    TracingError,
+    as_size,
+    ask,
+    dim_max,
+    dim_min,
+    floordiv,
+)
 
 
 class Range(NamedTuple):
@@ -119,6 +130,7 @@ def _axes_taken(item: Any) -> int:
 
 def _item(item: Any) -> Any:
     """One of: None, Ellipsis, slice, int, Dim, a mask or an integer array (host array or value)."""
+    item = as_size(item)
     if item is None or item is Ellipsis or isinstance(item, (slice, Dim)) or item.__class__ is int:
         return item
     if isinstance(item, (bool, np.bool_)):
@@ -161,14 +173,18 @@ def _range(axis: int, s: slice, n: DimLike) -> Range:
     step = 1 if s.step is None else operator.index(s.step)
     if step == 0:
         raise ArgumentError(f"a slice needs a step other than 0, got {s} for axis {axis}", axis=axis)
+    s = slice(as_size(s.start), as_size(s.stop), step)
     if isinstance(n, int) and not isinstance(s.start, Dim) and not isinstance(s.stop, Dim):
         start, stop, step = s.indices(n)
         count = len(range(start, stop, step))
         return Range(axis, start if count else 0, count, step)
     if step > 0:
         first = _bound(s.start, n, 0, n, 0)
-        last = _bound(s.stop, n, n, n, 0)
-        return Range(axis, first, floordiv(dim_max(last - first, 0) + (step - 1), step), step)
+        # The start is not limited in the length, nor is a negative stop, so that x[1:] and x[:-1] have one extent.
+        start = 0 if s.start is None else s.start
+        begin = start if ask(start, ">=", 0) else first
+        end = n + s.stop if s.stop is not None and ask(s.stop, "<", 0) else _bound(s.stop, n, n, n, 0)
+        return Range(axis, first, floordiv(dim_max(end - begin, 0) + (step - 1), step), step)
     first = _bound(s.start, n, n - 1, n - 1, -1)
     last = _bound(s.stop, n, -1, n - 1, -1)
     return Range(axis, first, floordiv(dim_max(first - last, 0) + (-step - 1), -step), step)

@@ -6,7 +6,7 @@ Operands may be values of any kind, NumPy arrays and numbers. Axes may be negati
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,12 @@ from tenferro_tensor_core import (
     DType,
     TenferroError,
     TracingError,
+    as_size,
+    ask,
     bool_,
     int64,
+    likely,
 )
-
-_REDUCE_SUM: Final = catalog.reduce_sum
 
 
 def value(x: Any) -> Any:
@@ -37,6 +38,8 @@ def value(x: Any) -> Any:
         return x
     if x.__class__ in SCALARS or isinstance(x, (np.ndarray, np.generic)):
         return Primitive.adopt(x)
+    if hasattr(x, "__dim__"):
+        return x.value()
     raise ArgumentError(
         f"a {type(x).__name__} is neither a tensor, a NumPy array nor a number; make it one with asarray()",
         given=type(x).__name__,
@@ -90,6 +93,12 @@ def whole(name: str, what: str, n: Any) -> int:
         raise ArgumentError(f"{name} takes an integer as {what}, got {n!r}", function=name) from None
 
 
+def size_of(name: str, what: str, n: Any) -> DimLike:
+    """An integer argument that may be an open size."""
+    n = as_size(n)
+    return n if isinstance(n, Dim) else whole(name, what, n)
+
+
 def axis_of(name: str, axis: Any, ndim: int) -> int:
     """One axis, counted from 0."""
     i = whole(name, "axis", axis)
@@ -123,6 +132,7 @@ def shape_of(shape: Any) -> tuple[DimLike, ...]:
 
 
 def _extent(d: Any) -> DimLike:
+    d = as_size(d)
     if isinstance(d, Dim):
         return d
     try:
@@ -158,41 +168,30 @@ def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
     return catalog.reshape(reduced, shape=tuple([1 if i in axes else d for i, d in enumerate(spec.shape)]))
 
 
-def all_true(x: Any) -> Any:
-    """Booleans of the shape of `x`, all true; for symbolic shapes, whose sizes are known to `x` alone."""
-    return catalog.bitwise_or(catalog.eq(x, x), catalog.ne(x, x))
-
-
 def count(x: Any, axes: Sequence[int]) -> Any:
-    """Number of elements that a reduction of `x` over `axes` combines: an integer, for symbolic extents a value.
-
-    A value has the shape of the reduction.
-    """
-    extents = [x.spec.shape[a] for a in axes]
-    if all(d.__class__ is int for d in extents):
-        return math.prod(extents)
-    return _REDUCE_SUM(catalog.convert(all_true(x), dtype=int64), axes=tuple(axes))
+    """Number of elements that a reduction of `x` over `axes` combines: an integer, for open extents a 0-d value."""
+    return number(math.prod([x.spec.shape[a] for a in axes]))
 
 
 def extent(x: Any, axis: int) -> Any:
     """Extent of an axis as an operand: an integer, for a symbolic extent a 0-d value."""
-    d = x.spec.shape[axis]
-    if d.__class__ is int:
-        return d
-    others = tuple([a for a in range(x.spec.ndim) if a != axis])
-    line = catalog.reduce_any(all_true(x), axes=others)
-    return _REDUCE_SUM(catalog.convert(line, dtype=int64), axes=(0,))
+    return number(x.spec.shape[axis])
+
+
+def empty_extent(d: DimLike) -> bool:
+    """Whether an extent is 0; an open one is asked about only where its example is 0."""
+    return d == 0 or (likely(d, "==", 0) and ask(d, "==", 0))
+
+
+def number(d: DimLike) -> Any:
+    """A size as an operand: an integer, for an open one a 0-d value."""
+    return catalog.dim_value(size=d) if isinstance(d, Dim) else d
 
 
 def positions(x: Any, axis: int) -> Any:
     """Own index along `axis`: integers of the shape of `x` with extents 1 on the other axes."""
-    d = x.spec.shape[axis]
-    shape = tuple([d if a == axis else 1 for a in range(x.spec.ndim)])
-    if d.__class__ is int:
-        return catalog.iota(shape=shape, dtype=int64, axis=axis, place=x.spec.place)
-    others = tuple([a for a in range(x.spec.ndim) if a != axis])
-    line = catalog.convert(catalog.reduce_any(all_true(x), axes=others), dtype=int64)
-    return catalog.reshape(catalog.sub(catalog.cumsum(line, axis=0, reverse=False), 1), shape=shape)
+    shape = tuple([d if a == axis else 1 for a, d in enumerate(x.spec.shape)])
+    return catalog.iota(shape=shape, dtype=int64, axis=axis, place=x.spec.place)
 
 
 def host_elements(x: Any) -> np.ndarray[Any, Any] | None:

@@ -14,8 +14,8 @@ from tenferro_tensor._backend import place_of
 from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor.functions._operand import all_true, converted, own, positions, shape_of, value, whole
-from tenferro_tensor.functions.dtypes import astype, convert
+from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
+from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor_core import (
@@ -24,10 +24,13 @@ from tenferro_tensor_core import (
     DType,
     DTypeError,
     ShapeError,
-    TracingError,
+    as_size,
+    ask,
     bool_,
     complex128,
+    dim_max,
     float64,
+    floordiv,
     int64,
     is_integer,
 )
@@ -68,6 +71,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     >>> tr.asarray([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    if hasattr(obj, "__dim__"):  # converted, so that it is not weak any more
+        obj = catalog.convert(value(obj), dtype=int64)
     if hasattr(obj, "spec"):
         # A tensor may share memory with a host array that somebody writes to; recorded values cannot be written to.
         shared = copy and not obj.level and obj.spec.place.memory_space is HOST.memory_space
@@ -110,26 +115,21 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """An array of a shape whose every element is `fill_value`, which may be a 0-d value.
 
-    Raises:
-        TracingError: the shape holds symbolic sizes, which only values know: use `full_like`.
-
     >>> tr.full((2,), 7)
     Tensor([7, 7])
     """
     extents = shape_of(shape)
-    if any(isinstance(d, Dim) for d in extents):
-        raise TracingError(
-            f"an array of the symbolic shape ({', '.join(map(str, extents))}) cannot be made from nothing; "
-            "derive it from a value of that shape: zeros_like, ones_like, full_like, or broadcast_to",
-            shape=extents,
-        )
     place = place_of(device)
+    fill_value = value(fill_value) if hasattr(fill_value, "__dim__") else fill_value
     if hasattr(fill_value, "spec"):
         x = fill_value if dtype is None else astype(fill_value, dtype)
         if x.spec.ndim:
             raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
         return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
-    return _constant(extents, fill_value, None if dtype is None else known_dtype(dtype), place)
+    goal = None if dtype is None else known_dtype(dtype)
+    if any(isinstance(d, Dim) for d in extents):
+        return catalog.broadcast_in_dim(_constant((), fill_value, goal, place), shape=extents, dims=())
+    return _constant(extents, fill_value, goal, place)
 
 
 def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
@@ -183,12 +183,7 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     """
     x = value(x)
     dtype = x.spec.dtype if dtype is None else known_dtype(dtype)
-    if not x.spec.symbolic:
-        return full(x.spec.shape, fill_value, dtype=dtype, device=x.spec.place.device if device is None else device)
-    true = all_true(x)
-    out = true if dtype is bool_ else converted(true, dtype)
-    out = catalog.bitwise_and(out, fill_value) if dtype is bool_ else convert(catalog.mul(out, fill_value), dtype)
-    return out if device is None else to_device(out, device)
+    return full(x.spec.shape, fill_value, dtype=dtype, device=x.spec.place.device if device is None else device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
@@ -224,31 +219,40 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     >>> tr.arange(1, 10, 3)
     Tensor([1, 4, 7])
     """
-    start, stop = (0, start) if stop is None else (start, stop)
-    if step == 0:
+    start, stop, step = map(as_size, (0, start, step) if stop is None else (start, stop, step))
+    if step.__class__ is not Dim and step == 0:
         raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
     if dtype is None:
         given = (start, stop, step)
-        whole = all(isinstance(v, (int, np.integer)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given)
+        whole = all(
+            isinstance(v, (int, np.integer, Dim)) or (hasattr(v, "spec") and is_integer(v.dtype)) for v in given
+        )
         dtype = int64 if whole else float64
+    if any(isinstance(v, Dim) for v in (start, stop, step)):
+        return _open_range(start, stop, step, known_dtype(dtype), place_of(device))
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
     if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
         raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
     return own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device))
 
 
+def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) -> Any:
+    """A range whose bounds hold open sizes, the others being integers."""
+    start, stop, step = (size_of("arange", "bound beside an open size", v) for v in (start, stop, step))
+    if ask(step, ">", 0):
+        length = floordiv(dim_max(stop - start, 0) + (step - 1), step)
+    else:
+        length = floordiv(dim_max(start - stop, 0) + (-step - 1), -step)
+    steps = catalog.iota(shape=(length,), dtype=int64, axis=0, place=place)
+    return converted(catalog.add(catalog.mul(steps, number(step)), number(start)), dtype)
+
+
 def _plain(x: Any) -> Any:
-    if isinstance(x, Dim):
-        raise TracingError(
-            f"a range to the symbolic size {x} cannot be made from nothing; derive it from a value of that extent: "
-            "cumulative_sum(ones_like(v)) - 1",
-            size=str(x),
-        )
     return x.item() if hasattr(x, "spec") else x
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: Any, stop: Any, /, num: Any, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Any:
     """`num` numbers from `start` to `stop`, evenly spaced; without `endpoint`, `stop` is left out.
 
@@ -257,36 +261,48 @@ def linspace(
     >>> tr.linspace(0.0, 1.0, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    num = whole("linspace", "num", num)
-    if num < 0:
+    num = size_of("linspace", "num", num)
+    if ask(num, "<", 0):
         raise ArgumentError(f"linspace makes num numbers, at least 0, got {num}", num=num)
-    if num > sys.maxsize // 16:
+    if isinstance(num, int) and num > sys.maxsize // 16:
         raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
-        steps = Primitive.adopt(np.linspace(0.0, 1.0, num, endpoint=endpoint), device=device)
+        steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=device)
         out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
         return out if dtype is None else astype(out, dtype)
     goal = None if dtype is None else known_dtype(dtype)
     if goal is not None:
         keep_imaginary("linspace", np.result_type(start, stop), goal)
+    if isinstance(num, Dim):
+        out = _open_linspace(start, stop, num, endpoint, place_of(device))
+        return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal)
     return Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:
+    """NumPy's formula, to the bit."""
+    at = catalog.iota(shape=(num,), dtype=float64, axis=0, place=place)
+    gaps = converted(number(dim_max(num - 1, 1) if endpoint else num), float64)
+    out = catalog.add(catalog.mul(at, catalog.div(stop - start, gaps)), start)
+    last = catalog.bitwise_and(catalog.eq(at, gaps), catalog.gt(at, 0))
+    return catalog.select(last, stop, out) if endpoint else out
+
+
+def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
     """A matrix with ones on diagonal `k` (0 the main one, positive above it) and zeros elsewhere.
 
     >>> tr.eye(2)
     Tensor([[1., 0.],
             [0., 1.]])
     """
-    if isinstance(n_rows, Dim) or isinstance(n_cols, Dim):
-        raise TracingError(
-            f"an identity of symbolic size {(n_rows, n_cols)} cannot be made from nothing; derive it from a matrix v "
-            "of that shape: tril(triu(ones_like(v)))"
-        )
     dtype = float64 if dtype is None else known_dtype(dtype)
-    rows = whole("eye", "n_rows", n_rows)
-    cols = rows if n_cols is None else whole("eye", "n_cols", n_cols)
+    rows = size_of("eye", "n_rows", n_rows)
+    cols = rows if n_cols is None else size_of("eye", "n_cols", n_cols)
+    if isinstance(rows, Dim) or isinstance(cols, Dim):
+        down, across = (
+            catalog.iota(shape=(rows, cols), dtype=int64, axis=axis, place=place_of(device)) for axis in (0, 1)
+        )
+        return catalog.convert(catalog.eq(catalog.add(down, whole("eye", "k", k)), across), dtype=dtype)
     if min(rows, cols) < 0:
         raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
     if max(rows, cols) > sys.maxsize:

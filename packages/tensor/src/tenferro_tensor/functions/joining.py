@@ -7,11 +7,23 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._operand import alike, axis_of, host_elements, shape_of, value, whole
+from tenferro_tensor.functions._operand import alike, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
 from tenferro_tensor.functions.reading import take
-from tenferro_tensor_core import ArgumentError, ShapeError, TracingError, ask, floordiv
+from tenferro_tensor_core import (
+    ArgumentError,
+    Dim,
+    DimLike,
+    ShapeError,
+    TracingError,
+    as_size,
+    ask,
+    dim_max,
+    dim_min,
+    floordiv,
+    specialise,
+)
 
 __all__ = ["concat", "pad", "repeat", "split", "stack", "tile", "unstack"]
 
@@ -75,20 +87,9 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """
     x = value(x)
     axis = axis_of("unstack", axis, x.spec.ndim)
-    n = _length(x, axis, "unstack")
+    n = specialise(x.spec.shape[axis], f"unstack(axis={axis})")
     rest = (*x.spec.shape[:axis], *x.spec.shape[axis + 1 :])
     return tuple([catalog.reshape(span(x, axis, i, i + 1), shape=rest) for i in range(n)])
-
-
-def _length(x: Any, axis: int, name: str) -> int:
-    n = x.spec.shape[axis]
-    if n.__class__ is not int:
-        raise TracingError(
-            f"{name} makes one array for each index of axis {axis}, whose extent {n} is not known while tracing; "
-            "compute on the whole axis, or trace with a fixed extent",
-            axis=axis,
-        )
-    return n
 
 
 def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
@@ -111,13 +112,12 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
         each = floordiv(n, parts)
         cuts = [each * i for i in range(parts + 1)]
     else:
-        n = _length(x, axis, "split at indices")
         if not isinstance(indices_or_sections, (tuple, list, np.ndarray)):
             raise ArgumentError(f"split takes a number of parts or a list of cut indices, got {indices_or_sections!r}")
-        at = [whole("split", "cut index", i) for i in indices_or_sections]
-        inner = [slice(i, None).indices(n)[0] for i in at]
+        at = [size_of("split", "cut index", i) for i in indices_or_sections]
+        inner = [dim_min(i, n) if ask(i, ">=", 0) else dim_max(n + i, 0) for i in at]
         cuts = [0, *inner, n]
-    return [span(x, axis, a, b if ask(a, "<=", b) else a) for a, b in pairwise(cuts)]
+    return [span(x, axis, a, dim_max(a, b)) for a, b in pairwise(cuts)]
 
 
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
@@ -132,6 +132,9 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = ravel(x), 0
     axis = axis_of("repeat", axis, x.spec.ndim)
+    n = as_size(repeats)
+    if isinstance(n, Dim):
+        return _repeated(x, n, axis)
     times = host_elements(repeats)
     if times is None:
         raise TracingError(
@@ -142,9 +145,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
         raise ArgumentError(f"repeat takes one count or a vector of counts, integers of at least 0, got {times!r}")
     shape = x.spec.shape
     if times.size == 1:
-        r = int(times.reshape(()))
-        wide = broadcast_to(expand_dims(x, axis=axis + 1), (*shape[: axis + 1], r, *shape[axis + 1 :]))
-        return catalog.reshape(wide, shape=(*shape[:axis], shape[axis] * r, *shape[axis + 1 :]))
+        return _repeated(x, int(times.reshape(())), axis)
     if not ask(shape[axis], "==", times.size):
         raise ShapeError(
             f"repeat needs one count for each of the {shape[axis]} indices of axis {axis}, got {times.size}",
@@ -152,6 +153,12 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
             counts=times.size,
         )
     return take(x, np.repeat(np.arange(times.size), times), axis=axis)
+
+
+def _repeated(x: Any, times: DimLike, axis: int) -> Any:
+    shape = x.spec.shape
+    wide = broadcast_to(expand_dims(x, axis=axis + 1), (*shape[: axis + 1], times, *shape[axis + 1 :]))
+    return catalog.reshape(wide, shape=(*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
 def tile(x: Any, repetitions: Any, /) -> Any:
@@ -173,6 +180,24 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     return catalog.reshape(wide, shape=tuple([r * s for r, s in zip(reps, shape, strict=True)]))
 
 
+def _pairs(x: Any, given: Any) -> list[list[DimLike]]:
+    """Widths before and after each axis; open sizes may be among them."""
+    table = np.asarray(_plain(given), dtype=object)
+    try:
+        widths = np.broadcast_to(table, (x.spec.ndim, 2)).tolist()
+    except ValueError:
+        raise ShapeError(
+            f"pad needs (before, after) for each of the {x.spec.ndim} axes of {x.spec!r}, one pair or one integer, "
+            f"got {given!r}",
+            shape=x.spec.shape,
+        ) from None
+    return [[size_of("pad", "width", w) for w in pair] for pair in widths]
+
+
+def _plain(given: Any) -> Any:
+    return [_plain(g) for g in given] if isinstance(given, (tuple, list)) else as_size(given)
+
+
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
     """`x` with constants around it.
 
@@ -190,15 +215,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
             f"pad knows mode='constant' only, got {mode!r}; build others with concat and flip", mode=mode
         )
     x = value(x)
-    try:
-        widths = np.broadcast_to(np.asarray(pad_width), (x.spec.ndim, 2)).tolist()
-    except ValueError:
-        raise ShapeError(
-            f"pad needs (before, after) for each of the {x.spec.ndim} axes of {x.spec!r}, one pair or one integer, "
-            f"got {pad_width!r}",
-            shape=x.spec.shape,
-        ) from None
-    if any(whole("pad", "width", w) < 0 for pair in widths for w in pair):
+    widths = _pairs(x, pad_width)
+    if any(ask(w, "<", 0) for pair in widths for w in pair):
         raise ArgumentError(f"pad takes widths of at least 0, got {pad_width!r}; slice to crop")
     inner, fill = alike(x, constant_values)
     return catalog.pad(

@@ -5,18 +5,16 @@ Every product is one `dot_general`: extents that broadcast are free axes of the 
 
 from typing import Any, Final
 
-import numpy as np
-
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import broadcast_shapes
+from tenferro_tensor._normalise import broadcast_shapes, stretched
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._operand import alike, axes_of, axis_of, positions, value, whole
+from tenferro_tensor.functions._operand import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64
 
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
 
@@ -110,7 +108,7 @@ def _product(x: Any, y: Any) -> Any:
 def _extends(stack: tuple[DimLike, ...], i: int, n: int, goal: DimLike) -> bool:
     """Whether a stack has axis ``i`` of the common one, in full and not by broadcasting."""
     own = i - n + len(stack)
-    return own >= 0 and (stack[own] is goal or ask(stack[own], "==", goal)) and not ask(stack[own], "==", 1)
+    return own >= 0 and stack[own] != 1 and not stretched(stack[own], goal)
 
 
 def _without(x: Any, axes: list[int]) -> Any:
@@ -214,17 +212,8 @@ def diagonal(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) ->
     rows, cols = x.spec.shape[-2:]
     down, right = max(-offset, 0), max(offset, 0)
     length = dim_max(dim_min(rows - down, cols - right), 0)
-    if length.__class__ is not int:
-        return _masked_diagonal(x, offset)[..., down : down + length]
-    where = np.arange(length)
+    where = catalog.iota(shape=(length,), dtype=int64, axis=0, place=x.spec.place)
     return getitem(x, (Ellipsis, where + down, where + right))
-
-
-def _masked_diagonal(x: Any, offset: int) -> Any:
-    """Each row's element on the diagonal, 0 where the row has none; for symbolic extents."""
-    n = x.spec.ndim
-    on = catalog.eq(catalog.add(positions(x, n - 2), offset), positions(x, n - 1))
-    return catalog.reduce_sum(catalog.select(on, x, False if x.spec.dtype.kind == "b" else 0), axes=(n - 1,))
 
 
 def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None) -> Any:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import broadcast_shapes, brought
-from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, value, whole
+from tenferro_tensor._normalise import broadcast_shapes, broadcasts_to, brought
+from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, size_of, value
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions._table import Table
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, floordiv
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv
 
 __all__ = [
     "broadcast_arrays",
@@ -70,7 +70,7 @@ def _solved(spec: Any, extents: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     if not holes:
         return extents
     rest = math.prod([d for i, d in enumerate(extents) if i not in holes])
-    if len(holes) > 1 or extents[holes[0]] != -1 or ask(rest, "==", 0):
+    if len(holes) > 1 or extents[holes[0]] != -1 or rest == 0:
         raise ShapeError(
             f"reshape of {spec!r} to {extents}: one extent may be -1 and the others must leave it determined; "
             "give the extents",
@@ -214,7 +214,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     """
     x = value(x)
     goal = shape_of(shape)
-    if broadcast_shapes(x.spec.shape, goal) != goal:
+    if not broadcasts_to(x.spec.shape, goal):
         raise ShapeError(
             f"{x.spec!r} does not broadcast to {goal}; align the axes at the right, with extents equal or 1",
             shape=x.spec.shape,
@@ -261,15 +261,16 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll needs one shift for each axis, got shift {shift} and axis {axis}")
     for by, a in zip(shifts, axes, strict=True):
-        x = _rolled(x, whole("roll", "shift", by), axis_of("roll", a, x.spec.ndim))
+        x = _rolled(x, size_of("roll", "shift", by), axis_of("roll", a, x.spec.ndim))
     return x
 
 
-def _rolled(x: Any, by: int, axis: int) -> Any:
+def _rolled(x: Any, by: DimLike, axis: int) -> Any:
     n = x.spec.shape[axis]
-    if by == 0 or ask(n, "==", 0):
+    if by == 0 or n == 0:
         return x
-    by = by % n
-    if by.__class__ is int and by == 0:
+    if not (decide(by, ">=", 0) and decide(by, "<=", n)):
+        by = by % (n if isinstance(n, int) else dim_max(n, 1))
+    if by == 0:
         return x
     return catalog.concatenate(span(x, axis, n - by, n), span(x, axis, 0, n - by), axis=axis)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._operand import axes_of, converted, count, kept, value
+from tenferro_tensor.functions._operand import axes_of, converted, count, empty_extent, value
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
@@ -17,12 +17,9 @@ def _floating(x: Any) -> Any:
     return converted(x, inexact_of(x.spec.dtype))
 
 
-def _divided(total: Any, x: Any, axis: Any, keepdims: bool, correction: float = 0.0) -> Any:
+def _divided(total: Any, x: Any, axis: Any, correction: float = 0.0) -> Any:
     """A sum over axes divided by the number of its terms less the correction."""
-    axes = axes_of("mean", axis, x.spec.ndim)
-    n = count(x, axes)
-    if n.__class__ is not int and keepdims:
-        n = kept(n, x.spec, axes)
+    n = count(x, axes_of("mean", axis, x.spec.ndim))
     return catalog.div(total, converted_like(n, total) - correction)
 
 
@@ -38,7 +35,7 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     Tensor([2., 3.])
     """
     x = _floating(x)
-    return _divided(_sum(x, axis, keepdims=keepdims), x, axis, keepdims)
+    return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
 def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -51,7 +48,7 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     """
     x = _floating(x)
     spread = abs2(x - mean(x, axis, keepdims=True))
-    return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, keepdims, correction)
+    return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
 
 def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -84,7 +81,7 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """
     x = _floating_real(x, "logsumexp")
     axes = axes_of("logsumexp", axis, x.spec.ndim)
-    if any(x.spec.shape[a] == 0 for a in axes):
+    if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
     peak = _peak(x, axes)
     out = catalog.log(_sum(catalog.exp(x - peak), axes, keepdims=True)) + peak
@@ -100,7 +97,7 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     """
     x = _floating_real(x, "softmax")
     axes = axes_of("softmax", axis, x.spec.ndim)
-    if any(x.spec.shape[a] == 0 for a in axes):
+    if any(empty_extent(x.spec.shape[a]) for a in axes):
         return x
     e = catalog.exp(x - _peak(x, axes))
     return e / _sum(e, axes, keepdims=True)
@@ -114,7 +111,7 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     """
     x = _floating_real(x, "log_softmax")
     axes = axes_of("log_softmax", axis, x.spec.ndim)
-    if any(x.spec.shape[a] == 0 for a in axes):
+    if any(empty_extent(x.spec.shape[a]) for a in axes):
         return x
     shifted = x - _peak(x, axes)
     return shifted - catalog.log(_sum(catalog.exp(shifted), axes, keepdims=True))

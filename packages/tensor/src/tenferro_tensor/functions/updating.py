@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import broadcast_shapes, brought, common_dtype, describe
+from tenferro_tensor._normalise import broadcast_shapes, broadcasts_to, brought, common_dtype, describe
 from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions._operand import all_true, extent, own, value
+from tenferro_tensor.functions._operand import empty_extent, number, own, value
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.reading import getitem, index_vectors, key_token
-from tenferro_tensor_core import DimLike, DTypeError, ShapeError, TracingError, can_convert
+from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64
 
 __all__ = ["At", "Place"]
 
@@ -138,8 +138,8 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         plan = _Windows(x, resolved)
         if token is not None:
             _basic_plans.remember((x.spec, token), plan)
-    part = _broadcast(values, plan.part_shape, x, key)
-    if 0 in part.spec.shape or 0 in shape:
+    part = _broadcast(values, plan.part_shape, x)
+    if any(map(empty_extent, (*part.spec.shape, *shape))):
         return catalog.reshape(x, shape=shape) if x.spec.shape != shape else x
     if plan.part_shape != plan.update_shape:
         part = catalog.reshape(part, shape=plan.update_shape)
@@ -155,20 +155,16 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
     return catalog.reshape(out, shape=shape) if out.spec.shape != shape else out
 
 
-def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any, key: Any) -> Any:
+def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any) -> Any:
     shape = values.spec.shape
-    if broadcast_shapes(shape, part) != part:
+    if not broadcasts_to(shape, part):
         raise ShapeError(
             f"values of shape {shape} do not broadcast to the indexed part, of shape {part}, of {x.spec!r}; "
             "align the axes at the right, with extents equal or 1",
             shape=shape,
             part=part,
         )
-    goal = values.spec.with_(shape=part)
-    if goal.symbolic and values.level < x.level:  # only the part itself knows the sizes: let it carry the values
-        there = getitem(x, key)
-        return catalog.select(all_true(there), values, there)
-    return brought(values, goal)
+    return brought(values, values.spec.with_(shape=part))
 
 
 class _Windows:
@@ -206,10 +202,10 @@ class _Windows:
                 if not whole:
                     starts.append((e.axis, _strided(e), len(update)))
                 elif e.start != 0:
-                    starts.append((e.axis, _start(x, e.axis, e.start), None))
+                    starts.append((e.axis, _start(e.start), None))
                 update.append((e.length, whole))
             elif isinstance(e, Pick):
-                starts.append((e.axis, _start(x, e.axis, e.at), None))
+                starts.append((e.axis, _start(e.at), None))
             elif isinstance(e, Choose):
                 starts.append((e.axis, e.indices, -1))
         first = 0 if lead or not chosen else at
@@ -225,23 +221,18 @@ class _Windows:
         self.starts = index_vectors(x, self.axes, arrays, tuple([update[i][0] for i in batch]))
 
 
-def _start(x: Any, axis: int, at: DimLike) -> Any:
-    """A start as an index array without axes; one counted from a symbolic end is a value."""
+def _start(at: DimLike) -> Any:
+    """A start as an index array without axes; an open one is a value."""
     if isinstance(at, int):
         return np.asarray(at)
-    back = at - x.spec.shape[axis]
-    if not isinstance(back, int):
-        raise TracingError(f"an update at the symbolic index {at} is not supported; count from an end of axis {axis}")
-    return catalog.reshape(catalog.add(extent(x, axis), back), shape=())
+    return number(at)
 
 
-def _strided(e: Range) -> np.ndarray[Any, Any]:
-    if not isinstance(e.length, int) or not isinstance(e.start, int):
-        raise TracingError(
-            f"an update along axis {e.axis} with step {e.step} needs a length that is known while tracing, got "
-            f"{e.length}; trace with a fixed extent, or select with where()"
-        )
-    return np.arange(e.length) * e.step + e.start
+def _strided(e: Range) -> Any:
+    if isinstance(e.length, int) and isinstance(e.start, int):
+        return np.arange(e.length) * e.step + e.start
+    steps = catalog.iota(shape=(e.length,), dtype=int64, axis=0)
+    return catalog.add(catalog.mul(steps, e.step), number(e.start))
 
 
 def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:

@@ -23,4 +23,8 @@ def kernels(xp: Any, special: Special) -> Table:
             return lambda: xp.arange(n).astype(dtype).reshape(shape)
         return lambda: xp.broadcast_to(xp.arange(n).astype(dtype).reshape(aligned), shape)
 
-    return {ops.iota: iota}
+    def dim_value(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: int, place: Place) -> Kernel:
+        number = np.int64(size) if xp is np else xp.asarray(size, np.int64)
+        return lambda: number
+
+    return {ops.iota: iota, ops.dim_value: dim_value}

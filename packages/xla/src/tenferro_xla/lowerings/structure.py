@@ -51,6 +51,10 @@ def _iota(e: Emitter, xs: Any, outs: Any, *, shape: Any, dtype: Any, axis: int, 
     return e.iota(outs[0], axis)
 
 
+def _dim_value(e: Emitter, xs: Any, outs: Any, *, size: int, place: Any) -> Value:
+    return e.constant(size, outs[0])
+
+
 def _dot_general(e: Emitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> Value:
     """Booleans have no dot product in XLA: they are counted as integers and compared with 0."""
     numbers = (
@@ -74,6 +78,7 @@ STRUCTURE: Final[dict[Primitive, Callable[..., Value]]] = {
     catalog.pad: _pad,
     catalog.concatenate: _concatenate,
     catalog.reverse: _reverse,
+    catalog.dim_value: _dim_value,
     catalog.iota: _iota,
     catalog.dot_general: _dot_general,
 }

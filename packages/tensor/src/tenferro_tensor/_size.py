@@ -1,0 +1,198 @@
+"""`Size`: what ``x.shape[i]`` is while a function is traced with open sizes.
+
+A spec and the metadata of an op hold `Dim`s, which have no behaviour beyond their algebra. A `Size` is a `Dim` in the
+hands of the user: comparing it asks the trace, which records a guard; a number of it, as ``range`` needs, specialises
+the trace; and as an operand it is a step of the program, so that ``x / x.shape[0]`` asks nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._normalise import common_dtype
+from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor_core import Dim, DimLike, TracingError, ask, floordiv, specialise
+
+
+class Size:
+    """An extent that is open while a function is traced.
+
+    ``+ - * // %`` with integers and sizes give sizes; comparisons are answered by bounds, else by the traced example
+    under a guard; with anything else it is a number of the program. ``int``, ``range``, ``float`` specialise.
+    """
+
+    __slots__ = ("_dim",)
+    __array_ufunc__ = None  # NumPy's numbers leave the operator to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, dim: Dim) -> None:
+        self._dim = dim
+
+    def __dim__(self) -> Dim:
+        """The symbolic dimension, which has no behaviour of its own."""
+        return self._dim
+
+    def value(self) -> Any:
+        """The size as a 0-d integer of the program, weak as a Python number is."""
+        return catalog.dim_value(size=self._dim)
+
+    def __bool__(self) -> bool:
+        return ask(self._dim, "!=", 0)
+
+    def __index__(self) -> int:
+        return specialise(self._dim, "an integer (for range(), len(), an index or NumPy)")
+
+    def __int__(self) -> int:
+        return specialise(self._dim, "int()")
+
+    def __float__(self) -> float:
+        return float(specialise(self._dim, "float() (or a function of math)"))
+
+    def __complex__(self) -> complex:
+        return complex(specialise(self._dim, "complex()"))
+
+    def __pos__(self) -> Size:
+        return self
+
+    __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = __copy__ = __pos__
+
+    def __deepcopy__(self, memo: object) -> Size:
+        return self
+
+    def __neg__(self) -> Any:
+        return sized(-self._dim)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TracingError(
+            f"a NumPy array of the size {self._dim} was asked for, which has no number while the function is traced; "
+            "use asarray() of tenferro for a value of the program, or int() to trace once for each size",
+            size=str(self._dim),
+        )
+
+    def __repr__(self) -> str:
+        return str(self._dim)
+
+
+def sized(d: Any) -> Any:
+    """A size for the user's hands: a `Dim` as a `Size`, a number as it is."""
+    return Size(d) if isinstance(d, Dim) else d
+
+
+def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
+    """A shape for the user's hands."""
+    return tuple([Size(d) if isinstance(d, Dim) else d for d in shape])
+
+
+def operand(n: Size, beside: tuple[Any, ...]) -> Any:
+    """A size as an operand: a value in the dtype that a Python integer would take beside the others."""
+    specs = [a.spec for a in beside if hasattr(a, "spec")]
+    x = n.value()
+    if not specs:
+        return x
+    dtype = common_dtype([*specs, int])
+    return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
+
+
+def _whole(x: Any) -> DimLike | None:
+    """An integer or a size as what dimensions are made of, else ``None``."""
+    cls = x.__class__
+    if cls is Size:
+        return x._dim  # type: ignore[no-any-return]
+    if cls is int or cls is Dim:
+        return x  # type: ignore[no-any-return]
+    return int(x) if isinstance(x, (int, np.integer)) else None
+
+
+_ALGEBRA: Final[dict[str, Callable[[Any, Any], DimLike]]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": floordiv,
+    "mod": operator.mod,
+}
+_VALUES: Final = {
+    "add": catalog.add,
+    "sub": catalog.sub,
+    "mul": catalog.mul,
+    "truediv": catalog.div,
+    "floordiv": catalog.floor_divide,
+    "mod": catalog.remainder,
+    "pow": catalog.pow,
+}
+_COMPARISONS: Final = {
+    "eq": ("==", catalog.eq),
+    "ne": ("!=", catalog.ne),
+    "lt": ("<", catalog.lt),
+    "le": ("<=", catalog.le),
+    "gt": (">", catalog.gt),
+    "ge": (">=", catalog.ge),
+}
+
+
+def _as_operand(n: Size, other: Any) -> Any:
+    """`n` as an operand beside a value, a NumPy array or a number; ``None`` beside anything else."""
+    if other.__class__ is Size:
+        return n.value()
+    if hasattr(other, "spec") or other.__class__ in SCALARS:
+        return operand(n, (other,))
+    if isinstance(other, (np.ndarray, np.generic)):
+        return operand(n, (Primitive.adopt(other),))
+    return None
+
+
+def _arithmetic(name: str, reflected: bool) -> Callable[[Size, Any], Any]:
+    algebra, primitive = _ALGEBRA.get(name), _VALUES[name]
+
+    def method(self: Size, other: Any) -> Any:
+        d = _whole(other)
+        if d is not None:
+            if algebra is not None:
+                return sized(algebra(d, self._dim) if reflected else algebra(self._dim, d))
+            if name == "pow" and d.__class__ is int and d >= 0 and not reflected:
+                return sized(math.prod([self._dim] * d))
+        x = _as_operand(self, other)
+        if x is None:
+            return NotImplemented
+        y = other.value() if other.__class__ is Size else other
+        return primitive(y, x) if reflected else primitive(x, y)
+
+    return method
+
+
+def _comparison(name: str) -> Callable[[Size, Any], Any]:
+    sign, primitive = _COMPARISONS[name]
+
+    def method(self: Size, other: Any) -> Any:
+        d = _whole(other)
+        if d is not None:
+            return ask(self._dim, sign, d)
+        x = _as_operand(self, other)
+        if x is None:
+            return NotImplemented
+        return primitive(x, other)
+
+    return method
+
+
+def _install_operators() -> None:
+    for name in _VALUES:
+        setattr(Size, f"__{name}__", _arithmetic(name, reflected=False))
+        setattr(Size, f"__r{name}__", _arithmetic(name, reflected=True))
+    for name in _COMPARISONS:
+        setattr(Size, f"__{name}__", _comparison(name))
+
+
+_install_operators()
+Primitive.size_operand = staticmethod(operand)

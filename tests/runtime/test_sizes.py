@@ -1,0 +1,276 @@
+"""`Size`, what ``x.shape[i]`` is while tracing with open sizes: algebra, guards, numbers, arrays made of sizes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenferro_runtime as tr
+from tenferro_ad import grad, jvp, vjp
+from tenferro_runtime.extension import check_program
+from tenferro_tensor import Size, Spec, tensor
+from tenferro_tensor_core import ArgumentError, InconclusiveDimError, TracingError
+
+F8 = np.dtype("float64")
+F4 = np.dtype("float32")
+n, m = tr.dim("n"), tr.dim("m")
+SIZES = [(3, 4), (5, 7), (2, 2), (1, 4), (3, 1), (1, 1), (0, 3), (2, 0), (0, 0)]
+
+
+def guards(program):
+    return [str(g).partition(" (")[0] for g in program.guards]
+
+
+def line_of(program):
+    return {int(str(g).rpartition(":")[2].rstrip(")")) for g in program.guards}
+
+
+def test_a_shape_holds_sizes_only_where_it_is_open():
+    seen = []
+    tr.trace(lambda x: seen.append((x.shape, x.size, x.spec)) or x, Spec((n, 3), F8))
+    (shape, size, spec) = seen[0]
+    assert [type(d) for d in shape] == [Size, int] and repr(shape) == "(n, 3)" and repr(size) == "3*n"
+    assert spec.shape == (n, 3)
+
+
+def test_arithmetic_with_integers_gives_sizes():
+    def f(x):
+        a, b = x.shape
+        found = [
+            a + 1, 1 + a, a - b, 3 - a, a * b, 2 * a, a // 2, 7 // (a + 1), a % 3, divmod(a, 2), -a, +a, abs(a), a**2,
+            np.int64(2) * a, a * np.int64(2), n * a, a * n, round(a), math.floor(a),
+        ]  # fmt: skip
+        for d in found:
+            assert all(isinstance(e, Size) for e in (d if isinstance(d, tuple) else (d,))), d
+        assert repr(found) == (
+            "[n + 1, n + 1, -m + n, -n + 3, m*n, 2*n, n//2, 7//(n + 1), -3*(n//3) + n, (n//2, -2*(n//2) + n), -n, n, "
+            "n, n*n, 2*n, 2*n, n*n, n*n, n, n]"
+        )
+        assert a - a == 0 and isinstance(a - a, int)
+        return x
+
+    assert tr.trace(f, Spec((n, m), F8)).guards == ()
+
+
+def test_comparisons_are_guards_with_the_line_that_asked():
+    def f(x):
+        a, b = x.shape
+        return x * 2 if a > b and a != 4 and a else x
+
+    program = tr.trace(f, Spec((n, m), F8), examples={"n": 5, "m": 3})
+    assert guards(program) == ["n > m", "n != 4", "n != 0"]
+    assert all(__file__ in str(g) for g in program.guards)
+    assert line_of(program) == {f.__code__.co_firstlineno + 2}
+
+
+def test_what_bounds_decide_is_no_guard():
+    def f(x):
+        a, b = x.shape
+        assert a >= 0 and min(a, b) is not None
+        assert a + b >= a and a + 1 != 0 and a + 1 > a and not a < 0
+        return x
+
+    program = tr.trace(lambda x: f(x), Spec((n, m), F8))
+    assert guards(program) == ["m >= n"]  # by min(), which chooses
+
+
+@pytest.mark.parametrize(
+    ("f", "reason"),
+    [
+        (lambda a: int(a), "int()"),
+        (lambda a: len(range(a)), "range()"),
+        (lambda a: float(a), "float()"),
+        (lambda a: math.sqrt(a), "a function of math"),
+        (lambda a: [0] * a, "an integer"),
+        (lambda a: complex(a), "complex"),
+    ],
+)
+def test_numbers_of_a_size_specialise(f, reason):
+    program = tr.trace(lambda x: x * len(str(f(x.shape[0]))), Spec((n,), F8), examples={"n": 5})
+    assert guards(program) == ["n == 5"] and reason in str(program.guards[0]) and __file__ in str(program.guards[0])
+    with (
+        tr.Runtime(strict_sizes=True),
+        pytest.raises(TracingError, match=rf"makes a number of the size n at {__file__}:\d+, for which .*static arg"),
+    ):
+        tr.trace(lambda x: x * len(str(f(x.shape[0]))), Spec((n,), F8), examples={"n": 5})
+
+
+def test_loops_over_rows_and_unstack_specialise():
+    for f in (lambda x: sum(list(x)), lambda x: sum(tr.unstack(x)), lambda x: x * len(x)):
+        assert guards(tr.trace(f, Spec((n, 2), F8), examples={"n": 3})) == ["n == 3"]
+
+
+def test_misuse_is_explained():
+    def sized(f):
+        return tr.trace(lambda x: f(x.shape[0]) and x, Spec((n,), F8))
+
+    with pytest.raises(TypeError, match="unhashable"):
+        sized(lambda a: {a: 1})
+    with pytest.raises(TracingError, match=r"a NumPy array of the size n was asked for.*asarray\(\) of tenferro"):
+        sized(np.asarray)
+    with pytest.raises(ArgumentError, match="cannot divide the size n by zero"):
+        sized(lambda a: a // 0)
+    with pytest.raises(TypeError):
+        sized(lambda a: a + "x")
+    kept = []
+    tr.trace(lambda x: kept.append(x.shape[0]) or x, Spec((n,), F8))
+    with pytest.raises(InconclusiveDimError, match=r"cannot decide n == 3 at .*test_sizes.py"):
+        bool(kept[0] == 3)
+    with pytest.raises(InconclusiveDimError, match=r"makes a number of the symbolic size n at .* outside of any trace"):
+        int(kept[0])
+    with pytest.raises(TracingError, match=r"has the open sizes n, which have no number outside of the trace"):
+        tr.zeros(kept[0])
+
+
+NUMBERS = {
+    "divide": lambda x: x / x.shape[0],
+    "divided": lambda x: x.shape[0] / (x + 1),
+    "times": lambda x: x * x.shape[0] * 0.5,
+    "reversed": lambda x: x.shape[0] * x,
+    "product of sizes": lambda x: x * (x.shape[0] * x.shape[1]),
+    "plus half": lambda x: x + (x.shape[0] + 0.5),
+    "ratio": lambda x: x * ((x.shape[0] + 1) / (x.shape[1] + 1)),
+    "power": lambda x: x ** x.shape[0],
+    "function": lambda x: tr.maximum(x, x.shape[0]),
+    "sqrt": lambda x: x * tr.astype(tr.sqrt(x.shape[0]), x.dtype),
+    "where": lambda x: tr.where(x > 0, x.shape[1], x),
+    "comparison": lambda x: x > x.shape[0],
+    "array": lambda x: x + tr.asarray(x.shape[0]),
+    "NumPy number": lambda x: x * (np.float64(0.5) * x.shape[0]),
+    "mean": lambda x: tr.mean(x + 1, axis=0, keepdims=True) + tr.sum(x) / x.size,
+    "var": lambda x: tr.var(x, axis=0, correction=x.shape[0] * 0.5),
+}
+ARRAYS = {
+    "zeros": lambda x: tr.zeros(x.shape[0]),
+    "ones": lambda x: x + tr.ones(x.shape),
+    "full": lambda x: tr.full((x.shape[0], 2), 3.5),
+    "full of a value": lambda x: tr.full((x.shape[0],), tr.sum(x)),
+    "zeros_like": lambda x: tr.zeros_like(x) + tr.ones_like(x, dtype=tr.float32),
+    "eye": lambda x: tr.eye(x.shape[0]),
+    "eye above": lambda x: tr.eye(x.shape[0], x.shape[1], k=1),
+    "arange": lambda x: tr.arange(x.shape[0]),
+    "arange from": lambda x: tr.arange(1, x.shape[0] + 2, 2),
+    "arange down": lambda x: tr.arange(x.shape[0], -1, -1),
+    "arange float": lambda x: tr.arange(x.shape[1], dtype=tr.float32),
+    "linspace": lambda x: tr.linspace(-1.0, 2.0, x.shape[0]),
+    "linspace open": lambda x: tr.linspace(0.5, 3, x.shape[0], endpoint=False),
+    "linspace of values": lambda x: tr.linspace(tr.sum(x), 1.0, x.shape[0]),
+    "tril": lambda x: tr.tril(x) - tr.triu(x, k=1),
+    "reshape rest": lambda x: tr.reshape(x, (-1,)),
+    "reshape product": lambda x: tr.reshape(x, (x.shape[0] * x.shape[1],)),
+    "reshape apart": lambda x: tr.reshape(tr.concat([x, x]), (x.shape[0], 2, x.shape[1])),
+    "broadcast_to": lambda x: tr.broadcast_to(1.5, x.shape),
+    "broadcast row": lambda x: tr.broadcast_to(tr.arange(x.shape[1]), x.shape),
+    "half": lambda x: x[: x.shape[0] // 2],
+    "second half": lambda x: x[x.shape[0] // 2 :],
+    "last": lambda x: x[x.shape[0] - 1 :] * 2,
+    "neighbours": lambda x: x[1:] - x[:-1],
+    "at": lambda x: x.at[: x.shape[0] // 2, 1:].set(7.0),
+    "at every other": lambda x: x.at[::2, ::-1].add(x[::2]),
+    "split": lambda x: tr.split(x, [x.shape[0] // 2], axis=0)[1],
+    "split at numbers": lambda x: tr.split(x, [1, -1], axis=1)[1],
+    "roll": lambda x: tr.roll(x, x.shape[0] // 2, axis=0),
+    "pad": lambda x: tr.pad(x, ((0, x.shape[0]), (1, 0))),
+    "tile": lambda x: tr.tile(x, (x.shape[1], 1)),
+    "repeat": lambda x: tr.repeat(x, x.shape[0], axis=1),
+    "stack": lambda x: tr.stack([x, x * 2], axis=1),
+    "meshgrid": lambda x: tr.meshgrid(tr.arange(x.shape[0]), tr.arange(x.shape[1]))[0],
+    "diagonal": lambda x: tr.diagonal(tr.concat([x, tr.zeros((1, x.shape[1]))]) @ tr.ones((x.shape[1], 2))),
+    "take": lambda x: tr.take(tr.concat([x, x]), tr.arange(x.shape[0]), axis=0),
+}
+GUARDED = {"last", "at every other", "take"}
+"""Calls that read or write single elements, hence ask whether there are any."""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [*NUMBERS, *ARRAYS])
+def test_one_trace_equals_the_eager_call_at_every_size(name):
+    f = {**NUMBERS, **ARRAYS}[name]
+    for dtype in (F8, F4):
+        program = check_program(tr.trace(f, Spec((n, m), dtype)))
+        assert bool(program.guards) == (name in GUARDED)
+        for a, b in SIZES:
+            if not all(g.holds({"n": a, "m": b}) for g in program.guards):
+                assert a == 0 or b == 0
+                continue
+            x = tensor(np.random.default_rng(a + b).normal(size=(a, b)).astype(dtype))
+            (got,), want = program.run(x), tr.asarray(f(x))
+            assert got.spec is want.spec
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+@given(a=st.integers(0, 9), start=st.integers(-6, 6), stop=st.integers(-6, 6), step=st.sampled_from([1, 2, 3]))
+def test_slices_with_any_bounds(a, start, stop, step):
+    program = tr.trace(lambda x: x[start:stop:step], Spec((n,), F8))
+    assert not program.guards
+    np.testing.assert_array_equal(program.run(np.arange(float(a)))[0].numpy(), np.arange(float(a))[start:stop:step])
+
+
+@pytest.mark.parametrize("name", [k for k in NUMBERS if k not in ("comparison", "power")])
+def test_derivatives_of_programs_with_sizes(name):
+    f = NUMBERS[name]
+
+    def loss(x):
+        return tr.sum(f(x) * tr.sin(f(x)))
+
+    program = tr.trace(lambda x: [grad(loss)(x), jvp(loss, (x,), (tr.ones(x.shape),))[1]], Spec((n, m), F8))
+    for a, b in [(3, 4), (1, 2)]:
+        x = tensor(np.random.default_rng(a).normal(size=(a, b)))
+        pulled, pushed = program.run(x)
+        np.testing.assert_allclose(pulled.numpy(), grad(loss)(x).numpy(), rtol=1e-12)
+        np.testing.assert_allclose(float(pushed), float(jvp(loss, (x,), (tr.ones(x.shape),))[1]), rtol=1e-12)
+
+
+def test_broadcasting_asks_one_question():
+    f = lambda x, y: tr.sum(x * y, axis=0)
+    same = tr.trace(f, Spec((n,), F8), Spec((m,), F8), examples={"n": 4, "m": 4})
+    one = tr.trace(f, Spec((n,), F8), Spec((m,), F8), examples={"n": 4, "m": 1})
+    assert guards(same) == ["n == m"] and guards(one) == ["m == 1"]
+    for k in (0, 1, 6):
+        assert float(same.run(np.ones(k), np.ones(k))[0]) == k
+        assert float(one.run(np.ones(k), np.ones(1))[0]) == k
+    batched = tr.trace(lambda x, y: x @ y, Spec((n, 2, 3), F8), Spec((n, 3, 2), F8))
+    assert not batched.guards
+
+
+def test_derivatives_of_sizes_that_turned_out_equal():
+    """Cotangents come under the names of the operand's own extents."""
+
+    def loss(x, y):
+        return tr.sum(tr.sin(x @ y)), tr.sum(x * y)
+
+    examples = {"n": 4, "m": 4}
+    for k, f in enumerate((lambda x, y: tr.sum(tr.sin(x @ y)), lambda x, y: tr.sum(x * tr.sin(y)))):
+        specs = [Spec((3, n), F8), Spec((m, 3) if k == 0 else (3, m), F8)]
+        primal = tr.trace(f, *specs, examples=examples)
+        program = check_program(
+            tr.trace(lambda x, y, f=f: list(vjp(f, x, y)[1](tr.ones(()))), *specs, examples=examples)
+        )
+        assert guards(program) == guards(primal) == ["n == m"]
+        x, y = np.ones((3, 2)), np.ones((2, 3) if k == 0 else (3, 2))
+        for got, want in zip(program.run(x, y), vjp(f, tensor(x), tensor(y))[1](tr.ones(())), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy())
+
+
+def test_rules_that_were_used_under_one_trace_ask_again_under_another():
+    """Plans of derivatives hold no answers: each trace records its own guards."""
+
+    def f(x, y):
+        return grad(lambda x: tr.sum(tr.exp(x) * y))(x)
+
+    specs = [Spec((n,), F8), Spec((m,), F8)]
+    first, second, other = (
+        tr.trace(f, *specs, examples=e) for e in ({"n": 4, "m": 4}, {"n": 6, "m": 6}, {"n": 4, "m": 1})
+    )
+    assert guards(first) == guards(second) == ["n == m"] and guards(other) == ["m == 1"]
+
+
+def test_nested_traces_share_sizes():
+    def f(x):
+        inner = tr.compile(lambda y: y * x.shape[0] + tr.zeros(x.shape))
+        return inner(tr.sum(x))
+
+    program = check_program(tr.trace(f, Spec((n,), F8)))
+    assert program.run(np.ones(3))[0].tolist() == [9.0, 9.0, 9.0]
