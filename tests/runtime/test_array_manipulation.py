@@ -298,7 +298,7 @@ def test_scalars_out():
             ShapeError,
             "cannot cut extent 5 of axis 0 into 2 equal parts; give the cut",
         ),
-        (lambda: tr.broadcast_to(tr.zeros(3), (2,)), ShapeError, r"shapes \(3,\) and \(2,\) do not broadcast"),
+        (lambda: tr.broadcast_to(tr.zeros(3), (2,)), ShapeError, r"float64\[3\] does not broadcast to \(2,\)"),
         (
             lambda: tr.broadcast_to(tr.zeros((2, 3)), (3,)),
             ShapeError,
