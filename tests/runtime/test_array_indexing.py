@@ -200,7 +200,7 @@ def test_writing_converts_only_without_loss():
         (lambda t: t[::0], ArgumentError, "a slice needs a step other than 0"),
         (lambda t: t[[0, 1], [0, 1, 2]], ShapeError, r"and \(3,\) do not broadcast: axis -1"),
         (lambda t: t[:0][[0]], AxisError, "axis 0 with extent 0; it has no elements"),
-        (lambda t: t.at[0].set(tr.zeros(2)), ShapeError, r"values of shape \(2,\) do not broadcast to the indexed part"),
+        (lambda t: t.at[0].set(tr.zeros(2)), ShapeError, r"of shape \(2,\) do not broadcast to the indexed part"),
         (lambda t: t.at[0].set(tr.zeros((2, 3))), ShapeError, r"do not broadcast to the indexed part, of shape \(3,\)"),
         (
             lambda t: t.at[0].set(1j),
