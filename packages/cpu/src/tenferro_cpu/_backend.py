@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _eager, _movement, _pool, _products, _threads
+from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog, library
+from tenferro_tensor.device_model import Later, Region
 from tenferro_tensor.reference import kernels
 
 _VIEWS = frozenset(
@@ -45,6 +46,14 @@ class CpuBackend(Backend):
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
         return run if op.primitive in _VIEWS else _pool.pooled(run, outs)
+
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+        """As the contract says."""
+        return _region.fuses(op, operands, result)
+
+    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
+        """As the contract says: one machine code for each way in which operands lie in memory."""
+        return _region.fused(region, fallback, later)
 
 
 def make_backend() -> CpuBackend:

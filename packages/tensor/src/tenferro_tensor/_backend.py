@@ -15,6 +15,7 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.device_model import Later, Region
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, TenferroError, UnsupportedError
 
 BACKENDS: Final = "tenferro.backends"
@@ -87,6 +88,26 @@ class Backend(ABC):
                 device=str(device),
             )
         return make(ins, outs, **op.params)  # type: ignore[no-any-return]
+
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+        """Whether an element-wise op, or a reduction, on operands of these dtypes may be part of a fused region.
+
+        Must be cheap; a region of such ops may still turn out to have no kernel.
+        """
+        return False
+
+    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
+        """A callable on raw arrays for a region, or None where there is none; may take as long as a compiler does.
+
+        The callable takes whatever `fallback` takes, and returns the same: the raw result, or a tuple where the
+        region has several outputs.
+
+        Args:
+            region: what to compute; its sizes are those of the operands of each call.
+            fallback: computes the same op by op, for calls that nothing is ready for.
+            later: has further compiling done in the background.
+        """
+        return None
 
 
 _made: dict[str, Backend] = {}

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native._driver import PAYS, Axis, coalesced, drive
-from tenferro_cpu.native._fused_entry import entry
+from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._fused_entry import POOLED, Kind, Rows, entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._pool import pool
@@ -18,11 +18,20 @@ from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
 Array = np.ndarray[Any, Any]
 
-POOLED = 1 << 20
-"""Bytes from which results come from the pool."""
-
 PLANS = 256
 """Plans that one function keeps; then it starts again."""
+
+
+class NotReady(Exception):
+    """Raised by a lazy kernel for arrays whose layout it was not compiled for.
+
+    Attributes:
+        make: compiles it for them.
+    """
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        super().__init__("the kernel is not compiled for this layout")
+        self.make = make
 
 
 def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
@@ -114,6 +123,7 @@ class Fused:
     Args:
         kernel: what to compute; the accesses written in it are replaced by those of the arrays.
         engine: what compiles it; by default the engine of the process.
+        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
 
     >>> from tenferro_cpu.native import available
     >>> from tenferro_tensor.catalog.arithmetic import add, mul
@@ -126,10 +136,10 @@ class Fused:
            [1., 3., 5.]])
     """
 
-    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
         if kernel.reduction is not None:
             raise ArgumentError("the kernel reduces; make it a Reduced")
-        self.kernel = kernel
+        self.kernel, self.lazy = kernel, lazy
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._plans: dict[Any, tuple[int, Axis, list[Axis]]] = {}
@@ -144,11 +154,18 @@ class Fused:
         key = (reads, writes, stream)
         found = self._variants.get(key)
         if found is None:
-            inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-            kernel = replace(self.kernel, inputs=inputs, writes=writes)
-            found = self.engine.function(render_row(kernel, "row", self.engine.host, stream), "row")
-            self._variants[key] = found
+            if self.lazy:
+                raise NotReady(partial(self.compiled, key))
+            found = self.compiled(key)
         return found
+
+    def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
+        """The machine code of a variant, compiled if need be."""
+        reads, writes, stream = variant
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        kernel = replace(self.kernel, inputs=inputs, writes=writes)
+        made = self._variants[variant] = self.engine.function(render_row(kernel, "row", self.engine.host, stream), "row")
+        return made
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The results, fresh or written to `out`: one array, or a tuple where the kernel has several outputs.
@@ -167,12 +184,9 @@ class Fused:
 
     def entry(self) -> Callable[..., Any]:
         """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call."""
-        reads, writes = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
-        if len(writes) > 1:
-            return self
-        dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
-        most = POOLED // max(1, out.itemsize)
-        return entry(self.address(reads, writes), dtypes, out, most, self, shared=int(PAYS / self.cost))
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
+        address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
+        return entry(address, self.kernel, rows, self, cost=self.cost)
 
     def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]

@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 from tenferro_cpu.native._combine import LOCATED
-from tenferro_cpu.native._driver import PAYS, Axis, coalesced, drive
-from tenferro_cpu.native._elementwise import Array, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._fused_entry import NEVER, entry
+from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
+from tenferro_cpu.native._fused_entry import LONG_ROW, SHORT, Kind, Rows, entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._render import cost
@@ -17,12 +17,8 @@ from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
-SHORT = 8
-"""Shorter rows are reduced side by side, one per lane."""
-
-LONG_ROW = 1 << 18
 PART = 1 << 16
-"""Longer rows are reduced in parts of this many elements, so that several threads find work. The parts follow from
+"""Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts follow from
 the shape alone, and so does every bit of the result."""
 
 LONGEST = 1024
@@ -45,6 +41,7 @@ class Reduced:
     Args:
         kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
         engine: what compiles it; by default the engine of the process.
+        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
 
     >>> import numpy as np
     >>> from tenferro_cpu.native import available
@@ -56,10 +53,10 @@ class Reduced:
     array([3., 3.])
     """
 
-    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
         if kernel.reduction is None:
             raise ArgumentError("the kernel reduces nothing; make it a Fused")
-        self.kernel, self.kind = kernel, kernel.reduction.kind
+        self.kernel, self.kind, self.lazy = kernel, kernel.reduction.kind, lazy
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
@@ -74,13 +71,21 @@ class Reduced:
         key = (over, reads, writes)
         found = self._variants.get(key)
         if found is None:
-            assert self.kernel.reduction is not None
-            inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-            reduction = replace(self.kernel.reduction, over=over)
-            kernel = replace(self.kernel, inputs=inputs, writes=writes, reduction=reduction)
-            found = self.engine.function(render_reduction(kernel, "reduce", self.engine.host), "reduce")
-            self._variants[key] = found
+            if self.lazy:
+                raise NotReady(partial(self.compiled, key))
+            found = self.compiled(key)
         return found
+
+    def compiled(self, variant: tuple[Over, tuple[Access, ...], tuple[Access, ...]]) -> int:
+        """The machine code of a variant, compiled if need be."""
+        over, reads, writes = variant
+        assert self.kernel.reduction is not None
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        reduction = replace(self.kernel.reduction, over=over)
+        kernel = replace(self.kernel, inputs=inputs, writes=writes, reduction=reduction)
+        text = render_reduction(kernel, "reduce", self.engine.host)
+        made = self._variants[variant] = self.engine.function(text, "reduce")
+        return made
 
     def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
         """The reduced outputs: one array, or a tuple where the kernel has several.
@@ -114,13 +119,9 @@ class Reduced:
 
     def rows(self) -> Callable[..., Any]:
         """The reduction over the last axis as a built-in function of its operands; see `Fused.entry`."""
-        over_last = partial(self, axes=(-1,))
-        if len(self.kernel.outputs) > 1:
-            return over_last
-        kernel = self.address(Over.TRAILING, (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,))
-        dtypes, out = tuple(o.dtype for o in self.kernel.inputs), self.kernel.written[0].dtype
-        least, longest = SHORT, LONG_ROW if self._partible else NEVER
-        return entry(kernel, dtypes, out, NEVER, over_last, least, longest, int(PAYS / self.cost))
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), trailing=1, reduced=True)
+        kernel = self.address(Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
+        return entry(kernel, self.kernel, rows, partial(self, axes=(-1,)), cost=self.cost)
 
     @property
     def _partible(self) -> bool:
@@ -261,7 +262,9 @@ class Reduced:
             operands = tuple(map(Operand, dtypes))
             assert self.kernel.reduction is not None
             self._rest = Reduced(
-                KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction), self.engine
+                KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction),
+                self.engine,
+                lazy=self.lazy,
             )
         return self._rest
 

@@ -8,6 +8,7 @@ from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Pr
 from tenferro_tensor.device_model._errors import CompileError
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
 from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
+from tenferro_tensor.device_model._region import Later, Region
 
 __all__ = [
     "Access",
@@ -18,6 +19,7 @@ __all__ = [
     "Compiler",
     "Device",
     "KernelIR",
+    "Later",
     "Launch",
     "Literal",
     "Operand",
@@ -25,6 +27,7 @@ __all__ = [
     "Program",
     "ProgramSpec",
     "Reduction",
+    "Region",
     "Renderer",
     "Variable",
 ]

@@ -1,0 +1,80 @@
+"""Regions of programs as functions of NumPy arrays: machine code for every layout, compiled where nobody waits."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native._elementwise import Fused, NotReady
+from tenferro_cpu.native._fused_entry import Rows, entry
+from tenferro_cpu.native._fused_entry_text import MOST
+from tenferro_cpu.native._jit import available, engine
+from tenferro_cpu.native._ops import rule_for
+from tenferro_cpu.native._reduce import Reduced
+from tenferro_tensor import Op, catalog
+from tenferro_tensor.device_model import Access, Later, Over, Region
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+
+_REDUCED = frozenset({
+    catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
+    catalog.reduce_any,
+})  # fmt: skip
+
+
+def fuses(op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+    """Whether an op may be part of a region; the processor is not asked."""
+    if not available():
+        return False
+    if op.primitive in _REDUCED:
+        return operands[0].kind in "biufc"
+    return op.primitive.elementwise and rule_for(op.primitive, operands, result, True) is not None
+
+
+def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
+    """Machine code for a region, or None where this processor or this process has none."""
+    if not available() or len(region.axes) + len(region.kernel.outputs) > MOST:
+        return None
+    try:
+        engine()
+        return _Planned(region, fallback, later).entry()
+    except (UnsupportedError, BackendUnavailableError):
+        return None
+
+
+class _Planned:
+    """The region for arrays of any layout; what is not compiled yet is left to the fallback, and compiled."""
+
+    def __init__(self, region: Region, fallback: Callable[..., Any], later: Later) -> None:
+        self.region, self.fallback, self.later = region, fallback, later
+        kernel = region.kernel
+        self.kernel: Fused | Reduced
+        if kernel.reduction is None:
+            self.kernel = Fused(kernel, lazy=True)
+            self.run: Callable[..., Any] = self.kernel
+        else:
+            self.kernel = Reduced(kernel, lazy=True)
+            self.run = partial(self.kernel, axes=region.reduced)
+        self.expansions = [(i, index) for i, index in enumerate(region.expansions()) if index is not None]
+
+    def __call__(self, *raws: Any) -> Any:
+        arrays = list(raws)
+        for i, index in self.expansions:
+            arrays[i] = raws[i][index]
+        try:
+            return self.run(*arrays)
+        except NotReady as missing:
+            self.later(missing.make)
+            return self.fallback(*raws)
+
+    def entry(self) -> Callable[..., Any]:
+        """The region as a built-in function that takes what lies simply itself, and plans for the rest."""
+        rows = Rows.of(self.region)
+        if rows is None:
+            return self
+        reads, writes = rows.reads, (Access.UNIT,) * len(self.region.kernel.outputs)
+        if isinstance(self.kernel, Fused):
+            address = self.kernel.compiled((reads, writes, False))
+        else:
+            address = self.kernel.compiled((Over.TRAILING, reads, writes))
+        return entry(address, self.region.kernel, rows, self)

@@ -1,0 +1,82 @@
+"""`Region`: a fused kernel with the axes of its operands; what a compiler of programs asks a backend for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.device_model._kernel_ir import KernelIR
+from tenferro_tensor_core import ArgumentError, DimLike
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A kernel over an iteration space of some rank, whatever its extents.
+
+    The accesses that the kernel names are placeholders: a backend chooses them by how the arrays lie in memory.
+
+    Attributes:
+        kernel: what is computed for each element of the space.
+        rank: number of axes of the space.
+        axes: for each input, the axes of the space that its own axes lie along, ascending; along the others it is
+            repeated. Together the inputs have every axis.
+        reduced: the axes that the kernel's reduction removes.
+
+    Raises:
+        ArgumentError: the axes do not fit the kernel or the rank.
+
+    >>> import numpy as np
+    >>> from tenferro_tensor.catalog import mul
+    >>> from tenferro_tensor.device_model import Apply, Operand
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> scale = Region(KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,)), 2, ((0, 1), (1,)))
+    >>> [str(s) for s in scale.outputs(Spec((2, 3), "float64"), Spec((3,), "float64"))]
+    ['float64[2, 3]']
+    """
+
+    kernel: KernelIR
+    rank: int
+    axes: tuple[tuple[int, ...], ...]
+    reduced: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.axes) != len(self.kernel.inputs):
+            raise ArgumentError(f"the kernel has {len(self.kernel.inputs)} inputs, got axes for {len(self.axes)}")
+        every = tuple(range(self.rank))
+        for axes in (*self.axes, self.reduced):
+            if any(a not in every for a in axes) or list(axes) != sorted(set(axes)):
+                raise ArgumentError(f"axes {axes} are not ascending axes of a space of rank {self.rank}")
+        if {a for axes in self.axes for a in axes} != {*every}:
+            raise ArgumentError(f"no input has axis {sorted({*every} - {a for axes in self.axes for a in axes})[0]}")
+        if (self.kernel.reduction is None) != (not self.reduced):
+            raise ArgumentError("a region has axes to reduce exactly where its kernel has a reduction")
+
+    def extents(self, *specs: Spec) -> tuple[DimLike, ...]:
+        """The iteration space for inputs of these specs."""
+        found: list[DimLike] = [0] * self.rank
+        for spec, axes in zip(specs, self.axes, strict=True):
+            for axis, extent in zip(axes, spec.shape, strict=True):
+                found[axis] = extent
+        return tuple(found)
+
+    def outputs(self, *specs: Spec) -> tuple[Spec, ...]:
+        """Specs of the outputs for inputs of these specs."""
+        shape = tuple([d for k, d in enumerate(self.extents(*specs)) if k not in self.reduced])
+        return tuple([specs[0].with_(shape=shape, dtype=o.dtype) for o in self.kernel.written])
+
+    def expansions(self) -> tuple[Any, ...]:
+        """For each input the index that gives it an axis of extent 1 where it is repeated before one of its own axes,
+        or None where it broadcasts as it is."""
+        found: list[Any] = []
+        for axes in self.axes:
+            if axes and axes != tuple(range(self.rank - len(axes), self.rank)):
+                found.append(tuple([slice(None) if a in axes else None for a in range(axes[0], self.rank)]))
+            else:
+                found.append(None)
+        return tuple(found)
+
+
+Later = Callable[[Callable[[], object]], None]
+"""Has something done in the background, some time."""
