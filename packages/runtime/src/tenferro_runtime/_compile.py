@@ -15,7 +15,7 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
-from tenferro_runtime._execute import HOST_ARRAYS, executable
+from tenferro_runtime._execute import HOST_ARRAYS, executable, lowered
 from tenferro_runtime._program import Program
 from tenferro_runtime._render import explain_failure, render
 from tenferro_runtime._runtime import current_runtime
@@ -25,7 +25,6 @@ from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_runtime._tree_code import builder, reader
 from tenferro_runtime.files import ProgramFileError, SavedFunction
-from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError
@@ -233,7 +232,7 @@ class _Compiled:
         elif form.tree.kind is None and not form.fixed:
             run = form.program.memo.get("bare")
             if run is None:
-                run = form.program.memo["bare"] = render(remove_identities(form.program), "raw", bare=True)
+                run = form.program.memo["bare"] = render(lowered(form.program), "raw", bare=True)
             self.hits.put(key, Hit(run, form.program.outputs[0], _itself, fresh))
         else:
             self.hits.put(key, Hit(executable(form.program), None, form.finish(), fresh))

@@ -10,6 +10,7 @@ import numpy as np
 from tenferro_runtime._call import call, concrete
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import explain_failure, render
+from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import REGISTRY, SCALARS, Array, Spec, Tensor, tensor
 from tenferro_tensor._select import scoped_device
@@ -17,12 +18,20 @@ from tenferro_tensor._select import scoped_device
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
 
+def lowered(program: Program) -> Program:
+    """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
+    found: Program | None = program.memo.get("lowered")
+    if found is None:
+        found = program.memo["lowered"] = fuse(remove_identities(program))
+    return found
+
+
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     """The program rendered over raw arrays, kept with the program for each device that a scope may choose."""
     key = ("raw", scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
-        found = program.memo[key] = render(remove_identities(program), "raw")
+        found = program.memo[key] = render(lowered(program), "raw")
     return found
 
 

@@ -9,6 +9,7 @@ text holds names of our own making only.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -16,6 +17,7 @@ from typing import Literal as Choice
 
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._steps import Step, aliases, raw_steps, value_steps
+from tenferro_runtime._tiers import Tiered
 from tenferro_tensor_core import ArgumentError
 
 CHUNK: Final = 200
@@ -42,6 +44,13 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     return _Writer(program.input_ids, constants, steps, outputs, bare).function()
+
+
+def render_steps(
+    inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
+) -> Callable[..., Any]:
+    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them."""
+    return _Writer(inputs, constants, steps, outputs, bare).function()
 
 
 class _Registers:
@@ -91,6 +100,7 @@ class _Writer:
             **{f"c{v}": c for v, c in constants.items()},
         }
         self.callees: dict[int, str] = {}
+        self.tiers: list[tuple[str, Tiered]] = []
         self.last: dict[int, float] = dict.fromkeys(inputs, -1)
         for i, step in enumerate(steps):
             for v in step.results:
@@ -114,7 +124,10 @@ class _Writer:
                 body += self._part(start, min(start + CHUNK, len(self.steps)), registers)
         values = [self._operand(v, registers) for v in self.outputs]
         body.append(f"    return {values[0] if self.bare else _tuple(values)}")
-        return self._define("program", [head, *body])
+        function = self._define("program", [head, *body])
+        for name, kernel in self.tiers:
+            kernel.ready(_replacing(function, name))
+        return function
 
     def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
         """Define the steps from `start` to `stop` as a function; returns the lines that call it."""
@@ -179,7 +192,22 @@ class _Writer:
         if name is None:
             name = self.callees[id(function)] = f"k{len(self.callees)}"
             self.globals[name] = function
+            if isinstance(function, Tiered):
+                self.globals[name] = function.run
+                self.tiers.append((name, function))
         return name
+
+
+def _replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
+    """Puts a kernel in the place of a global of a rendered function, if that is still there."""
+    held = weakref.ref(function)
+
+    def replace(kernel: Callable[..., Any]) -> None:
+        found = held()
+        if found is not None:
+            found.__globals__[name] = kernel
+
+    return replace
 
 
 def _tuple(names: list[str]) -> str:

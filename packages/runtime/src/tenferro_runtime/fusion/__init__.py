@@ -1,0 +1,11 @@
+"""Fused regions: several element-wise steps, and a reduction after them, as one step with one kernel.
+
+In the order of their life: `_candidates` says which steps may be fused, the pass `passes.fusion` finds the regions,
+`_writer` makes one equation of each, `_region` reads its program as a kernel, `_kernels` runs it: op by op at first, as
+machine code when that is ready.
+"""
+
+from tenferro_runtime.fusion._kernels import kernel_stats, wait
+from tenferro_runtime.fusion._primitive import fused
+
+__all__ = ["fused", "kernel_stats", "wait"]

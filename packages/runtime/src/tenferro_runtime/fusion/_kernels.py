@@ -1,0 +1,101 @@
+"""How a fused step runs: op by op at first, as a kernel of the backend when that is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+from weakref import WeakSet
+
+from tenferro_runtime._background import COMPILING
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._inference import operand_specs
+from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_runtime._render import render_steps
+from tenferro_runtime._steps import Step
+from tenferro_runtime._tiers import Tiered
+from tenferro_runtime.fusion._primitive import fused
+from tenferro_runtime.fusion._region import region_of
+from tenferro_tensor import REGISTRY, Op, Place, Spec, catalog, get_backend
+from tenferro_tensor.device_model import Region
+
+KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_runtime: fused kernels", 4096)
+"""Kernels by what they compute and where; sizes are no part of it."""
+
+_live: WeakSet[Tiered] = WeakSet()
+
+
+def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Tiered:
+    region, place = region_of(program), ins[0].place
+
+    def made() -> Tiered:
+        first = _op_by_op(program, region, place)
+        backend = get_backend(place.device.kind)
+        kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
+        _live.add(kernel)
+        return kernel
+
+    return KERNELS.get_or_make((region, place), made)
+
+
+_make.any_size = True  # type: ignore[attr-defined]
+
+
+def _op_by_op(program: Program, region: Region, place: Place) -> Callable[..., Any]:
+    """The steps of a region one by one, for all sizes: kernels of element-wise ops broadcast by themselves."""
+    # Some extents, because makers are given some; those of element-wise ops and reductions look at the rank only.
+    extents = tuple(range(2, 2 + region.rank))
+    steps: list[Step] = []
+    alias: dict[int, Any] = {}
+    fresh = max(program.specs) + 1
+    for v, index in zip(program.input_ids, region.expansions(), strict=True):
+        if index is not None:
+            steps.append(Step(itemgetter(index), (v,), (fresh,), False, Equation(fused.op(program=program), (), ())))
+            alias[v] = fresh
+            fresh += 1
+    for eq in program.equations:
+        if eq.op.primitive is catalog.broadcast_in_dim:
+            (v,) = eq.variables
+            constant = program.constants.get(v)
+            alias[eq.results[0]] = alias.get(v, v) if constant is None else Literal(constant.data.item())
+            continue
+        operands = tuple([alias.get(v, v) if v.__class__ is int else v for v in eq.operands])
+        out = program.specs[eq.results[0]]
+        run = _kernel(eq.op, _given(program, eq, extents), out, extents, region, place)
+        steps.append(Step(run, operands, eq.results, False, Equation(eq.op, operands, eq.results)))
+    return render_steps(program.input_ids, {}, steps, program.output_ids, bare=len(program.output_ids) == 1)
+
+
+def _given(program: Program, eq: Equation, extents: tuple[int, ...]) -> tuple[Spec, ...]:
+    seen = tuple([v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands])
+    return tuple([s.with_(shape=extents) for s in operand_specs(eq.op, seen)])
+
+
+def _kernel(
+    op: Op, ins: tuple[Spec, ...], out: Spec, extents: tuple[int, ...], region: Region, place: Place
+) -> Callable[..., Any]:
+    shape = (
+        extents if op.primitive.elementwise else tuple([n for k, n in enumerate(extents) if k not in region.reduced])
+    )
+    return get_backend(place.device.kind).kernel(op, ins, (out.with_(shape=shape),), place.device)
+
+
+def wait() -> None:
+    """Finish the kernels of all fused steps that were made so far; afterwards programs run at full speed.
+
+    Tests and measurements call it after the first run of a program; nothing needs it.
+    """
+    for kernel in list(_live):
+        kernel.build()
+    COMPILING.drain()
+
+
+def kernel_stats() -> dict[str, int]:
+    """Number of fused kernels by state: waiting to be worth it, queued, native, op by op for ever."""
+    counts = dict.fromkeys(("waiting", "queued", "native", "op by op"), 0)
+    for kernel in list(_live):
+        counts[kernel.state] += 1
+    return counts
+
+
+REGISTRY.kernel(fused, "*", _make)

@@ -1,0 +1,42 @@
+"""`fused`: the step that a region becomes. It means its program, nothing more."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tenferro_runtime._program import Program, ProgramError
+from tenferro_runtime.fusion._region import region_of
+from tenferro_tensor import Op, Primitive, Spec
+
+_ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
+
+
+class _Fused(Primitive):
+    """The primitive `fused`: one op for all programs of one structure."""
+
+    def op(self, **params: Any) -> Op:
+        program = params.get("program")
+        if len(params) != 1 or not isinstance(program, Program):
+            raise ProgramError(f"fused needs program=, a Program, got {params!r}")
+        found: Op | None = program.memo.get("fused")
+        if found is None:
+            key = (region_of(program), program.inputs)
+            found = program.memo["fused"] = _ops.setdefault(key, Op(self, {"program": program}))
+        return found
+
+
+def _fused(*xs: Spec, program: Program) -> Spec | tuple[Spec, ...]:
+    """Apply a program of element-wise steps, with a reduction after them where there is one, in one pass."""
+    region = region_of(program)
+    for i, (x, own, axes) in enumerate(zip(xs, program.inputs, region.axes, strict=False)):
+        if x.dtype != own.dtype or x.ndim != len(axes):
+            raise ProgramError(f"operand {i} of a fused step is {own!r} but for its sizes, got {x!r}", operand=i)
+    if len(xs) != len(region.axes):
+        raise ProgramError(f"a fused step of {len(region.axes)} operands got {len(xs)}")
+    outs = program.outputs if xs == program.inputs else region.outputs(*xs)
+    return outs[0] if len(outs) == 1 else outs
+
+
+_fused.__name__ = "fused"
+fused = _Fused(_fused)

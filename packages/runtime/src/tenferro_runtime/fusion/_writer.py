@@ -1,0 +1,117 @@
+"""Writing the fused program: single equations as they were, regions as one equation of `fused` each."""
+
+from __future__ import annotations
+
+from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime.fusion._primitive import fused
+from tenferro_tensor import Spec, Tensor, catalog
+
+
+class Writer:
+    """Collects the equations of the fused program.
+
+    Args:
+        program: the program before.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.before = program
+        self.equations: list[Equation] = []
+        self.changed = False
+        # Broadcasts that a kernel carries out by its strides: what is repeated, and along which axes it lies.
+        self.repeated: dict[int, tuple[int, tuple[int, ...]]] = {}
+        for eq in program.equations:
+            if eq.op.primitive is catalog.broadcast_in_dim:
+                dims = eq.op.params["dims"]
+                if list(dims) == sorted(dims):
+                    self.repeated[eq.results[0]] = eq.variables[0], dims
+
+    def single(self, i: int) -> None:
+        """Equation `i` as it is."""
+        self.equations.append(self.before.equations[i])
+
+    def region(self, members: list[int], outputs: list[int]) -> None:
+        """The equations `members` as one step, of which `outputs` are read by others."""
+        self.changed = True
+        equations = [self.before.equations[i] for i in members]
+        region = _Region(self.before, self.repeated)
+        for eq in equations:
+            region.add(eq)
+        op = fused.op(program=region.program(outputs))
+        self.equations.append(Equation(op, tuple(region.sources), tuple(outputs), equations[-1].source))
+
+    def program(self) -> Program:
+        """The program after; the one before where nothing was fused."""
+        if not self.changed:
+            return self.before
+        return self.before.with_(equations=tuple(self.equations))
+
+
+class _Region:
+    """The inner program of one region; its variables are numbered from 0 as they are met."""
+
+    def __init__(self, outer: Program, repeated: dict[int, tuple[int, tuple[int, ...]]]) -> None:
+        self.outer, self.repeated = outer, repeated
+        self.sources: list[int] = []
+        self.inputs: list[int] = []
+        self.constants: dict[int, Tensor] = {}
+        self.equations: list[Equation] = []
+        self.specs: dict[int, Spec] = {}
+        self.names: dict[int, int] = {}
+        self.made: set[int] = set()
+
+    def add(self, eq: Equation) -> None:
+        thin = self._thin(eq)
+        operands: tuple[Operand, ...] = tuple(
+            [v if isinstance(v, Literal) else self._operand(v, v in thin) for v in eq.operands]
+        )
+        (result,) = eq.results
+        self.made.add(result)
+        self.equations.append(Equation(eq.op, operands, (self._name(result, self.outer.specs[result]),)))
+
+    def _thin(self, eq: Equation) -> set[int]:
+        """Operands that may be repeated by strides: the others, or all of them together, have every axis."""
+        thin = {v for v in eq.variables if v in self.repeated and v not in self.made}
+        if thin and all(v in thin for v in eq.variables):
+            covered = {d for v in thin for d in self.repeated[v][1]}
+            if len(covered) < self.outer.specs[eq.results[0]].ndim:
+                thin.remove(min(thin))
+        return thin
+
+    def _operand(self, v: int, thin: bool) -> int:
+        known = self.names.get(v)
+        if known is not None:
+            return known
+        if not thin:
+            return self._input(v, v)
+        source, dims = self.repeated[v]
+        constant = self.outer.constants.get(source)
+        if constant is not None and constant.spec.ndim == 0:
+            start = self._fresh(constant.spec)
+            self.constants[start] = constant
+        else:
+            start = self._input(source, None)
+        spec = self.outer.specs[v]
+        op = catalog.broadcast_in_dim.op(shape=spec.shape, dims=dims)
+        self.equations.append(Equation(op, (start,), (self._name(v, spec),)))
+        return self.names[v]
+
+    def _input(self, source: int, v: int | None) -> int:
+        name = self._fresh(self.outer.specs[source])
+        self.sources.append(source)
+        self.inputs.append(name)
+        if v is not None:
+            self.names[v] = name
+        return name
+
+    def _name(self, v: int, spec: Spec) -> int:
+        self.names[v] = self._fresh(spec)
+        return self.names[v]
+
+    def _fresh(self, spec: Spec) -> int:
+        self.specs[len(self.specs)] = spec
+        return len(self.specs) - 1
+
+    def program(self, outputs: list[int]) -> Program:
+        outs = tuple([self.names[v] for v in outputs])
+        return Program(tuple(self.inputs), self.constants, tuple(self.equations), outs, self.specs)

@@ -1,0 +1,278 @@
+"""Fusion changes how programs run, never what they compute: regions, their kernels, the tiers, and the ways around."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tenferro_runtime as tr
+from random_programs import Random, random_functions, same
+from tenferro_ad import value_and_grad
+from tenferro_cpu.native import available
+from tenferro_runtime._interpret import interpret
+from tenferro_runtime._spec_check import check_program
+from tenferro_runtime.fusion import kernel_stats, wait
+from tenferro_runtime.passes import optimise
+from tenferro_runtime.passes.fusion import fuse
+from tenferro_tensor import Tensor, catalog, tensor
+
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="native kernels are off"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+rng = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> Tensor:
+    return tensor(rng.standard_normal(shape))
+
+
+def names(program: tr.Program) -> list[str]:
+    return [eq.op.primitive.name for eq in program.equations]
+
+
+def inner(program: tr.Program) -> list[list[str]]:
+    return [names(eq.op.params["program"]) for eq in program.equations if eq.op.primitive.name == "fused"]
+
+
+def fused_trace(f, *args) -> tr.Program:
+    return check_program(fuse(optimise(tr.trace(f, *args))))
+
+
+def test_a_chain_becomes_one_step() -> None:
+    program = fused_trace(lambda x, y: tr.tanh(x * y + 1.0) * 2.0, normal(3, 4), normal(3, 4))
+    assert names(program) == ["fused"]
+    assert inner(program) == [["mul", "add", "tanh", "mul"]]
+
+
+def test_one_step_alone_stays_what_it_is() -> None:
+    program = optimise(tr.trace(lambda x, w: tr.tanh(x @ w), normal(3, 3), normal(3, 3)))
+    assert fuse(program) is program
+
+
+def test_values_that_others_read_are_results() -> None:
+    program = fused_trace(lambda x, w: ((h := tr.tanh(x + 1.0)) @ w, h * 2.0 + x), normal(3, 3), normal(3, 3))
+    assert names(program) == ["fused", "dot_general", "fused"]
+    assert [len(eq.results) for eq in program.equations] == [1, 1, 1]
+
+
+def test_a_reduction_ends_a_region() -> None:
+    for axis in (None, 0, 1, (0, 1)):
+        program = fused_trace(lambda x, y, axis=axis: tr.sum(tr.exp(x) * y, axis=axis), normal(3, 4), normal(4))
+        assert inner(program) == [["exp", "broadcast_in_dim", "mul", "reduce_sum"]]
+
+
+def test_a_reduction_of_what_is_read_elsewhere_stays_outside() -> None:
+    program = fused_trace(lambda x: (e := tr.exp(x) + 1.0) / tr.sum(e), normal(3, 4))
+    assert names(program) == ["fused", "reduce_sum", "broadcast_in_dim", "div"]
+
+
+def test_a_step_that_waits_for_a_product_joins_all_the_same() -> None:
+    program = fused_trace(lambda x, w: tr.tanh(x * 2.0 + x.T @ w), normal(3, 3), normal(3, 3))
+    assert names(program)[-1] == "fused" and inner(program) == [["mul", "add", "tanh"]]
+
+
+def test_spaces_are_told_apart_by_their_sizes_not_by_numbers() -> None:
+    def f(x, y):
+        return tr.tanh(x * 2.0), tr.exp(y * 2.0)
+
+    n, m = tr.dim("n"), tr.dim("m")
+    f8 = np.dtype("float64")
+    square = tr.trace(f, tr.Spec((n, m), f8), tr.Spec((m, n), f8), examples={"n": 3, "m": 3})
+    assert names(check_program(fuse(square))) == ["fused", "fused"]
+
+
+def test_equal_regions_are_one_op_and_one_kernel() -> None:
+    program = fused_trace(
+        lambda xs: [tr.tanh(tr.tanh(x * 2.0 + 1.0) @ x) for x in xs], [normal(3, 3) for _ in range(4)]
+    )
+    ops = {eq.op for eq in program.equations if eq.op.primitive.name == "fused"}
+    assert len(ops) == 1
+
+
+def run_in_all_tiers(f, *args: Tensor) -> None:
+    expected = f(*args)
+    compiled = tr.compile(f)
+    first, second = compiled(*args), compiled(*args)
+    wait()
+    for got in (first, second, compiled(*args), compiled(*args)):
+        for a, b in zip(got, expected, strict=True):
+            same(a, b)
+
+
+@settings(max_examples=30)
+@given(random_functions())
+def test_random_functions_give_the_same_in_all_tiers(f: Random) -> None:
+    run_in_all_tiers(f, *f.inputs)
+
+
+@given(random_functions(max_steps=20))
+def test_the_pass_keeps_the_law_and_the_values(f: Random) -> None:
+    program = optimise(tr.trace(f, *f.inputs))
+    fused = check_program(fuse(program))
+    for got, want in zip(interpret(fused, f.inputs), interpret(program, f.inputs), strict=True):
+        same(got, want)
+
+
+REAL = ("float64", "float32")
+DTYPES = (*REAL, "complex128", "complex64", "int64", "int32", "int8", "uint8", "bool")
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e300, -3.5)
+
+
+def array(draw, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    r = np.random.default_rng(draw(st.integers(0, 2**20)))
+    x = r.normal(size=shape) * 3
+    if dtype in REAL and draw(st.booleans()) and x.size:
+        x = np.where(r.random(shape) < 0.3, r.choice(SPECIAL, size=shape), x)
+    with np.errstate(all="ignore"):
+        y = (x + 1j * r.normal(size=shape) if dtype.startswith("c") else np.abs(x) if dtype[0] == "u" else x).astype(
+            dtype
+        )
+    layout = draw(st.sampled_from("plain plain fortran reversed stepped".split()))
+    if layout == "fortran":
+        y = np.asfortranarray(y)
+    elif layout == "reversed" and y.ndim:
+        y = np.ascontiguousarray(y[::-1])[::-1]
+    elif layout == "stepped" and y.ndim:
+        wide = np.zeros((*shape[:-1], 2 * shape[-1]), dtype)
+        wide[..., ::2] = y
+        y = wide[..., ::2]
+    return y
+
+
+@st.composite
+def regions(draw):
+    """A function over one space with broadcast operands, selects, comparisons, several outputs, a reduction."""
+    space = draw(st.sampled_from([(2, 3), (3, 17), (1, 4), (0, 3), (3, 0), (5,), (1,), (2, 3, 4), (2, 1, 9)]))
+    dtype = draw(st.sampled_from(DTYPES))
+    rank = len(space)
+    shapes = [space, space, (), space[-1:], (*space[:-1], 1), (*[1] * (rank - 1), space[-1])]
+    inputs = [tensor(array(draw, space, dtype))]
+    inputs += [tensor(array(draw, draw(st.sampled_from(shapes)), dtype)) for _ in range(draw(st.integers(1, 3)))]
+    steps = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=8))
+    end = draw(st.sampled_from([None, None, "sum", "max", "prod"]))
+    axes = draw(st.sampled_from([None, 0, -1]))
+    several = draw(st.booleans())
+    number = draw(st.sampled_from([2, 3, 1]))
+
+    def f(*xs):
+        pool = list(xs)
+        for kind, i, j in steps:
+            a, b = pool[i % len(pool)], pool[j % len(pool)]
+            if kind < 3 or dtype.startswith("c"):
+                pool.append(a * b if kind % 2 else a + b)
+            elif kind == 3:
+                pool.append(tr.where(a < b, a, b))
+            elif kind == 4:
+                pool.append(tr.maximum(a, b))
+            elif kind == 5 and dtype in REAL:
+                pool.append(tr.tanh(a) * number)
+            elif kind == 6:
+                pool.append(tr.where(tr.isfinite(a), a, b))
+            elif kind == 7:
+                pool.append(a * number)
+            elif kind == 8 and dtype in REAL:
+                pool.append(tr.astype(tr.astype(a, tr.float64) * b, a.dtype))
+            else:
+                pool.append(tr.abs(a) + b)
+        last = tr.broadcast_to(pool[-1] + pool[0], space) if pool[-1].shape != space else pool[-1] + pool[0]
+        if end and not dtype.startswith("c") and (end == "sum" or 0 not in space) and dtype != "bool":
+            last = getattr(tr, end)(last, axis=axes)
+        return (last, pool[-1]) if several else (last,)
+
+    return inputs, f
+
+
+@settings(max_examples=60)
+@given(regions())
+def test_random_regions_give_the_same_in_all_tiers(case) -> None:
+    inputs, f = case
+    with np.errstate(all="ignore"):
+        run_in_all_tiers(f, *inputs)
+
+
+def test_gradients_of_fused_programs() -> None:
+    def loss(x, y):
+        return tr.sum(tr.tanh(x * y + 1.0) * tr.exp(-x) + tr.where(x > 0, x * x, y))
+
+    x, y = normal(4, 5), normal(5)
+    expected = value_and_grad(loss, argnums=(0, 1))(x, y)
+    for f in (tr.compile(value_and_grad(loss, argnums=(0, 1))), value_and_grad(tr.compile(loss), argnums=(0, 1))):
+        for _ in range(3):
+            value, grads = f(x, y)
+            same(value, expected[0])
+            same(grads[0], expected[1][0])
+            same(grads[1], expected[1][1])
+            wait()
+
+
+def test_the_first_call_compiles_nothing_and_later_ones_swap() -> None:
+    before = kernel_stats()
+    f = tr.compile(lambda x: tr.tanh(x * 3.25 + 1.125) * 0.3125)
+    x = normal(7)
+    expected = f(x)
+    assert kernel_stats()["waiting"] == before["waiting"] + 1
+    same(f(x), expected)
+    wait()
+    assert kernel_stats()["native"] > before["native"]
+    for shape in ((7,), (0,), (100,)):
+        y = normal(*shape)
+        same(f(y), tensor(np.tanh(y.data * 3.25 + 1.125) * 0.3125), rtol=1e-12)
+    assert kernel_stats()["waiting"] == before["waiting"]
+
+
+def test_threads_may_run_while_kernels_are_swapped() -> None:
+    wrong: list[object] = []
+
+    def work(k: int) -> None:
+        x = tensor(np.linspace(0, 1, 64))
+        for i in range(12):
+            f = tr.compile(lambda x, c=float(i): tr.exp(x * c) - x * (c + 0.5))
+            for _ in range(30):
+                if not np.allclose(f(x).data, np.exp(x.data * i) - x.data * (i + 0.5), rtol=1e-12):
+                    wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_layouts_that_no_kernel_is_ready_for_run_op_by_op_first() -> None:
+    f = tr.compile(lambda x, y: tr.tanh(x * y) + x)
+    x = normal(6, 8)
+    f(x, x), f(x, x)
+    wait()
+    y = np.asfortranarray(x.data)
+    for _ in range(2):
+        same(f(x, tensor(y)), tensor(np.tanh(x.data * y) + x.data), rtol=1e-12)
+        same(f(tensor(x.data[:, ::-1]), tensor(y)), tensor(np.tanh(x.data[:, ::-1] * y) + x.data[:, ::-1]), rtol=1e-12)
+        wait()
+
+
+def test_exact_fusion_keeps_every_bit() -> None:
+    def f(x, y):
+        return (x * y + x) / 3.0 - tr.where(x > y, x, 2.0 * y), tr.tanh(x) * y + 1.0
+
+    x, y = normal(1000), normal(1000)
+    program = check_program(fuse(optimise(tr.trace(f, x, y)), exact=True))
+    assert "tanh" in names(program) and inner(program)[0].count("mul") == 2
+    wanted = interpret(optimise(tr.trace(f, x, y)), (x, y))
+    for eq in program.equations:
+        for step in eq.op.params["program"].equations if eq.op.primitive.name == "fused" else ():
+            assert step.op.primitive is not catalog.tanh
+    for _ in range(2):
+        got = program.run(x, y)
+        wait()
+        assert [g.data.tobytes() for g in got] == [w.data.tobytes() for w in wanted]
+
+
+def test_numbers_that_do_not_fit_are_refused_as_without_fusion() -> None:
+    x = tensor(np.array([1, 2], "uint8"))
+    with pytest.raises((OverflowError, TypeError, ValueError)):
+        tr.compile(lambda x: (x + 1) * 300)(x)
