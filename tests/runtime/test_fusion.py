@@ -11,6 +11,7 @@ import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
 from tenferro_cpu.native import available
+from tenferro_runtime._execute import lowered
 from tenferro_runtime._interpret import interpret
 from tenferro_runtime._spec_check import check_program
 from tenferro_runtime.fusion import kernel_stats, wait
@@ -276,3 +277,18 @@ def test_numbers_that_do_not_fit_are_refused_as_without_fusion() -> None:
     x = tensor(np.array([1, 2], "uint8"))
     with pytest.raises((OverflowError, TypeError, ValueError)):
         tr.compile(lambda x: (x + 1) * 300)(x)
+
+
+def test_a_runtime_may_leave_fusion_out_or_keep_every_bit() -> None:
+    def f(x):
+        return tr.tanh(x * 2.5 + 0.125) * x
+
+    x = normal(3000)
+    expected = f(x)
+    for runtime, steps in ((tr.Runtime(fusion=False), []), (tr.Runtime(deterministic=True), [["mul", "add"]])):
+        with runtime:
+            compiled = tr.compile(f)
+        for _ in range(3):
+            assert compiled(x).data.tobytes() == expected.data.tobytes()
+            wait()
+        assert inner(lowered(compiled.program(x))) == steps

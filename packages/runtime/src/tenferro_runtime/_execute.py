@@ -10,6 +10,7 @@ import numpy as np
 from tenferro_runtime._call import call, concrete
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import explain_failure, render
+from tenferro_runtime._runtime import FUSION, current_runtime
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import REGISTRY, SCALARS, Array, Spec, Tensor, tensor
@@ -22,7 +23,10 @@ def lowered(program: Program) -> Program:
     """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
-        found = program.memo["lowered"] = fuse(remove_identities(program))
+        runtime = current_runtime()
+        fusion, exact = program.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
+        found = remove_identities(program)
+        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion else found
     return found
 
 

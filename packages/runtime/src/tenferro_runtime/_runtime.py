@@ -14,6 +14,10 @@ from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 
 
+FUSION: Final = "fusion"
+"""Under this name a program remembers whether its steps are fused, and whether only without any change of bits."""
+
+
 class Runtime:
     """Defaults for tracing and compiling, and the caches of the process.
 
@@ -24,6 +28,8 @@ class Runtime:
         check: run the executable specification of programs after tracing and after each pass.
         deterministic: leave out the passes that may round results in another way (`tenferro_runtime.passes.Rounding`):
             a compiled function then gives the bits that its operations give one by one, with any number of threads.
+        fusion: run several element-wise steps as one kernel where the backend has it; a deterministic runtime fuses
+            only what gives the same bits.
         programs_per_function: number of programs that one compiled function keeps.
         kinds_per_function: number of argument kinds that take the short way into a compiled function.
         strict_sizes: refuse ``int(n)`` and ``range(n)`` of an open size `n`, which make a program for each value.
@@ -39,13 +45,14 @@ class Runtime:
         passes: tuple[Pass, ...] = PASSES,
         check: bool = False,
         deterministic: bool = False,
+        fusion: bool = True,
         programs_per_function: int = 64,
         kinds_per_function: int = 1024,
         strict_sizes: bool = False,
     ) -> None:
         if programs_per_function < 1 or kinds_per_function < 1:
             raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
-        self.passes, self.check, self.deterministic = passes, check, deterministic
+        self.passes, self.check, self.deterministic, self.fusion = passes, check, deterministic, fusion
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
         self.strict_sizes = strict_sizes
         self._tokens: list[Token[Runtime | None]] = []
@@ -64,6 +71,7 @@ class Runtime:
             program = run(program)
             if self.check:
                 check_program(program)
+        program.memo[FUSION] = (self.fusion, exact)
         return program
 
     def stats(self) -> list[dict[str, Any]]:
