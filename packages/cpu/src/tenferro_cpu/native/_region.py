@@ -28,7 +28,7 @@ def fuses(op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) ->
         return False
     if op.primitive in _REDUCED:
         return operands[0].kind in "biufc"
-    return op.primitive.elementwise and rule_for(op.primitive, operands, result, True) is not None
+    return op.primitive.elementwise and rule_for(op.primitive, operands, True) is not None
 
 
 def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
