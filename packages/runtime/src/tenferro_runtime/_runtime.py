@@ -13,7 +13,6 @@ from tenferro_runtime.passes import PASSES, Pass, keeping_bits
 from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 
-
 FUSION: Final = "fusion"
 """Under this name a program remembers whether its steps are fused, and whether only without any change of bits."""
 

@@ -164,7 +164,9 @@ class Fused:
         reads, writes, stream = variant
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
         kernel = replace(self.kernel, inputs=inputs, writes=writes)
-        made = self._variants[variant] = self.engine.function(render_row(kernel, "row", self.engine.host, stream), "row")
+        made = self._variants[variant] = self.engine.function(
+            render_row(kernel, "row", self.engine.host, stream), "row"
+        )
         return made
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:

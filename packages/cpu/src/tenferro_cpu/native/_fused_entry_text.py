@@ -184,7 +184,8 @@ def _share(
     total = b.get(f"select i1 {by_rows}, i64 {many}, i64 {width}")
     unit = b.get(f"select i1 {by_rows}, i64 1, i64 {ELEMENTS}")
     share = b.get(f"udiv i64 {total}, {b.get(f'mul i64 {team}, {SHARES}')}")
-    length = b.get(f"mul i64 {b.get(f'add i64 {b.get(f"udiv i64 {share}, {unit}")}, 1')}, {unit}")
+    units_each = b.get(f"add i64 {b.get(f'udiv i64 {share}, {unit}')}, 1")
+    length = b.get(f"mul i64 {units_each}, {unit}")
     last = b.get(f"sub i64 {b.get(f'add i64 {total}, {length}')}, 1")
     pieces = b.get(f"udiv i64 {last}, {length}")
     for value, at in ((kernel, WORK.kernel), (frame, WORK.frame), (steps, WORK.steps)):

@@ -18,8 +18,8 @@ from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 PART = 1 << 16
-"""Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts follow from
-the shape alone, and so does every bit of the result."""
+"""Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts
+follow from the shape alone, and so does every bit of the result."""
 
 LONGEST = 1024
 """Rows that are combined one after the other; more make partial results, which are combined in turn."""

@@ -77,4 +77,4 @@ class _Planned:
             address = self.kernel.compiled((reads, writes, False))
         else:
             address = self.kernel.compiled((Over.TRAILING, reads, writes))
-        return entry(address, self.region.kernel, rows, self)
+        return entry(address, self.region.kernel, rows, self, cost=self.kernel.cost)
