@@ -32,10 +32,14 @@ def _checked(what: str, x: Spec, axes: tuple[int, ...]) -> None:
     if len(set(axes)) < len(axes) or not all(0 <= a < x.ndim for a in axes):
         raise AxisError(f"{what} needs distinct axes below {x.ndim}, got {axes}", axes=axes, ndim=x.ndim)
     for a in axes:
-        if ask(x.shape[a], "==", 0):
-            raise ArgumentError(
-                f"{what} needs at least one point along axis {a}, but the shape is {x.shape}; pass n to pad it", axis=a
-            )
+        _require_points(what, x, a, x.shape[a])
+
+
+def _require_points(what: str, x: Spec, a: int, n: DimLike) -> None:
+    if ask(n, "<", 1):
+        raise ArgumentError(
+            f"{what} needs at least one point along axis {a}, but the shape is {x.shape}; pass n to pad it", axis=a
+        )
 
 
 @primitive(family="tenferro-fft.c2c.v1", extension="fft")
@@ -67,6 +71,7 @@ def c2r(x: Spec, *, axis: int, n: DimLike) -> Spec:
     if not x.cplx:
         raise DTypeError(f"c2r needs complex input, got {x!r}; convert it first", dtype=str(x.dtype))
     _checked("a real inverse Fourier transform", x, (axis,))
+    _require_points("a real inverse Fourier transform", x, axis, n)
     require_equal(x.shape[axis], half(n), f"half spectrum of {n} points along axis {axis}")
     return x.with_(shape=_resized(x, axis, n), dtype=real_of(x.dtype))
 
@@ -85,7 +90,8 @@ def _mirror_weights(spec: Spec, axis: int, n: DimLike) -> Any:
     dtype = real_of(spec.dtype)
     k = catalog.iota(shape=spec.shape, dtype=dtype, axis=axis, place=spec.place)
     # k = 0 and, for even n, k = n / 2 are their own mirror images.
-    alone = (k == 0.0) | (k * 2.0 == float(n)) if isinstance(n, int) else (k == 0.0) | (k * 2.0 == n)
+    last = float(n) if isinstance(n, int) else catalog.convert(catalog.dim_value(size=n), dtype=dtype)
+    alone = (k == 0.0) | (k * 2.0 == last)
     return catalog.select(alone, 1.0, 2.0).astype(dtype)
 
 

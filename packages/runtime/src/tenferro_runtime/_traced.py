@@ -105,7 +105,7 @@ class TracedTensor(Array):
         self._no_value("pickling was asked for", "return the value and save it outside")
 
 
-def _fast_binary(op: Op) -> Callable[[TracedTensor, Any], Any]:
+def _fast_binary(name: str, op: Op) -> Callable[[TracedTensor, Any], Any]:
     """An operator method: operands of one trace and one spec need no normalisation."""
 
     def method(self: TracedTensor, other: Any) -> Any:
@@ -115,16 +115,15 @@ def _fast_binary(op: Op) -> Callable[[TracedTensor, Any], Any]:
         if kind is TracedTensor or kind in SCALARS:
             home = self.home if self.level >= getattr(other, "level", 0) else other.home
             return home.bind(op, (self, other))
-        if isinstance(other, (Array, np.ndarray, np.generic)):
-            return op(self, other)
-        return NotImplemented
+        return plain(self, other)
 
+    plain: Callable[[Array, Any], Any] = getattr(Array, name)
     return method
 
 
 def _install_operators() -> None:
     for name, op in BINARY_OPERATORS.items():
-        method = _fast_binary(op)
+        method = _fast_binary(name, op)
         method.__name__ = name
         setattr(TracedTensor, name, method)
 

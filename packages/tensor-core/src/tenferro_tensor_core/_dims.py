@@ -313,11 +313,12 @@ def _resolved(p: Poly) -> DimLike | None:
                 return _extremum(_OTHER[atom.kind], (_dim_like(left), _dim_like(right)))
         elif atom.kind == "max":
             for other, k in extrema:
-                gap = _poly.add(as_poly(dim_min(a, b)), {(other,): 1}, -1)
-                if other.kind == "min" and k == 1 and _degree(gap) == 0:
-                    rest.pop((other,))
-                    total = _poly.add(_poly.add(rest, as_poly(a)), _poly.add(as_poly(b), gap, -1))
-                    return _dim_like(total)
+                # max(a, b) + min(a + t, b + t) is a + b + t
+                for x, y in (other.args, other.args[::-1]) if other.kind == "min" and k == 1 else ():
+                    t = x - a
+                    if y - b == t:
+                        rest.pop((other,))
+                        return _dim_like(_poly.add(rest, as_poly(a + b + t)))
     return None
 
 
@@ -344,6 +345,11 @@ def _dim(p: Poly) -> Dim:
 
 def _from_terms(terms: tuple[tuple[Monomial, int], ...]) -> DimLike:
     return _dim_like(dict(terms))
+
+
+def divisible(d: DimLike, by: DimLike) -> bool:
+    """Tell whether a size is a multiple of another as a polynomial, hence zero where that is zero."""
+    return isinstance(by, Dim) and not _poly.divide(as_poly(d), as_poly(by))[1]
 
 
 def nonnegative(d: DimLike) -> bool:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from ._decide import COMPARISONS, decide
-from ._dims import Dim, DimLike, as_size, evaluate
+from ._dims import Dim, DimLike, as_size, divisible, evaluate
 from ._errors import InconclusiveDimError, ShapeError, TracingError
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -56,7 +56,7 @@ class Decisions:
     ['n > 3', 'n == m']
     """
 
-    __slots__ = ("_lock", "equalities", "examples", "guards", "home", "strict")
+    __slots__ = ("_lock", "equalities", "examples", "guards", "home", "strict", "zeros")
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
         self.home = home
@@ -69,6 +69,8 @@ class Decisions:
         """What the answers rely on, in the order asked, over the sizes as asked."""
         self.equalities: dict[str, DimLike] = {}
         """Learned equalities: variable name to the size that stands for it."""
+        self.zeros: list[DimLike] = []
+        """Differences of sizes that guards say are equal, where neither is a bare variable."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> "Decisions":
@@ -100,7 +102,7 @@ class Decisions:
         return self._decide(a, op, b, "")
 
     def _decide(self, a: DimLike, op: str, b: DimLike, reason: str) -> bool:
-        known = decide(self.canonical(a), op, self.canonical(b))
+        known = self._answer(a, op, b)
         if known is not None:
             return known
         examples = self._known_examples()
@@ -115,9 +117,17 @@ class Decisions:
                 self._learn(a, b)
         return answer
 
+    def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
+        """What bounds, learned equalities and the equations of guards say."""
+        a, b = self.canonical(a), self.canonical(b)
+        known = decide(a, op, b)
+        if known is None and op in ("==", "!=") and any(divisible(a - b, zero) for zero in self.zeros):
+            return op == "=="
+        return known
+
     def likely(self, a: DimLike, op: str, b: DimLike) -> bool:
         """Answer `a op b` as the examples have it, and record nothing; False where there is no example."""
-        known = decide(self.canonical(a), op, self.canonical(b))
+        known = self._answer(a, op, b)
         if known is not None:
             return known
         left, right = self.example_of(a), self.example_of(b)
@@ -175,6 +185,8 @@ class Decisions:
             v, other = max(sides, key=lambda side: order.index(str(side[0])))
             known = {n: d.substitute({str(v): other}) if isinstance(d, Dim) else d for n, d in self.equalities.items()}
             self.equalities = {**known, str(v): other}
+        else:
+            self.zeros.append(self.canonical(a) - self.canonical(b))
 
 
 _active: ContextVar[tuple[Decisions, ...]] = ContextVar("tenferro_decisions", default=())

@@ -17,7 +17,7 @@ from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import SCALARS, Op
-from tenferro_tensor._size import sized, sized_shape
+from tenferro_tensor._size import Size, operand, sized, sized_shape
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
@@ -25,6 +25,7 @@ from tenferro_tensor.functions.updating import At
 from tenferro_tensor_core import (
     ArgumentError,
     BackendUnavailableError,
+    Dim,
     HostAdapterError,
     PlacementError,
     ShapeError,
@@ -406,6 +407,8 @@ def _operator(op: Op, reflected: bool) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
             return op(other, self) if reflected else op(self, other)
+        if isinstance(other, Dim):
+            return method(self, operand(Size(other), (self,)))
         return NotImplemented
 
     return method
