@@ -258,3 +258,26 @@ def test_many_threads() -> None:
     for t in pool:
         t.join()
     assert not wrong
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("m, k, n", [(3, 4, None), (None, 4, 5), (None, 6, None), (8, 1, None), (None, 1, None)])
+def test_small_vectors_need_no_numpy(kind: str, m: int | None, k: int, n: int | None) -> None:
+    rng = np.random.default_rng(k)
+    x, y = (sample(rng, kind, *[e for e in shape if e is not None]) for shape in ((m, k), (k, n)))
+    kernel, reference, seen = both(x, y, ((x.ndim - 1,), (0,)))
+    result = kernel(x, y)
+    agree(kind, result, reference(x, y))
+    assert isinstance(result, np.ndarray if m or n else np.generic)
+    assert not seen
+
+
+@native
+def test_stacks_of_vectors() -> None:
+    rng = np.random.default_rng(1)
+    x, y, z = sample(rng, "d", 5, 3), sample(rng, "d", 5, 3), sample(rng, "d", 5, 3, 2)
+    for a, b in ((x, y), (x, z), (z.swapaxes(1, 2).copy(), x)):
+        kernel, reference, seen = both(a, b, ((a.ndim - 1,), (1,)), ((0,), (0,)))
+        agree("d", kernel(a, b), reference(a, b))
+        assert not seen

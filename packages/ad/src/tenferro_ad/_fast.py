@@ -23,6 +23,8 @@ from tenferro_runtime.extension import BoundedCache, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS
 from tenferro_tensor._shortcuts import Recording, Shortcuts, when_offered
+from tenferro_tensor.functions.linear_algebra import PRODUCTS
+from tenferro_tensor_core import float64
 
 Entry = tuple[Callable[..., Any], Spec, PullbackPlan]
 
@@ -131,10 +133,7 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
     rule = rule_of(op)
     if not isinstance(rule, (Slopes, Linear)) or any(i not in rule.operands for i in op.primitive.operands):
         return False
-    tables: dict[str, BoundedCache[Any, Entry]] = {
-        table: BoundedCache(f"recording of {op.primitive.name}, {table}", 512, recency=False)
-        for table in ("both", "mixed", "left", "right")
-    }
+    tables = _tables(op.primitive.name)
 
     def miss(x: Any, y: Any) -> Any:
         if not all(a.__class__ in SCALARS or isinstance(a, _FOREIGN) for a in (x, y)):
@@ -144,6 +143,45 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
             _learn(op, x, y, result.level, tables)
         return result
 
+    _install(name, op, spec, miss, tables, (False, True))
+    return True
+
+
+_PRODUCT: Final = catalog.dot_general.op(contract=((1,), (0,)), batch=((), ()))
+"""A product to tell what all save: each operand where the other one is differentiated."""
+
+
+def install_product() -> None:
+    """Generate the method of ``@``, for products that are one `dot_general` as they stand."""
+    tables = _tables("matrix products")
+
+    def miss(x: Any, y: Any) -> Any:
+        result = Array.__matmul__(x, y)
+        if result.__class__ is EagerTensor and isinstance(y, Array) and not _select.open_scopes:
+            op = PRODUCTS.get((x.spec, y.spec))
+            if op is not None:
+                _learn(op, x, y, result.level, tables)
+        return result
+
+    _install("__matmul__", _PRODUCT, Spec((1, 1), float64), miss, tables, (False,))
+
+
+def _tables(name: str) -> dict[str, BoundedCache[Any, Entry]]:
+    return {
+        table: BoundedCache(f"recording of {name}, {table}", 512, recency=False)
+        for table in ("both", "mixed", "left", "right")
+    }
+
+
+def _install(
+    name: str,
+    op: Op,
+    spec: Spec,
+    miss: Callable[[Any, Any], Any],
+    tables: dict[str, BoundedCache[Any, Entry]],
+    sides: tuple[bool, ...],
+) -> None:
+    """Put generated methods into the class: the plain one, the reflected one, or both."""
     names: dict[str, Any] = {
         "__name__": "tenferro_ad.rendered",
         "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
@@ -151,25 +189,22 @@ def install_methods(name: str, op: Op, spec: Spec) -> bool:
         "ndarray": np.ndarray,
         **{table: cache.table for table, cache in tables.items()},
     }  # fmt: skip
-    text = _methods_text(op, spec)
-    exec(compile(text, f"<recording of {op.primitive.name}>", "exec"), names)
-    method, reflected = names["method"], names["reflected"]
-    bare = name.strip("_")
-    method.__name__, reflected.__name__ = f"__{bare}__", f"__r{bare}__"
-    setattr(EagerTensor, method.__name__, method)
-    setattr(EagerTensor, reflected.__name__, reflected)
+    exec(compile(_methods_text(op, spec), f"<recording of {op.primitive.name}>", "exec"), names)
     save = {side: pullback_plan(op, need, (spec, spec)).site.save for side, need in _NEED.items()}
     recording = Recording(
         EagerTensor, Node, PullbackPlan, places, vars(_modes), {k: t.table for k, t in tables.items()}, save
     )
+    methods = [(reflected, names["reflected" if reflected else "method"]) for reflected in sides]
+    for reflected, method in methods:
+        method.__name__ = f"__{'r' * reflected}{name.strip('_')}__"
+        setattr(EagerTensor, method.__name__, method)
 
     def shorten(shortcuts: Shortcuts) -> None:
-        for short, plain in ((method, False), (reflected, True)):
-            found = shortcuts.record_operator(short.__name__, short, recording, reflected=plain)
-            setattr(EagerTensor, short.__name__, found)
+        for reflected, method in methods:
+            found = shortcuts.record_operator(method.__name__, method, recording, reflected=reflected)
+            setattr(EagerTensor, method.__name__, found)
 
     when_offered(shorten)
-    return True
 
 
 def _learn(op: Op, x: Any, y: Any, level: int, tables: dict[str, BoundedCache[Any, Entry]]) -> None:
@@ -200,6 +235,12 @@ def _first_use(name: str, op: Op, *, reflected: bool) -> Callable[[Any, Any], An
         return op(other, self) if reflected else op(self, other)
 
     return method
+
+
+def _first_product(self: EagerTensor, other: Any) -> Any:
+    """The method in place until a product is first recorded."""
+    install_product()
+    return self @ other
 
 
 def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
@@ -292,6 +333,7 @@ def install() -> None:
         if op.primitive in _DIFFERENTIABLE:
             setattr(EagerTensor, name, _first_use(name, op, reflected=False))
             setattr(EagerTensor, f"__r{name[2:]}", _first_use(name, op, reflected=True))
+    EagerTensor.__matmul__ = _first_product  # type: ignore[method-assign, assignment]
     for name, method in {"_bind": bind, "_unary": unary}.items():
         setattr(EagerTensor, name, method)
     when_offered(_shorten_unary)

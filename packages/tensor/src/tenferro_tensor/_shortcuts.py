@@ -10,9 +10,19 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tenferro_tensor._primitive import Op
+
+class Plans(NamedTuple):
+    """Forward plans of an operator, as its method fills them.
+
+    Attributes:
+        same: by the spec that both operands have, one and the same object.
+        pairs: by what both operands are: specs, or the class of a Python number.
+    """
+
+    same: dict[Any, Any]
+    pairs: dict[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,9 @@ class Shortcuts(ABC):
     """What a backend may offer; every method may return the function that it was given."""
 
     @abstractmethod
-    def tensor_operator(self, name: str, method: Callable[..., Any], op: Op, *, reflected: bool) -> Callable[..., Any]:
+    def tensor_operator(
+        self, name: str, method: Callable[..., Any], plans: Plans, *, reflected: bool
+    ) -> Callable[..., Any]:
         """A method of concrete tensors for an operator of two operands."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
-from tenferro_tensor._shortcuts import Shortcuts, when_offered
+from tenferro_tensor._shortcuts import Plans, Shortcuts, when_offered
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
@@ -80,16 +80,15 @@ class Tensor(Array):
         return self.data
 
     def __matmul__(self, other: Any) -> Any:
-        if other.__class__ is Tensor and not _select.open_scopes:
-            key = (self.spec, other.spec)
-            op = PRODUCTS.get(key)
-            if op is not None:
-                plan = op.plans.get(key)
-                if plan is not None:
-                    z = _new(Tensor)
-                    z.data, z.spec = plan.run(self.data, other.data), plan.out
-                    return z
-        return super().__matmul__(other)
+        if other.__class__ is not Tensor or _select.open_scopes:
+            return super().__matmul__(other)
+        spec, key = self.spec, (self.spec, other.spec)
+        plan = _SQUARES.get(spec) if other.spec is spec else _PAIRS.get(key)
+        if plan is None:
+            return _first_product(self, other)
+        z = _new(Tensor)
+        z.data, z.spec = plan.run(self.data, other.data), plan.out
+        return z
 
     def __getitem__(self, key: Any) -> Any:
         spec = self.spec
@@ -135,6 +134,25 @@ _VIEWS: Final = Table("specs of views by keys of integers and slices")
 
 def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
     return _from_host(array, None, spec.place, None)
+
+
+_SQUARES: Final = Table("matrix products of one spec")
+_PAIRS: Final = Table("matrix products of two specs")
+"""Plans of ``@`` where it is one `dot_general` of two tensors as they stand."""
+
+
+def _first_product(x: Tensor, y: Tensor) -> Any:
+    """``x @ y`` the long way; its plan is remembered where there is one."""
+    z = Array.__matmul__(x, y)
+    key = (x.spec, y.spec)
+    op = PRODUCTS.get(key)
+    plan = None if op is None else op.plans.get(key)
+    if plan is not None:
+        if x.spec is y.spec:
+            _SQUARES.remember(x.spec, plan)
+        else:
+            _PAIRS.remember(key, plan)
+    return z
 
 
 def bind(op: Op, args: tuple[Any, ...]) -> Any:
@@ -372,10 +390,13 @@ def _shorten_operators(shortcuts: Shortcuts) -> None:
     Tensor._unary = shortcuts.tensor_unary("_unary", Tensor._unary)  # type: ignore[method-assign]
     Op.__call__ = shortcuts.op_call("__call__", Op.__call__)  # type: ignore[method-assign]
     for name, op in BINARY_OPERATORS.items():
-        setattr(Tensor, name, shortcuts.tensor_operator(name, getattr(Tensor, name), op, reflected=False))
+        plans = Plans(op.same, op.plans)
+        setattr(Tensor, name, shortcuts.tensor_operator(name, getattr(Tensor, name), plans, reflected=False))
         other = f"__r{name[2:]}"
         if other in Tensor.__dict__:
-            setattr(Tensor, other, shortcuts.tensor_operator(other, getattr(Tensor, other), op, reflected=True))
+            setattr(Tensor, other, shortcuts.tensor_operator(other, getattr(Tensor, other), plans, reflected=True))
+    product = shortcuts.tensor_operator("__matmul__", Tensor.__matmul__, Plans(_SQUARES, _PAIRS), reflected=False)
+    Tensor.__matmul__ = product  # type: ignore[method-assign]
 
 
 _install_operators()

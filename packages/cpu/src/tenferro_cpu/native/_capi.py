@@ -37,7 +37,7 @@ _PYTHON: Final = {
 }
 """Functions of the interpreter, all of its stable interface but the vector call."""
 
-_NUMPY: Final = {"new_from_descr": 94}
+_NUMPY: Final = {"new_from_descr": 94, "return": 76}
 """Functions of NumPy by their place in its table, which never changes."""
 
 _OBJECTS: Final = {

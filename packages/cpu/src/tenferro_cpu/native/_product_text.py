@@ -60,6 +60,7 @@ def entry_text(tuple_items: int) -> str:
 declare void @tenferro_blas_enter(i64, i64)
 declare void @tenferro_blas_leave()
 declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @tenferro_return(ptr)
 declare void @tenferro_incref(ptr)
 declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
 declare ptr @tenferro_save_thread()
@@ -198,7 +199,14 @@ leave:
   call void @tenferro_blas_leave()
   br label %done
 done:
+  %no_axes = icmp eq i64 %o_axes, 0
+  br i1 %no_axes, label %number, label %array
+array:
   ret ptr %o
+number:
+  ; What has no axes is a NumPy scalar; the function takes the array over.
+  %s = call ptr @tenferro_return(ptr %o)
+  ret ptr %s
 slow:
   %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
   %r = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)

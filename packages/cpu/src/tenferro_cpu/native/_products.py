@@ -1,7 +1,7 @@
 """`dot_general` in machine code: small stacks in straight lines, larger matrices through the chosen BLAS.
 
-What a payload cannot express (axes to be moved, vectors, integers, zero extents, strided operands) stays with the
-reference kernel, which is also the fallback of every entry; large products are bounded by the thread policy either
+What a payload cannot express (axes to be moved, integers, zero extents, strided operands) stays with the reference
+kernel, which is also the fallback of every entry; large products are bounded by the thread policy either
 way.
 """
 
@@ -75,7 +75,7 @@ def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Product | None
     if batch[0] != stack or batch[1] != stack or not contract[0]:
         return None
     pairs = sorted(zip(*contract, strict=True))
-    left, right = (_trailing(s, len(stack), tuple([pair[i] for pair in pairs])) for i, s in enumerate((x, y)))
+    left, right = (_trailing(s, len(stack), tuple([pair[i] for pair in pairs]), not i) for i, s in enumerate((x, y)))
     if left is None or right is None:
         return None
     shape: Any = x.shape
@@ -84,13 +84,14 @@ def as_matrices(x: Spec, y: Spec, contract: Pair, batch: Pair) -> Product | None
     return Product(count, left[0], inner, right[0], not left[1], right[1])
 
 
-def _trailing(s: Spec, stack: int, contracted: Ints) -> tuple[int, bool] | None:
-    """The merged extent of the free axes, and whether the contracted ones come last; None if they are not together."""
+def _trailing(s: Spec, stack: int, contracted: Ints, left: bool) -> tuple[int, bool] | None:
+    """The merged extent of the free axes, and whether the contracted ones come last; None if they are not together.
+
+    A vector is a row on the left and a column on the right, where nothing needs to be swapped.
+    """
     shape: Any = s.shape
     n = len(contracted)
-    if n == s.ndim - stack:
-        return None  # a vector
-    if contracted == tuple(range(s.ndim - n, s.ndim)):
+    if (left or n < s.ndim - stack) and contracted == tuple(range(s.ndim - n, s.ndim)):
         return math.prod(shape[stack : s.ndim - n]), True
     if contracted == tuple(range(stack, stack + n)):
         return math.prod(shape[stack + n :]), False

@@ -20,7 +20,7 @@ from tenferro_cpu.native._operators_text import DECLARED, PAYLOAD, Offsets, shar
 from tenferro_cpu.native._record_text import record_text
 from tenferro_tensor import Op, Tensor, _select, catalog
 from tenferro_tensor._plan import Plan
-from tenferro_tensor._shortcuts import Pulling, Recording, Shortcuts, Sweeping, offer
+from tenferro_tensor._shortcuts import Plans, Pulling, Recording, Shortcuts, Sweeping, offer
 
 _ONE_ARGUMENT: Final = 0x8
 _TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary", "op_call")
@@ -96,10 +96,12 @@ class NativeShortcuts(Shortcuts):
             "zero": id(0),
         }
 
-    def tensor_operator(self, name: str, method: Callable[..., Any], op: Op, *, reflected: bool) -> Callable[..., Any]:
+    def tensor_operator(
+        self, name: str, method: Callable[..., Any], plans: Plans, *, reflected: bool
+    ) -> Callable[..., Any]:
         """See `Shortcuts`."""
         generic = "tensor_reflected" if reflected else "tensor_operator"
-        fields = {**self._common, "same": op.same, "plans": op.plans, "method": method}
+        fields = {**self._common, "same": plans.same, "plans": plans.pairs, "method": method}
         return self._thunks.method(generic, Tensor, name, fields) or method
 
     def record_operator(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, stretched
-from tenferro_tensor._primitive import Op
+from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._operand import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.functions._table import Table
@@ -31,8 +31,9 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    if hasattr(x1, "spec") and hasattr(x2, "spec"):
-        return x1 @ x2  # the operator has the shortest way
+    # The operator has the shortest way.
+    if x1.__class__ is Primitive.concrete is x2.__class__ or (hasattr(x1, "spec") and hasattr(x2, "spec")):
+        return x1 @ x2
     return product(value(x1), value(x2))
 
 
