@@ -1,0 +1,192 @@
+"""Compiled programs: what a call costs, part by part, beside JAX and PyTorch where they can be imported.
+
+    python3 dev run benchmarks/programs.py [PART ...] [--seconds S]
+
+The contestants of a row run in turns, round after round, in one thread each; medians, and ratios above 1 mean that
+tenferro is faster. A part is a function with the mark `part`; its name chooses it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import numpy as np  # noqa: E402 - after the number of threads
+
+import tenferro_runtime as tr  # noqa: E402
+from tenferro_ad import value_and_grad  # noqa: E402
+from tenferro_runtime import fusion  # noqa: E402
+
+Calls = dict[str, Callable[[], Any]]
+ROUNDS = 21
+PARTS: dict[str, Callable[[Bench], None]] = {}
+
+
+@dataclass
+class Bench:
+    """What the parts share: peers, time for one row, random numbers."""
+
+    seconds: float
+    peers: dict[str, Any] = field(default_factory=dict)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def row(self, what: str, calls: Calls, unit: int = 1) -> None:
+        """Measure the calls in turns and print a line; `unit` operations are one call."""
+        found = medians(calls, self.seconds)
+        first, *others = found
+        ratios = "  ".join(f"{name} {found[name] / found[first]:6.2f}" for name in others)
+        print(f"{what:<44}{found[first] / unit * 1e6:12.3f} us   {ratios}", flush=True)
+
+
+def part(f: Callable[[Bench], None]) -> Callable[[Bench], None]:
+    """Make a function a part of this benchmark."""
+    PARTS[f.__name__] = f
+    return f
+
+
+def medians(calls: Calls, seconds: float) -> dict[str, float]:
+    """Median time of one call of each, in turns."""
+    repeats = {}
+    for name, call in calls.items():
+        call()
+        start = time.perf_counter()
+        call()
+        repeats[name] = max(1, int(seconds / ROUNDS / max(time.perf_counter() - start, 1e-7) / len(calls)))
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            times[name].append((time.perf_counter() - start) / repeats[name])
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def peers() -> dict[str, Any]:
+    """The libraries that can be imported here."""
+    found: dict[str, Any] = {}
+    with suppress(ImportError):
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        found["jax"] = jax
+    with suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(1)
+        found["torch"] = torch
+    return found
+
+
+def thirty(xp: Any) -> Callable[..., Any]:
+    """35 element-wise operations, 13 of them transcendental."""
+
+    def f(x: Any, y: Any) -> Any:
+        a = xp.tanh(x * y + 1.0)
+        b = xp.exp(-a) * x
+        c = xp.sin(b) + a * b
+        d = xp.sqrt(c * c + 1.0)
+        e = xp.tanh(d - a) * 0.5 + x
+        g = xp.exp(-e * e) + y
+        h = xp.cos(g) * a - b
+        i = xp.log(h * h + 2.0) + d
+        return (xp.tanh(i * 0.3) + xp.sin(g)) * e + xp.exp(-h * h)
+
+    return f
+
+
+def energy(xp: Any) -> Callable[..., Any]:
+    """A sum of element-wise work with a row operand."""
+    return lambda x, y: xp.sum(xp.exp(-x * x) * y + xp.tanh(x) * 0.5)
+
+
+def program(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """Compiled, its kernels in place."""
+    compiled = tr.compile(f)
+    compiled(*args)
+    fusion.wait()
+    return compiled
+
+
+def theirs(bench: Bench, make: Callable[[Any], Callable[..., Any]], arrays: list[Any]) -> Calls:
+    """The calls of the peers on the same data."""
+    calls: Calls = {}
+    if "jax" in bench.peers:
+        jax = bench.peers["jax"]
+        f, on_jax = jax.jit(make(jax.numpy)), [jax.numpy.asarray(x) for x in arrays]
+        calls["jax.jit"] = lambda: f(*on_jax).block_until_ready()
+    if "torch" in bench.peers:
+        torch = bench.peers["torch"]
+        g, on_torch = make(torch), [torch.from_numpy(x) for x in arrays]
+        calls["torch"] = lambda: g(*on_torch)
+    return calls
+
+
+@part
+def fused(bench: Bench) -> None:
+    """Fused programs beside the same programs op by op."""
+    for name, make, shapes in (
+        ("35 element-wise operations", thirty, lambda n: [(n,), (n,)]),
+        ("sum of 8 with a row", energy, lambda n: [(max(1, n // 100), min(n, 100)), (min(n, 100),)]),
+    ):
+        for n in (8, 100, 10_000, 1_000_000):
+            arrays = [bench.rng.standard_normal(s) for s in shapes(n)]
+            args = [tr.asarray(x) for x in arrays]
+            with tr.Runtime(fusion=False):
+                single = program(make(tr), *args)
+            ours = program(make(tr), *args)
+            calls: Calls = {
+                "fused": lambda ours=ours, args=args: ours(*args),
+                "op by op": lambda single=single, args=args: single(*args),
+            }
+            bench.row(f"{name}, {n} elements", calls | theirs(bench, make, arrays))
+
+
+@part
+def chain(bench: Bench) -> None:
+    """Value and gradient of 20 steps ``tanh(x @ w)`` on 4x4 matrices."""
+
+    def make(xp: Any) -> Callable[..., Any]:
+        def f(x: Any, w: Any) -> Any:
+            for _ in range(20):
+                x = xp.tanh(x @ w)
+            return xp.sum(x)
+
+        return f
+
+    arrays = [bench.rng.standard_normal((4, 4)) / 2 for _ in range(2)]
+    args = [tr.asarray(x) for x in arrays]
+    ours = program(value_and_grad(make(tr), argnums=(0, 1)), *args)
+    calls: Calls = {"tenferro": lambda: ours(*args)}
+    if "jax" in bench.peers:
+        jax = bench.peers["jax"]
+        f = jax.jit(jax.value_and_grad(make(jax.numpy), argnums=(0, 1)))
+        on_jax = [jax.numpy.asarray(x) for x in arrays]
+        calls["jax.jit"] = lambda: jax.block_until_ready(f(*on_jax))
+    bench.row("value and gradient of a chain of 20, 4x4", calls)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all of them by default")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time for one line")
+    options = parser.parse_args()
+    bench = Bench(options.seconds, peers())
+    print(f"tenferro, against {', '.join(bench.peers) or 'no other library'}; ratio: their time over ours")
+    for name in options.parts or PARTS:
+        print(f"{name}: {(PARTS[name].__doc__ or '').splitlines()[0]}")
+        PARTS[name](bench)
+
+
+if __name__ == "__main__":
+    main()
