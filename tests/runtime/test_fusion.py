@@ -27,6 +27,12 @@ pytestmark = [
 rng = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def small_arrays_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels, not the op-by-op form, take small arrays of every layout."""
+    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", -1)
+
+
 def normal(*shape: int) -> Tensor:
     return tensor(rng.standard_normal(shape))
 

@@ -15,7 +15,7 @@ from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definitio
 from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import PAYS
-from tenferro_cpu.native._fused_entry_text import MOST, fused_entry_text
+from tenferro_cpu.native._fused_entry_text import ALONE, MOST, fused_entry_text
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import SCALARS, Layout
 from tenferro_cpu.native._team import team
@@ -26,6 +26,9 @@ SHORT: Final = 8
 
 LONG_ROW: Final = 1 << 18
 """Longer rows are reduced in parts, which entries do not do."""
+
+LONGEST: Final = 1024
+"""Rows that are combined one after the other; more make partial results, which are combined in turn."""
 
 POOLED: Final = 1 << 20
 """Bytes from which results come from the pool, which entries do not ask."""
@@ -55,11 +58,13 @@ class Rows:
         inputs: how each input covers it; one of them covers it whole.
         trailing: number of trailing axes that a row consists of; 0 for all axes.
         reduced: whether rows are reduced to one element.
+        combined: whether rows are combined element by element.
     """
 
     inputs: tuple[Kind, ...]
     trailing: int = 0
     reduced: bool = False
+    combined: bool = False
 
     @classmethod
     def of(cls, region: Region) -> Self | None:
@@ -71,7 +76,7 @@ class Rows:
         >>> f8 = Operand(np.dtype("float64"))
         >>> kernel = KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,))
         >>> Rows.of(Region(kernel, 3, ((0, 1, 2), (0,))))
-        Rows(inputs=(<Kind.WHOLE: 0>, <Kind.COLUMN: 2>), trailing=2, reduced=False)
+        Rows(inputs=(<Kind.WHOLE: 0>, <Kind.COLUMN: 2>), trailing=2, reduced=False, combined=False)
         """
         rank, every = region.rank, tuple(range(region.rank))
         kinds, lengths = [], set()
@@ -88,14 +93,15 @@ class Rows:
                 lengths.add(rank - len(axes))
             else:
                 return None
-        if region.reduced:
-            if region.reduced != every[rank - len(region.reduced) :]:
-                return None
-            lengths.add(len(region.reduced))
-        if len(lengths) > 1 or Kind.WHOLE not in kinds:
+        gone = len(region.reduced)
+        trailing = gone > 0 and region.reduced == every[rank - gone :]
+        leading = gone > 0 and not trailing and region.reduced == every[:gone]
+        if gone:
+            lengths.add(gone if trailing else rank - gone)
+        if len(lengths) > 1 or Kind.WHOLE not in kinds or (gone and not trailing and not leading):
             return None
         length = lengths.pop() if lengths else 0
-        return cls(tuple(kinds), 0 if length == rank else length, bool(region.reduced))
+        return cls(tuple(kinds), 0 if length == rank else length, trailing, leading)
 
     @property
     def reads(self) -> tuple[Access, ...]:
@@ -130,11 +136,13 @@ def entry(
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
         return fallback
     widest = max(o.dtype.itemsize for o in written)
-    most = NEVER if rows.reduced else POOLED // widest
+    shared = int(PAYS / cost)
+    most = NEVER if rows.reduced else min(shared, ALONE) if rows.combined else POOLED // widest
     least = 0 if not rows.reduced else SHORT if rows.trailing else 1
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
-    numbers += [LONG_ROW if partible else NEVER, int(PAYS / cost), rows.inputs.index(Kind.WHOLE)]
+    longest = LONGEST if rows.combined else LONG_ROW if partible else NEVER
+    numbers += [longest, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
     kept: list[Any] = []
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None

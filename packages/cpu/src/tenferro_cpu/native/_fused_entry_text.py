@@ -12,7 +12,7 @@ MOST: Final = 24
 ALONE: Final = 32768
 """Elements above which the kernel runs without the interpreter lock."""
 
-HEAD: Final = Fields("kernel inputs outputs most trailing least longest shared whole")
+HEAD: Final = Fields("kernel inputs outputs most trailing least longest shared whole leading")
 """Numbers before those of the operands."""
 OPERAND: Final = Fields("descr itemsize kind scalar")
 """Numbers of each operand and result."""
@@ -105,17 +105,24 @@ def _entry(tuple_items: int) -> str:
     total = b.get(f"mul i64 {width}, {many}")
     b.guard(b.get(f"icmp ule i64 {total}, {b.load(numbers, HEAD.most, 'i64')}"), "refuse")
     b.guard(b.get(f"icmp uge i64 {width}, {least}"), "refuse")
-    b.guard(b.get(f"icmp ule i64 {width}, {b.load(numbers, HEAD.longest, 'i64')}"), "refuse")
+    leading = b.load(numbers, HEAD.leading, "i64")
+    combines = b.get(f"icmp ne i64 {leading}, 0")
+    b.guard(b.get(f"icmp ule i64 {leading}, {many}"), "refuse")
+    goes = b.get(f"select i1 {combines}, i64 {many}, i64 {width}")
+    b.guard(b.get(f"icmp ule i64 {goes}, {b.load(numbers, HEAD.longest, 'i64')}"), "refuse")
     with _Loop(b, k, nin, "operand") as at:
         _operand(b, operands, at, dims, (rank, lead, length, width), d, (frame, steps, units))
     reduces = b.get(f"icmp ne i64 {least}, 0")
-    axes = b.get(f"trunc i64 {b.get(f'select i1 {reduces}, i64 {lead}, i64 {rank}')} to i32")
+    # What is left: of rows that are reduced the axes that count them, of rows that are combined those of one row.
+    left = b.get(f"select i1 {combines}, i64 {length}, i64 {b.get(f'select i1 {reduces}, i64 {lead}, i64 {rank}')}")
+    axes = b.get(f"trunc i64 {left} to i32")
+    outer = _item(b, dims, b.get(f"select i1 {combines}, i64 {lead}, i64 0"))
     with _Loop(b, k, nout, "result") as at:
         slot = b.get(f"add i64 {at}, {nin}")
         p = _numbers_of(b, operands, slot)
         descr = b.load(p, OPERAND.descr)
         b.hold(descr)
-        out = b.call("tenferro_new_from_descr", "@tenferro_ndarray", descr, f"i32 {axes}", dims, "null", "null",
+        out = b.call("tenferro_new_from_descr", "@tenferro_ndarray", descr, f"i32 {axes}", outer, "null", "null",
                      "i32 0", "null")  # fmt: skip
         b.present(out, "failed")
         b.store(out, _item(b, made, at))
@@ -128,6 +135,11 @@ def _entry(tuple_items: int) -> str:
     every = b.get(f"add i64 {nin}, {nout}")
     some = b.get(f"select i1 {b.get(f'icmp eq i64 {width}, 0')}, i64 0, i64 {many}")
     walk = f"call void @walk(ptr {kernel}, ptr {frame}, ptr {steps}, i64 {every}, i64 {width}, i64 {some})"
+    b.branch(combines, "combine", "several_rows")
+    b.label("combine")
+    b.do(f"call void {kernel}(ptr {frame}, i64 {width}, ptr null, i64 {many}, ptr {steps})")
+    b.jump("give")
+    b.label("several_rows")
     b.branch(b.get(f"icmp ugt i64 {total}, {ALONE}"), "release", "short")
     b.label("short")
     b.do(walk)

@@ -9,7 +9,7 @@ from typing import Any
 from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._fused_entry import LONG_ROW, SHORT, Kind, Rows, entry
+from tenferro_cpu.native._fused_entry import LONG_ROW, LONGEST, SHORT, Kind, Rows, entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._render import cost
@@ -20,9 +20,6 @@ from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 PART = 1 << 16
 """Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts
 follow from the shape alone, and so does every bit of the result."""
-
-LONGEST = 1024
-"""Rows that are combined one after the other; more make partial results, which are combined in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +119,16 @@ class Reduced:
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), trailing=1, reduced=True)
         kernel = self.address(Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
         return entry(kernel, self.kernel, rows, partial(self, axes=(-1,)), cost=self.cost)
+
+    def entry(self) -> Callable[..., Any]:
+        """The reduction over all axes as a built-in function of its operands."""
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), reduced=True)
+        kernel = self.compiled((Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs)))
+
+        def over_all(*arrays: Any) -> Any:
+            return self(*arrays, axes=range(max(x.ndim for x in arrays)))
+
+        return entry(kernel, self.kernel, rows, over_all, cost=self.cost)
 
     @property
     def _partible(self) -> bool:

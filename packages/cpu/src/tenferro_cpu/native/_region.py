@@ -1,8 +1,9 @@
 """Regions of programs as functions of NumPy arrays: machine code for every layout, compiled where nobody waits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._ops import rule_for
 from tenferro_cpu.native._reduce import Reduced
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Access, Later, Over, Region
+from tenferro_tensor.device_model import Access, KernelIR, Later, Operand, Over, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
 _REDUCED = frozenset({
@@ -42,6 +43,10 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
         return None
 
 
+SMALL: Final = 4096
+"""Elements up to which planning costs more than going op by op."""
+
+
 class _Planned:
     """The region for arrays of any layout; what is not compiled yet is left to the fallback, and compiled."""
 
@@ -58,6 +63,8 @@ class _Planned:
         self.expansions = [(i, index) for i, index in enumerate(region.expansions()) if index is not None]
 
     def __call__(self, *raws: Any) -> Any:
+        if max([x.size for x in raws]) <= SMALL:
+            return self.fallback(*raws)
         arrays = list(raws)
         for i, index in self.expansions:
             arrays[i] = raws[i][index]
@@ -70,11 +77,46 @@ class _Planned:
     def entry(self) -> Callable[..., Any]:
         """The region as a built-in function that takes what lies simply itself, and plans for the rest."""
         rows = Rows.of(self.region)
-        if rows is None:
-            return self
-        reads, writes = rows.reads, (Access.UNIT,) * len(self.region.kernel.outputs)
+        if rows is not None:
+            return self._entry(rows, self)
+        return self._in_two_steps() or self
+
+    def _entry(self, rows: Rows, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        writes = (Access.UNIT,) * len(self.region.kernel.outputs)
         if isinstance(self.kernel, Fused):
-            address = self.kernel.compiled((reads, writes, False))
+            address = self.kernel.compiled((rows.reads, writes, False))
         else:
-            address = self.kernel.compiled((Over.TRAILING, reads, writes))
-        return entry(address, self.region.kernel, rows, self, cost=self.kernel.cost)
+            address = self.kernel.compiled((Over.LEADING if rows.combined else Over.TRAILING, rows.reads, writes))
+        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost)
+
+    def _in_two_steps(self) -> Callable[..., Any] | None:
+        """All axes reduced where some operands are rows or columns: rows are combined, and then reduced."""
+        region, kernel = self.region, self.region.kernel
+        if len(region.reduced) != region.rank or len(kernel.outputs) != 1:
+            return None
+        for split in range(1, region.rank):
+            rows = Rows.of(replace(region, reduced=tuple(range(split))))
+            if rows is not None:
+                first = self._entry(rows, lambda *raws: _Done(self(*raws)))
+                rest = KernelIR((Operand(kernel.written[0].dtype),), (), (0,), reduction=kernel.reduction)
+                return _then(first, Reduced(rest).entry())
+        return None
+
+
+def _then(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """Both steps, one after the other, unless the first one says that it is done."""
+
+    def both(*raws: Any) -> Any:
+        found = first(*raws)
+        return found.value if found.__class__ is _Done else second(found)
+
+    return both
+
+
+class _Done:
+    """A result that needs no second step."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
