@@ -34,13 +34,13 @@ class Cost(NamedTuple):
     """What one application of a primitive takes; sizes may be symbolic.
 
     Attributes:
-        flops: floating-point operations, a complex one counted as the real ones it is made of.
-        bytes: bytes that it reads and writes.
+        flops: floating-point operations, a complex one counted as the real ones it is made of; ``None`` if unknown.
+        bytes: bytes that it reads and writes; ``None`` stands for those of its operands and results.
         workspace: bytes that it allocates besides its outputs and gives back when it is done.
     """
 
-    flops: DimLike
-    bytes: DimLike
+    flops: DimLike | None
+    bytes: DimLike | None = None
     workspace: DimLike = 0
 
 

@@ -1,0 +1,107 @@
+"""What a step costs: operations and bytes by primitive, as data. Sizes may be symbolic.
+
+A real addition, multiplication, comparison or elementary function of one element counts as one operation; complex
+arithmetic counts as the real operations that it is made of. Bytes are those of operands read and results written: what
+a kernel that meets each element once has to move. Views move nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log2, prod
+from typing import Any, Final
+
+from tenferro_runtime._call import call
+from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.inspection._storage import Storage, nbytes
+from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
+from tenferro_tensor_core import DimLike
+
+Specs = tuple[Spec, ...]
+
+COMPLEX: Final[dict[Primitive, int]] = {catalog.mul: 6, catalog.absorbing_mul: 6, catalog.div: 11, catalog.abs: 4}
+"""Real operations in one of complex numbers, where they are not two."""
+
+FREE: Final = frozenset(
+    {catalog.select, catalog.convert, catalog.conj, catalog.complex, catalog.copysign, catalog.real, catalog.imag}
+)
+"""Element-wise primitives that move elements and compute nothing."""
+
+ALONG: Final = frozenset(
+    {
+        catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
+        catalog.reduce_any, catalog.argmax, catalog.argmin, catalog.cumsum, catalog.cumprod, catalog.cummax,
+        catalog.cummin,
+    }
+)  # fmt: skip
+"""One operation for each element of the operand."""
+
+
+def cost(program: Program, eq: Equation, storage: Storage) -> Cost:
+    """What an equation costs."""
+    ins = tuple([program.specs[v] for v in eq.variables])
+    outs = tuple([program.specs[v] for v in eq.results])
+    if storage.is_view(eq):
+        return Cost(0, 0)
+    model = REGISTRY.find("cost", eq.op.primitive) or MODELS.get(eq.op.primitive, _moved)
+    found: Cost = model(ins, outs, **eq.op.params)
+    if found.bytes is None:
+        return found._replace(bytes=sum(map(nbytes, (*ins, *outs))))
+    return found
+
+
+def _elementwise(p: Primitive) -> Callable[..., Cost]:
+    def model(ins: Specs, outs: Specs, **_: Any) -> Cost:
+        each = 0 if p in FREE else COMPLEX.get(p, 2) if ins and ins[0].cplx else 1
+        return Cost(each * outs[0].size)
+
+    return model
+
+
+def _along(ins: Specs, outs: Specs, **_: Any) -> Cost:
+    return Cost(ins[0].size * (2 if ins[0].cplx else 1))
+
+
+def _dot_general(ins: Specs, outs: Specs, *, contract: Any, batch: Any) -> Cost:
+    summed = prod([ins[0].shape[i] for i in contract[0]])
+    return Cost((8 if ins[0].cplx else 2) * summed * outs[0].size)
+
+
+def _sort(ins: Specs, outs: Specs, *, axis: int, **_: Any) -> Cost:
+    n = ins[0].shape[axis]
+    return Cost(int(ins[0].size * max(1.0, log2(n or 1))) if isinstance(n, int) else None)  # type: ignore[operator]
+
+
+def _moved(ins: Specs, outs: Specs, **_: Any) -> Cost:
+    """Of a primitive that nobody has described: what it moves, and no statement on what it computes."""
+    return Cost(None)
+
+
+def _nothing(ins: Specs, outs: Specs, **_: Any) -> Cost:
+    return Cost(0)
+
+
+def _called(ins: Specs, outs: Specs, *, program: Program) -> Cost:
+    storage = Storage(program)
+    parts = [cost(program, eq, storage) for eq in program.equations]
+    known = [c.flops for c in parts if c.flops is not None]
+    return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes or 0 for c in parts]))
+
+
+def _table() -> dict[Primitive, Callable[..., Cost]]:
+    table: dict[Primitive, Callable[..., Cost]] = {
+        p: _elementwise(p) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise
+    }
+    table.update(dict.fromkeys(ALONG, _along))
+    movers = (
+        catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
+        catalog.pad, catalog.concatenate, catalog.gather, catalog.scatter, catalog.dynamic_slice, catalog.iota,
+        catalog.dynamic_update_slice,
+    )  # fmt: skip
+    table.update(dict.fromkeys(movers, _nothing))
+    table.update({catalog.sort: _sort, catalog.argsort: _sort})
+    table.update({catalog.dot_general: _dot_general, call: _called})
+    return table
+
+
+MODELS: Final = _table()

@@ -1,0 +1,71 @@
+"""Memory of a program over time: which blocks are alive at each step, as polynomials in the sizes.
+
+A block is alive from the step that makes it until the last step that reads it or a view of it; what the program returns
+stays. While a step runs, its operands, its results and its workspace are alive together. Inputs and constants belong to
+the caller and to the program: they are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenferro_runtime._program import Program
+from tenferro_runtime.inspection._costs import cost
+from tenferro_runtime.inspection._storage import Storage, nbytes
+from tenferro_tensor_core import DimLike, evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What `plan_memory` finds.
+
+    Attributes:
+        live: bytes alive while each step runs, beside inputs and constants.
+        inputs: bytes of the inputs.
+        constants: bytes of the constants.
+        last: index of the last step that needs each block, by the variable that owns it; the number of steps for what
+            the program returns.
+    """
+
+    live: tuple[DimLike, ...]
+    inputs: DimLike
+    constants: DimLike
+    last: Mapping[int, int]
+
+    def peak(self, sizes: Mapping[str, int]) -> int:
+        """Largest number of bytes alive at a time, beside inputs and constants."""
+        return max([evaluate(n, sizes) for n in _undominated(self.live)], default=0)
+
+
+def plan_memory(program: Program) -> MemoryPlan:
+    """The bytes alive at each step."""
+    storage = Storage(program)
+    last: dict[int, int] = {}
+    for i, eq in enumerate(program.equations):
+        for v in (*eq.variables, *eq.results):
+            last[storage.owner[v]] = i
+    for v in program.output_ids:
+        last[storage.owner[v]] = len(program.equations)
+    ending: dict[int, list[int]] = {}
+    for v, i in last.items():
+        ending.setdefault(i, []).append(v)
+    specs, held = program.specs, 0
+    live: list[DimLike] = []
+    for i, eq in enumerate(program.equations):
+        made: DimLike = sum([nbytes(specs[v]) for v in eq.results if storage.owner[v] == v])
+        held = held + made  # type: ignore[assignment]
+        live.append(held + cost(program, eq, storage).workspace)
+        gone: DimLike = sum([nbytes(specs[v]) for v in ending.get(i, ()) if v not in storage.external])
+        held = held - gone  # type: ignore[assignment]
+    return MemoryPlan(
+        tuple(live),
+        sum([nbytes(s) for s in program.inputs]),
+        sum([nbytes(c.spec) for c in program.constants.values()]),
+        last,
+    )
+
+
+def _undominated(live: tuple[DimLike, ...]) -> list[DimLike]:
+    """The distinct sums; identity tells equal ones apart from different ones."""
+    return list({id(n) if not isinstance(n, int) else n: n for n in live}.values())

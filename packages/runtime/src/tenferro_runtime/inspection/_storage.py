@@ -1,0 +1,81 @@
+"""Which value holds the memory of another: views share the block of what they look at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenferro_runtime._program import Equation, Program
+from tenferro_tensor import Primitive, Spec, catalog
+from tenferro_tensor_core import DimLike
+
+VIEWS: Final[frozenset[Primitive]] = frozenset(
+    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim}
+)
+"""Always views of their operand. (Small broadcasts are copied, which is too little to count.)"""
+
+SCATTERED: Final[frozenset[Primitive]] = frozenset(
+    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
+)
+"""Their results may be out of row-major order, so that a reshape of them is a copy."""
+
+
+class Storage:
+    """Who holds the memory of each variable.
+
+    Attributes:
+        owner: variable whose block a variable's elements lie in; itself where it has its own.
+        external: variables whose block belongs to the caller or the program: inputs and constants.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.external = frozenset((*program.input_ids, *program.constants))
+        self.owner: dict[int, int] = {v: v for v in self.external}
+        self._in_order: dict[int, bool] = dict.fromkeys(self.owner, True)
+        for eq in program.equations:
+            viewed = self._view(eq)
+            for v in eq.results:
+                self.owner[v] = v if viewed is None else self.owner[viewed]
+                self._in_order[v] = self._ordered(eq)
+
+    def is_view(self, eq: Equation) -> bool:
+        """Whether the result shares the block of an operand."""
+        return bool(eq.results) and self.owner[eq.results[0]] != eq.results[0]
+
+    def _view(self, eq: Equation) -> int | None:
+        """The operand that a result looks at."""
+        if not eq.operands or eq.operands[0].__class__ is not int or len(eq.results) != 1:
+            return None
+        (first, *rest), p = eq.operands, eq.op.primitive
+        source, out = self.program.specs[first], self.program.specs[eq.results[0]]  # type: ignore[index]
+        if p in VIEWS:
+            seen = True
+        elif p is catalog.reshape:
+            seen = self._in_order[first]  # type: ignore[index]
+        elif p in (catalog.real, catalog.imag):
+            seen = source.cplx or p is catalog.real
+        elif p is catalog.conj:
+            seen = not source.cplx
+        elif p is catalog.convert:
+            seen = source.dtype == out.dtype
+        elif p is catalog.concatenate:
+            seen = not rest
+        elif p is catalog.transfer:
+            seen = source.place.memory_space is out.place.memory_space
+        else:
+            seen = False
+        return first if seen else None  # type: ignore[return-value]
+
+    def _ordered(self, eq: Equation) -> bool:
+        """Whether the results lie in row-major order."""
+        p = eq.op.primitive
+        if p in SCATTERED:
+            return False
+        if p.elementwise:  # NumPy keeps the order of the operands
+            return all([self._in_order[v] for v in eq.variables])
+        return True
+
+
+def nbytes(spec: Spec) -> DimLike:
+    """Bytes of an array of its own."""
+    return spec.size * spec.dtype.itemsize
