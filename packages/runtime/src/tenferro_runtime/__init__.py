@@ -17,6 +17,8 @@ from tenferro_runtime._trace import trace
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import register_dataclass
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
+from tenferro_runtime.inspection import find_nan
+from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_tensor import ComputeDevice, MemorySpace, Spec, Tensor, compute_context, compute_device
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
@@ -38,9 +40,12 @@ from tenferro_tensor_core import (
 
 __all__ = [
     "MissingFamilyError",
+    "Profile",
     "Program",
+    "BadStep",
     "CompiledFunction",
     "ComputeDevice",
+    "Explanation",
     "FileLimits",
     "GraphCompiler",
     "GraphExecutor",
@@ -122,6 +127,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "find_nan",
     "finfo",
     "flip",
     "float32",

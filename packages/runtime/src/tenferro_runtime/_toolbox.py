@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_runtime import files
+from tenferro_runtime import files, inspection
 from tenferro_runtime._tools import Tooled
 
 
@@ -11,6 +11,10 @@ class Tools:
 
     save = staticmethod(files.save)
     hash_of = staticmethod(files.hash_of)
+    explain = staticmethod(inspection.explain)
+    profile = staticmethod(inspection.profile)
+    draw = staticmethod(inspection.draw)
+    find_nan = staticmethod(inspection.find_nan)
 
 
 Tooled.tools = Tools()

@@ -15,7 +15,6 @@ from tenferro_runtime._call import call
 from tenferro_runtime._program import Equation, Program
 from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
-from tenferro_tensor_core import DimLike
 
 Specs = tuple[Spec, ...]
 
@@ -69,7 +68,8 @@ def _dot_general(ins: Specs, outs: Specs, *, contract: Any, batch: Any) -> Cost:
 
 def _sort(ins: Specs, outs: Specs, *, axis: int, **_: Any) -> Cost:
     n = ins[0].shape[axis]
-    return Cost(int(ins[0].size * max(1.0, log2(n or 1))) if isinstance(n, int) else None)  # type: ignore[operator]
+    # The logarithm of an open size is no polynomial.
+    return Cost(int(prod(map(int, ins[0].shape)) * max(1.0, log2(n or 1)))) if not ins[0].symbolic else Cost(None)  # type: ignore[arg-type]
 
 
 def _moved(ins: Specs, outs: Specs, **_: Any) -> Cost:

@@ -72,7 +72,7 @@ class Storage:
         if p in SCATTERED:
             return False
         if p.elementwise:  # NumPy keeps the order of the operands
-            return all([self._in_order[v] for v in eq.variables])
+            return all(self._in_order[v] for v in eq.variables)
         return True
 
 

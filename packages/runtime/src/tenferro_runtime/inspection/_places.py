@@ -1,0 +1,53 @@
+"""Where boxes of a graph go: in rows by depth, within a row near the middle of what they read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A box.
+
+    Attributes:
+        index: its number; it reads only boxes with smaller ones.
+        kind: what it stands for.
+        label: the word in it.
+        note: what is said when it is pointed at.
+        reads: boxes that it reads.
+    """
+
+    index: int
+    kind: str
+    label: str
+    note: str
+    reads: tuple[int, ...]
+
+
+def placed(nodes: list[Node]) -> tuple[list[tuple[float, int]], int, int]:
+    """Column and row of each box, and the numbers of columns and rows."""
+    depth: list[int] = []
+    for n in nodes:
+        depth.append(1 + max([depth[r] for r in n.reads], default=-1))
+    sink = [len(nodes)] * len(nodes)
+    for n in nodes:
+        for r in n.reads:
+            sink[r] = min(sink[r], depth[n.index])
+    for n in nodes:  # what is read late moves down to its reader: constants beside their use
+        if not n.reads and sink[n.index] < len(nodes):
+            depth[n.index] = sink[n.index] - 1
+    rows: dict[int, list[Node]] = {}
+    for n in nodes:
+        rows.setdefault(depth[n.index], []).append(n)
+    columns = max(map(len, rows.values()), default=1)
+    x = [0.0] * len(nodes)
+    for d in sorted(rows):
+        row = sorted(rows[d], key=lambda n: (_middle(x, n), n.index))
+        start = (columns - len(row)) / 2
+        for i, n in enumerate(row):
+            x[n.index] = start + i
+    return [(x[n.index], depth[n.index]) for n in nodes], columns, max(rows, default=0) + 1
+
+
+def _middle(x: list[float], n: Node) -> float:
+    return sum([x[r] for r in n.reads]) / len(n.reads) if n.reads else float(n.index)

@@ -1,0 +1,71 @@
+"""`profile`: the time that each step takes, measured."""
+
+from __future__ import annotations
+
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+from tenferro_runtime._program import Program
+from tenferro_runtime.inspection._explain import explain
+from tenferro_runtime.inspection._running import fitting, steps, store
+from tenferro_runtime.reports import Profile, StepTime
+from tenferro_tensor import Tensor, get_backend
+from tenferro_tensor_core import ArgumentError
+
+
+def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
+    """Run a program step by step and measure each; see `Profile`.
+
+    Args:
+        program: the program.
+        values: concrete arrays or numbers, in the order of its inputs.
+        repeat: number of runs that are measured, after one that is not.
+
+    Raises:
+        ArgumentError: `repeat` is not positive.
+        ProgramError: the values do not fit the program.
+    """
+    if repeat < 1:
+        raise ArgumentError(f"profile measures at least one run, got {repeat=}")
+    program, ready = fitting(program, values)
+    _timed(program, ready, 0)
+    origin = perf_counter_ns()
+    runs = [_timed(program, ready, origin) for _ in range(repeat)]
+    costs = explain(program).steps
+    each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
+    total = sum(each) or 1.0
+    times = [
+        StepTime(c, ms, ms / total, tuple([run[i] for run in runs]))
+        for i, (c, ms) in enumerate(zip(costs, each, strict=True))
+    ]
+    return Profile(tuple(times), _replayed(program, ready, repeat), repeat)
+
+
+def _timed(program: Program, values: tuple[Tensor, ...], origin: int) -> list[tuple[int, int]]:
+    found = []
+    for eq, operands, env in steps(program, values):
+        start = perf_counter_ns()
+        out = eq.op(*operands)
+        _wait(program, eq.results)
+        stop = perf_counter_ns()
+        store(env, eq, out)
+        found.append((start - origin, stop - start))
+    return found
+
+
+def _replayed(program: Program, values: tuple[Tensor, ...], repeat: int) -> float:
+    def once() -> int:
+        start = perf_counter_ns()
+        program.run(*values)
+        _wait(program, program.output_ids)
+        return perf_counter_ns() - start
+
+    once()
+    return median([once() for _ in range(repeat)]) / 1e6
+
+
+def _wait(program: Program, results: tuple[int, ...]) -> None:
+    """Accelerators run behind the caller's back: wait, so that each step is charged with its own work."""
+    for kind in {program.specs[v].place.device.kind for v in results}:
+        get_backend(kind).synchronize()

@@ -1,0 +1,47 @@
+"""Running a program step by step on concrete tensors, so that each step can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tenferro_runtime._call import concrete
+from tenferro_runtime._program import Equation, Literal, Program, ProgramError
+from tenferro_tensor import Array, Tensor, tensor
+
+
+def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Tensor, ...]]:
+    """The program with the sizes of the values filled in, and the values as tensors.
+
+    Raises:
+        ProgramError: the values do not fit, or are not concrete.
+    """
+    for i, v in enumerate(values):
+        if isinstance(v, Array) and v.__class__ is not Tensor:
+            raise ProgramError(
+                f"a program is looked at while it runs on concrete arrays, but value {i} is a {type(v).__name__}; "
+                "detach it, or trace the whole function instead",
+                input=i,
+            )
+    ready = tuple([tensor(v) for v in values])
+    return concrete(program, tuple([t.spec for t in ready])), ready
+
+
+def steps(program: Program, values: tuple[Tensor, ...]) -> Iterator[tuple[Equation, tuple[Any, ...], dict[int, Any]]]:
+    """Each equation with its operands, before it runs; whoever iterates puts its results into the third part."""
+    env: dict[int, Any] = dict(program.constants)
+    env.update(zip(program.input_ids, values, strict=True))
+    needed: dict[int, int] = {v: i for i, eq in enumerate(program.equations) for v in eq.variables}
+    needed.update(dict.fromkeys(program.output_ids, len(program.equations)))
+    for i, eq in enumerate(program.equations):
+        yield eq, tuple([v.value if isinstance(v, Literal) else env[v] for v in eq.operands]), env
+        for v in {*eq.variables, *eq.results}:
+            if needed.get(v, i) <= i:
+                env.pop(v, None)
+
+
+def store(env: dict[int, Any], eq: Equation, out: Any) -> tuple[Any, ...]:
+    """Put the results of an equation where later ones find them; returns them."""
+    results = out if isinstance(out, tuple) else (out,)
+    env.update(zip(eq.results, results, strict=True))
+    return results

@@ -1,0 +1,8 @@
+"""What the inspection of programs finds, as plain data that prints for people."""
+
+from tenferro_runtime.reports._bad_step import BadStep, Statistics
+from tenferro_runtime.reports._cost import Explanation, StepCost
+from tenferro_runtime.reports._table import aligned, readable
+from tenferro_runtime.reports._time import Profile, StepTime
+
+__all__ = ["BadStep", "Explanation", "Profile", "Statistics", "StepCost", "StepTime", "aligned", "readable"]

@@ -1,0 +1,58 @@
+"""`BadStep`: where a NaN or an infinity came up, and what it was made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is in an array.
+
+    Attributes:
+        name: how the program calls it.
+        shape: its shape.
+        dtype: name of its dtype.
+        nan: number of elements that are NaN.
+        inf: number of infinite elements.
+        smallest: smallest finite element, by absolute value for complex ones; ``None`` where there is none.
+        largest: largest one.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nan: int
+    inf: int
+    smallest: float | None
+    largest: float | None
+
+    def __str__(self) -> str:
+        between = "no finite element" if self.smallest is None else f"from {self.smallest:.6g} to {self.largest:.6g}"
+        return f"{self.name}: {self.dtype}{list(self.shape)}, {self.nan} nan, {self.inf} inf, {between}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BadStep:
+    """The first step that makes what is not finite out of what is.
+
+    Attributes:
+        step: the step as it is printed, or the input or constant that was not finite from the start.
+        path: indices of the step: the last one in the program itself, those before of the steps that called it.
+        where: line of user code.
+        operands: what went in.
+        results: what came out.
+    """
+
+    step: str
+    path: tuple[int, ...]
+    where: str
+    operands: tuple[Statistics, ...]
+    results: tuple[Statistics, ...]
+
+    def __repr__(self) -> str:
+        made = [f"  made   {s}" for s in self.results]
+        lines = [self.step, *[f"  from   {s}" for s in self.operands], *made]
+        if self.where:
+            lines.append(f"  traced at {self.where}")
+        return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""`Profile`: the times of a program's steps, and a trace file for Perfetto and chrome://tracing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tenferro_runtime.reports._cost import StepCost
+from tenferro_runtime.reports._table import aligned, readable
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Time of one step.
+
+    Attributes:
+        cost: what the step should cost.
+        ms: median time in milliseconds.
+        share: part of the time of all steps.
+        runs: start and length of each run, in nanoseconds from the start of the profile.
+    """
+
+    cost: StepCost
+    ms: float
+    share: float
+    runs: tuple[tuple[int, int], ...]
+
+    @property
+    def rate(self) -> float | None:
+        """Operations per second."""
+        return None if self.cost.flops is None or not self.ms else float(self.cost.flops) / self.ms * 1e3  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile:
+    """Times of a program's steps; prints as a table, slowest first.
+
+    Attributes:
+        steps: the steps, in order of execution.
+        ms: median time of a whole replay in milliseconds; less than the sum of the steps where these are short, because
+            a replay does not stop between them.
+        repeat: number of runs.
+    """
+
+    steps: tuple[StepTime, ...]
+    ms: float
+    repeat: int
+
+    def __repr__(self) -> str:
+        rows = [("step", "primitive", "result", "ms", "share", "rate", "kernel", "line")] + [
+            (
+                str(s.cost.index),
+                s.cost.primitive,
+                ", ".join(map(str, s.cost.outputs)),
+                f"{s.ms:.4f}",
+                f"{s.share:.1%}",
+                "" if not s.rate else readable(s.rate, "flop/s"),
+                s.cost.kernel,
+                s.cost.where,
+            )
+            for s in sorted(self.steps, key=lambda s: -s.ms)
+        ]
+        total = sum(s.ms for s in self.steps)
+        return (
+            f"{aligned(rows, frozenset({0, 3, 4, 5}))}\n"
+            f"{len(self.steps)} steps, {total:.4f} ms one by one, {self.ms:.4f} ms replayed; "
+            f"medians of {self.repeat} runs"
+        )
+
+    def to_chrome_trace(self, path: str | PathLike[str]) -> None:
+        """Write the runs in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing show."""
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "pid": 1, "tid": i, "name": "thread_name", "args": {"name": device}}
+            for i, device in enumerate(self._devices())
+        ]
+        for s in self.steps:
+            c = s.cost
+            facts = {
+                "step": c.index,
+                "operands": ", ".join(map(str, c.inputs)),
+                "results": ", ".join(map(str, c.outputs)),
+                "flops": c.flops,
+                "bytes": c.bytes,
+                "kernel": c.kernel,
+                "line": c.where,
+            }
+            for start, length in s.runs:
+                events.append(
+                    {
+                        "ph": "X", "pid": 1, "tid": self._devices().index(c.device), "name": c.primitive, "cat": "step",
+                        "ts": start / 1e3, "dur": length / 1e3, "args": facts,
+                    }
+                )  # fmt: skip
+        Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}), encoding="utf-8")
+
+    def _devices(self) -> list[str]:
+        return sorted({s.cost.device for s in self.steps})
