@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final, Protocol, overload
 
-from tenferro_runtime import files
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
+from tenferro_runtime._compiled_tools import Traced, equip
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
 from tenferro_runtime._execute import HOST_ARRAYS, executable, lowered
@@ -24,7 +24,7 @@ from tenferro_runtime._trace import record
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_runtime._tree_code import builder, reader
-from tenferro_runtime.files import ProgramFileError, SavedFunction
+from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError
@@ -77,6 +77,18 @@ class CompiledFunction(Protocol):
 
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Write the program for these arguments to a file; `load` gives a function of the same trees."""
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What each step of the program costs for these arguments."""
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """The time that each step takes for these arguments, measured."""
+
+    def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        """Write the program for these arguments as a graph, to a file ``.dot`` or ``.html``."""
+
+    def find_nan(self, *args: Any, **kwargs: Any) -> BadStep | None:
+        """The first step that makes a NaN or an infinity of these arguments."""
 
 
 class _Form:
@@ -416,30 +428,17 @@ def _compile(
     state = _Compiled(f, numbers, names, deterministic)
     entry: Any = make_entry(state.signature, state.hits.table, state, explain_failure)
 
-    def form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_Form, TreeDef, tuple[Any, ...]]:
-        values = (args, kwargs) if state.signature.names is None else _bound(f, args, kwargs)
-        dynamic, static = state.signature.split(values)
-        leaves, treedef = flatten(dynamic)
-        found = state.find(dynamic, static, leaves, treedef)
-        return found[0], treedef, found[3]
-
-    def program(*args: Any, **kwargs: Any) -> Program:
-        return form(args, kwargs)[0].program
-
-    def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
-        found, treedef, captured = form(args, kwargs)
-        if captured:
-            raise ProgramFileError(
-                f"{state.title} uses {captured[0].spec!r} of class {type(captured[0]).__name__} from outside; a saved "
-                "function stands alone: pass the value as an argument",
-                function=state.title,
-            )
+    def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         signature = state.signature
+        dynamic, static = signature.split((args, kwargs) if signature.names is None else _bound(f, args, kwargs))
+        leaves, treedef = flatten(dynamic)
+        form, ready, _, captured, _ = state.find(dynamic, static, leaves, treedef)
         names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
-        return files.save(SavedFunction(state.title, names, found.program, treedef, found.tree, found.fixed), path)
+        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, ready, captured)
 
     functools.update_wrapper(entry, f)
-    entry.cache_info, entry.clear, entry.program, entry.save = state.info, state.clear, program, save
+    entry.cache_info, entry.clear = state.info, state.clear
+    equip(entry, traced)
     return entry
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from tenferro_runtime._program import Equation, Literal, Program
@@ -10,7 +11,8 @@ from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.inspection._storage import Storage
 from tenferro_runtime.reports import Explanation, StepCost
-from tenferro_tensor import REGISTRY, Spec
+from tenferro_tensor import REGISTRY, Spec, get_backend
+from tenferro_tensor_core import BackendUnavailableError
 
 
 def explain(program: Program, **sizes: int) -> Explanation:
@@ -54,6 +56,8 @@ def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]
     place = program.specs[(*eq.variables, *eq.results)[0]].place
     if storage.is_view(eq):
         return str(place.device), "view"
+    with suppress(BackendUnavailableError):
+        get_backend(place.device.kind)  # registers its kernels
     make: Any = REGISTRY.find("kernel", eq.op.primitive, place.device.kind)
     module = "none" if make is None else str(getattr(make, "__module__", type(make).__module__))
     return str(place.device), module.replace("tenferro_", "").replace("._", ".")
