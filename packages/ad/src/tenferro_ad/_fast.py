@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_ad import _modes
+from tenferro_ad._blame import blamed
 from tenferro_ad._eager import EagerTensor
 from tenferro_ad._node import Node, next_seq, places
 from tenferro_ad._plan import PullbackPlan, pullback_plan
@@ -68,6 +69,7 @@ def reflected(self, other):
 
 _RECORDING: Final = """
 run, out, plan = entry
+pull = plan.how[1]
 x = {x}
 y = {y}
 try:
@@ -77,11 +79,12 @@ try:
         z.spec = out
     else:
         z = operate(x, y)
+        pull = blamed(pull, z)
 except OverflowError:  # a number beyond the range of the dtype: the long way words the error
     return miss({operands})
 n = new(Node)
 n.seq = seq()
-n.pull = plan.how[1]
+n.pull = pull
 n.parents = ({parents},)
 n.saved = ({saved})
 r = new(EagerTensor)
@@ -186,6 +189,7 @@ def _install(
         "__name__": "tenferro_ad.rendered",
         "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
         "SCALARS": SCALARS, "new": object.__new__, "seq": next_seq, "operate": getattr(operator, name), "miss": miss,
+        "blamed": blamed,
         "ndarray": np.ndarray,
         **{table: cache.table for table, cache in tables.items()},
     }  # fmt: skip
@@ -316,6 +320,8 @@ def unary(self: EagerTensor, op: Op) -> Any:
 
 
 def _recorded(z: Any, out: Spec, level: int, pull: Any, parents: tuple[Node, ...], saved: Any) -> EagerTensor:
+    if z.__class__ is not Tensor:
+        pull = blamed(pull, z)
     n = _new(Node)
     n.seq, n.pull, n.parents, n.saved = next_seq(), pull, parents, saved
     r = _new(EagerTensor)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad import _modes
+from tenferro_ad._blame import blamed
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import Node, SourcedNode, make_node, next_seq
 from tenferro_ad._plan import pullback_plan
-from tenferro_tensor import SCALARS, Op, Primitive
+from tenferro_tensor import SCALARS, Op, Primitive, Tensor
 from tenferro_tensor._tensor import materialised
 
 Hook = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
@@ -42,6 +43,9 @@ def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents:
     if not plan.active:
         return out
     _, pull, keep = plan.how
+    first = out[0] if plan.many else out
+    if first.__class__ is not Tensor:
+        pull = blamed(pull, first)
     node = make_node(pull, parents, keep(*lower, *out) if plan.many else keep(*lower, out))
     if _modes.slow and _modes.sourced():
         node = _with_source(node)

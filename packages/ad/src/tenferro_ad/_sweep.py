@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ad._blame import Blamed
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import Tensor
 from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
@@ -114,7 +115,8 @@ def _tell_where(error: Exception, node: Node) -> None:
     op = getattr(node.pull, "op", None) or getattr(getattr(node.pull, "__self__", None), "op", None)
     if op is None:
         return
-    where = f", recorded at {node.where}" if isinstance(node, SourcedNode) else ""
+    told = node if isinstance(node, SourcedNode) else node.pull if isinstance(node.pull, Blamed) else None
+    where = "" if told is None else f", recorded at {told.where}"
     error.add_note(f"while pulling a cotangent back through {op!r}{where}")
 
 

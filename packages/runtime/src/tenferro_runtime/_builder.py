@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_runtime._inference import INFERRED, infer
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._source import Source, here, user_line, where
-from tenferro_runtime._traced import TracedTensor
+from tenferro_runtime._traced import TracedTensor, recording
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
 from tenferro_tensor._normalise import common_dtype, normalised
 from tenferro_tensor._tensor import materialised
@@ -30,11 +30,13 @@ class Builder:
             variable that became its input; these inputs come after the declared ones.
         closed: whether the program is finished; its values are dead then.
         source: line of user code that opened the trace.
+        blame: line that equations come from now, where it is not the running one: derivatives belong to the line of
+            the function.
     """
 
     __slots__ = (
         "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs", "_weak",
-        "captured", "closed", "level", "source",
+        "blame", "captured", "closed", "level", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -42,6 +44,7 @@ class Builder:
         self.captured: list[tuple[Any, int]] = []
         self.closed = False
         self.source: Source = user_line()
+        self.blame: Source = None
         # A counter and a dict, not a list: a traced function may start threads, and both are atomic.
         self._next = count().__next__
         self._specs: dict[int, Spec] = {}
@@ -104,6 +107,9 @@ class Builder:
                 "convert it with asarray(), or pass it as a static argument",
                 type=type(value).__name__,
             )
+        inside = recording(value)
+        if inside is not None:
+            inside._require_open(value)
         if value.level > self.level:
             raise TracingError(
                 f"a {type(value).__name__} of an inner transformation was used in an outer program{here()}; "
@@ -150,7 +156,7 @@ class Builder:
         out = self._variable(known[0][0])
         eq = _new(Equation)
         eq.op, eq.operands, eq.results = op, tuple([v.id for v in operands]), (out.id,)
-        eq.source = user_line()
+        eq.source = self.blame or user_line()
         self._equations.append(eq)
         return out
 
@@ -193,7 +199,7 @@ class Builder:
         if known is None:
             ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(op, tuple(operands))
             return self.emit(op, ready)
-        return self._append(op, operands, known, user_line())
+        return self._append(op, operands, known, self.blame or user_line())
 
     def emit(self, op: Op, operands: Sequence[Any]) -> Any:
         """Record an equation on operands in the form of the IR; returns its value, or the tuple of its values.
@@ -202,7 +208,7 @@ class Builder:
         """
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
         seen = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lifted])
-        return self._append(op, lifted, infer(op, seen), user_line())
+        return self._append(op, lifted, infer(op, seen), self.blame or user_line())
 
     def _append(self, op: Op, operands: list[Any], outs: tuple[tuple[Spec, ...], bool], source: Source) -> Any:
         ids: list[Operand] = []

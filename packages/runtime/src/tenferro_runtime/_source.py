@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sys
 from types import CodeType
+from typing import Final
 
 Source = tuple[CodeType, int] | str | None
 """A code object and a line in it, or text in programs that were read from a file."""
 
 
+OURS: Final = ("tenferro_", "numpy.")
+"""Modules whose lines are nobody's: what calls them is meant."""
+
+
 def user_line() -> Source:
     """The line of user code that is running; kept as (code, line) because formatting costs more than asking."""
     frame = sys._getframe(2)  # the caller is tenferro's
-    while frame.f_globals.get("__name__", "").startswith("tenferro_"):
+    while frame.f_globals.get("__name__", "").startswith(OURS):
         back = frame.f_back
         if back is None:
             return None
@@ -32,3 +37,16 @@ def here() -> str:
     """The running line of user code as a clause for error messages."""
     place = where(user_line())
     return f" at {place}" if place else ""
+
+
+def tell_line(error: BaseException, opened: Source) -> None:
+    """Add to an error of a traced function the user's line where it came up, unless the text names it already."""
+    trace, line = error.__traceback__, ""
+    while trace is not None:
+        frame = trace.tb_frame
+        if not frame.f_globals.get("__name__", "").startswith(OURS):
+            line = f"{frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    told = "\n".join((str(error), *getattr(error, "__notes__", ())))
+    if line and line not in told:
+        error.add_note(f"at {line}" + (f", traced by the call at {where(opened)}" if opened else ""))

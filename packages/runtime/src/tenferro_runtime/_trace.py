@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_runtime._builder import Builder
 from tenferro_runtime._program import Program
 from tenferro_runtime._runtime import current_runtime
-from tenferro_runtime._source import here
+from tenferro_runtime._source import here, tell_line
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Spec, tensor
@@ -64,6 +64,9 @@ def record(
             program = builder.close(
                 arrays, guards=tuple(dict.fromkeys(decisions.guards)) if decisions else (), examples=examples
             )
+    except Exception as error:
+        tell_line(error, builder.source)
+        raise
     finally:
         builder.closed = True
     return Recorded(program, tree, fixed, tuple([v for v, _ in builder.captured]))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tenferro_runtime._call import call
 from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
 
@@ -88,6 +89,11 @@ def _called(ins: Specs, outs: Specs, *, program: Program) -> Cost:
     return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes or 0 for c in parts]))
 
 
+def _fused(ins: Specs, outs: Specs, *, program: Program) -> Cost:
+    """What is computed inside never reaches memory."""
+    return Cost(_called(ins, outs, program=program).flops)
+
+
 def _table() -> dict[Primitive, Callable[..., Cost]]:
     table: dict[Primitive, Callable[..., Cost]] = {
         p: _elementwise(p) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise
@@ -100,7 +106,7 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table.update({catalog.dot_general: _dot_general, call: _called})
+    table.update({catalog.dot_general: _dot_general, call: _called, fused: _fused})
     return table
 
 

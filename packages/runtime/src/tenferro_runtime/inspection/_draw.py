@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tenferro_runtime._program import Literal, Program
-from tenferro_runtime.inspection._explain import explain
+from tenferro_runtime.inspection._explain import explain, step_costs
 from tenferro_runtime.inspection._places import Node, placed
 from tenferro_runtime.reports import StepCost, readable
 from tenferro_tensor_core import ArgumentError
@@ -49,7 +49,7 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
 
 def graph(program: Program) -> list[Node]:
     """Boxes and what they read: inputs, constants, steps, outputs, in this order."""
-    costs = explain(program).steps
+    costs = step_costs(program)
     nodes: list[Node] = []
     of: dict[int, int] = {}
 

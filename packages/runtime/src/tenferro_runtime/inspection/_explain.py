@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
+from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._costs import cost
 from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._sizes import filled
@@ -14,29 +16,24 @@ from tenferro_runtime.reports import Explanation, StepCost
 from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError
 
+NAMED: Final = 4
+"""Steps of a region that its name shows."""
+
 
 def explain(program: Program, **sizes: int) -> Explanation:
     """What each step of a program costs, and all together; see `Explanation`.
+
+    The steps are those that run: regions of element-wise steps are one fused step, unless the runtime says otherwise.
 
     Args:
         program: the program.
         sizes: values of the open sizes; all of them, or none to see polynomials.
     """
-    program = filled(program, sizes)
-    storage, memory = Storage(program), plan_memory(program)
-    steps = []
-    for i, eq in enumerate(program.equations):
-        c, outs = cost(program, eq, storage), tuple([program.specs[v] for v in eq.results])
-        device, kernel = _kernel(program, eq, storage)
-        steps.append(
-            StepCost(
-                i, eq.op.primitive.name, _operands(program, eq), outs, c.flops, 0 if c.bytes is None else c.bytes,
-                c.workspace, memory.live[i], device, kernel, eq.where,
-            )
-        )  # fmt: skip
+    program = lowered(filled(program, sizes))
+    steps, memory = step_costs(program), plan_memory(program)
     known = [s.flops for s in steps if s.flops is not None]
     return Explanation(
-        tuple(steps),
+        steps,
         sum(known),
         len(steps) - len(known),
         sum([s.bytes for s in steps]),
@@ -45,6 +42,30 @@ def explain(program: Program, **sizes: int) -> Explanation:
         None if program.symbolic else memory.peak({}),
         dict(sizes),
     )
+
+
+def step_costs(program: Program) -> tuple[StepCost, ...]:
+    """What each step of a program costs, as the program stands."""
+    storage, memory = Storage(program), plan_memory(program)
+    steps = []
+    for i, eq in enumerate(program.equations):
+        c, outs = cost(program, eq, storage), tuple([program.specs[v] for v in eq.results])
+        device, kernel = _kernel(program, eq, storage)
+        steps.append(
+            StepCost(
+                i, _name(eq), _operands(program, eq), outs, c.flops, 0 if c.bytes is None else c.bytes,
+                c.workspace, memory.live[i], device, kernel, eq.where,
+            )
+        )  # fmt: skip
+    return tuple(steps)
+
+
+def _name(eq: Equation) -> str:
+    """Name of the primitive; for a region, with the names of its steps."""
+    if eq.op.primitive is not fused:
+        return eq.op.primitive.name
+    names = [inner.op.primitive.name for inner in eq.op.params["program"].equations]
+    return f"fused({', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''})"
 
 
 def _operands(program: Program, eq: Equation) -> tuple[Spec | str, ...]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from statistics import median
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
+from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Program
-from tenferro_runtime.inspection._explain import explain
+from tenferro_runtime.fusion import wait
+from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.reports import Profile, StepTime
 from tenferro_tensor import Tensor, get_backend
 from tenferro_tensor_core import ArgumentError
+
+WARM: Final = 3
+"""Runs that are not measured: the first makes plans, after some of them fused kernels are worth compiling."""
 
 
 def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
@@ -20,7 +25,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
     Args:
         program: the program.
         values: concrete arrays or numbers, in the order of its inputs.
-        repeat: number of runs that are measured, after one that is not.
+        repeat: number of runs that are measured, after some that are not.
 
     Raises:
         ArgumentError: `repeat` is not positive.
@@ -29,10 +34,13 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
     if repeat < 1:
         raise ArgumentError(f"profile measures at least one run, got {repeat=}")
     program, ready = fitting(program, values)
-    _timed(program, ready, 0)
+    program = lowered(program)
+    for _ in range(WARM):
+        _timed(program, ready, 0)
+    wait()  # for kernels that are compiled in the background
     origin = perf_counter_ns()
     runs = [_timed(program, ready, origin) for _ in range(repeat)]
-    costs = explain(program).steps
+    costs = step_costs(program)
     each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
     total = sum(each) or 1.0
     times = [
@@ -61,7 +69,9 @@ def _replayed(program: Program, values: tuple[Tensor, ...], repeat: int) -> floa
         _wait(program, program.output_ids)
         return perf_counter_ns() - start
 
-    once()
+    for _ in range(WARM):
+        once()
+    wait()
     return median([once() for _ in range(repeat)]) / 1e6
 
 
