@@ -272,6 +272,29 @@ def test_ordinary_numbers_stay_native(primitive: Any, dtype: str, n: int, monkey
     assert not calls, "the NumPy kernel ran too"
 
 
+@pytest.mark.parametrize(
+    ("primitive", "x", "text"),
+    [
+        (catalog.log, 0, "divide by zero"),
+        (catalog.log10, 0, "divide by zero"),
+        (catalog.exp, 1e4 + 1j, "overflow"),
+        (catalog.cosh, 1e4 + 1j, "overflow"),
+        (catalog.exp, complex(1, np.inf), "invalid value"),
+        (catalog.rsqrt, 0, "divide by zero|invalid value"),
+    ],
+    ids=lambda v: getattr(v, "name", None),
+)
+def test_warnings_of_complex_functions_are_numpys(primitive: Any, x: complex, text: str) -> None:
+    entry, _ = pair_of(primitive, "complex128")  # type: ignore[misc]
+    z = np.full(9, 0.5 + 0.25j)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        entry(z)
+    z[-1] = x
+    with pytest.warns(RuntimeWarning, match=text):
+        entry(z)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("primitive", [catalog.floor_divide, catalog.remainder, catalog.fmod], ids=lambda p: p.name)
 def test_integers_divided_by_zero_warn_as_numpy_does(primitive: Any, dtype: str) -> None:

@@ -33,6 +33,8 @@ CASES = {
     "acosh": (2.5, (1, 2), (1, 1e3), (1, 1e10)),
     "atanh": (2.5, (-1, 1), (-1e-2, 1e-2), (-0.5, 0.5)),
     "cbrt": (1.0, (-1, 1), (-1e10, 1e10)),
+    "erf": (2.5, (-1, 1), (-7, 7), (-1e-3, 1e-3)),
+    "erfc": (2.5, (-1, 1), (-7, 28), (8, 11), (0.4, 0.6)),
 }
 PAIRS = {"atan2": 2.5, "hypot": 2.5, "pow": 2.0}
 POWERS = (((0, 10), (-300, 300)), ((0.9, 1.1), (-6000, 6000)), ((0.5, 2), (-5, 5)), ((0, 1e300), (-1, 1)))
@@ -43,7 +45,36 @@ SAMPLES = 20_000
 
 
 def exact(name):
+    if name in ("erf", "erfc"):
+        return extended_erf if name == "erf" else extended_erfc
     return (lambda x: 1 / np.sqrt(x)) if name == "rsqrt" else getattr(np, NUMPY.get(name, name))
+
+
+def extended_erf(x):
+    """A series of terms of one sign, and the complement of the tail beyond 1."""
+    z = np.clip(x, -1, 1)
+    term = total = 2 / np.sqrt(LONG(np.pi) + LONG(PI_REST)) * z * np.exp(-z * z)
+    for n in range(1, 40):
+        term = term * 2 * z * z / (2 * n + 1)
+        total = total + term
+    return np.where(np.abs(x) <= 1, total, np.copysign(1 - tail(np.abs(x)), x))
+
+
+def extended_erfc(x):
+    return np.where(x < 0.75, 1 - extended_erf(x), tail(np.maximum(x, LONG(0.75))))
+
+
+PI_REST = 1.2246467991473532e-16
+
+
+def tail(x):
+    """The continued fraction of erfc."""
+    x = np.where(np.isnan(x), x, np.clip(x, LONG(0.75), 120))
+    below = x
+    for k in range(600, 0, -1):
+        below = x + LONG(k) / 2 / below
+    short = x.astype("float32").astype(LONG)  # whose square is exact
+    return np.exp(-short * short) * np.exp(-(x - short) * (x + short)) / below / np.sqrt(LONG(np.pi) + LONG(PI_REST))
 
 
 def primitive(name):

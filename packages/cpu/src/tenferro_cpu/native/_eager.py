@@ -37,13 +37,15 @@ _ANALYTIC: Final = (
     analytic.sqrt, analytic.rsqrt, analytic.exp, analytic.exp2, analytic.expm1, analytic.log, analytic.log1p,
     analytic.log2, analytic.log10, analytic.sin, analytic.cos, analytic.tan, analytic.asin, analytic.acos,
     analytic.atan, analytic.sinh, analytic.cosh, analytic.tanh, analytic.asinh, analytic.acosh, analytic.atanh,
-    analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt,
+    analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt, analytic.erf, analytic.erfc,
 )  # fmt: skip
 
 EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj)
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
 
 _DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
+
+_SILENT: Final = {analytic.cbrt, analytic.erf, analytic.erfc}
 
 SCANNED: Final = frozenset(
     {
@@ -53,7 +55,7 @@ SCANNED: Final = frozenset(
 )  # fmt: skip
 """Those that choose infinity and NaN by comparing operands, unseen by the processor."""
 
-WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - {analytic.cbrt} | _DIVISIONS
+WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS
 """The others of which NumPy warns, where their numbers leave the range or the domain."""
 
 _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})

@@ -80,7 +80,7 @@ def elementwise(
         watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN, so that
             NumPy says so in its way.
         scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
-            noticing; the result is of real floating point.
+            noticing; the result is of floating point.
         limit: larger arrays go to the fallback.
 
     Returns:
@@ -96,10 +96,11 @@ def elementwise(
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         kind, low, high = text.INT, int(limits.min), min(int(limits.max), 2**63 - 1)
+    part = result.itemsize // (2 if result.kind == "c" else 1)
     numbers = struct.pack(
         "=7Q2q5Q",
         kernel, array_scalar, scalar_array, id(dtype), id(result), kind, 0 if scalar is None else id(scalar), low, high,
-        have.watched if watch else 0, dtype.itemsize, result.itemsize, result.itemsize if scan else 0, limit,
+        have.watched if watch else 0, dtype.itemsize, result.itemsize, part if scan else 0, limit,
     )  # fmt: skip
     made: Callable[..., Any] = have.function(nin, (numbers, fallback, dtype, result, scalar))
     return made

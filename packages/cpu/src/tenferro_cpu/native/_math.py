@@ -271,26 +271,35 @@ def _sin_cos(r: Vec, e: Vec) -> tuple[Vec, Vec]:
     return sine, cosine
 
 
-def _circular(x: Vec, quarter: int, name: str) -> Vec:
+def _circular(x: Vec, names: tuple[str, ...]) -> list[Vec]:
+    """Sine, cosine, or both."""
     block, kind = x.block, x.kind
     wild = absolute(x).compare("ugt", "?", CIRCLE_RANGE[kind])
     tame = block.where(wild, x.like(0.0), x)
     n, r, e = _angle(tame)
     sine, cosine = _sin_cos(r, e)
-    n = n + quarter
-    usual = block.where((n & 1).equals(0), sine, cosine)
-    usual = block.where((n & 2).equals(0), usual, -usual)
-    if quarter == 0:
-        usual = block.where(x.equals(0.0), x, usual)
-    return block.rare(wild, usual, name + ("" if kind == WIDE else "f"), x)
+    found = []
+    for name in names:
+        quarter = n if name == "sin" else n + 1
+        usual = block.where((quarter & 1).equals(0), sine, cosine)
+        usual = block.where((quarter & 2).equals(0), usual, -usual)
+        if name == "sin":
+            usual = block.where(x.equals(0.0), x, usual)
+        found.append(block.rare(wild, usual, name + ("" if kind == WIDE else "f"), x))
+    return found
 
 
 def sin(x: Vec) -> Vec:
-    return _circular(x, 0, "sin")
+    return _circular(x, ("sin",))[0]
 
 
 def cos(x: Vec) -> Vec:
-    return _circular(x, 1, "cos")
+    return _circular(x, ("cos",))[0]
+
+
+def sin_cos(x: Vec) -> tuple[Vec, Vec]:
+    sine, cosine = _circular(x, ("sin", "cos"))
+    return sine, cosine
 
 
 def tan(x: Vec) -> Vec:

@@ -93,18 +93,22 @@ def _product(x: Vec, x_low: Vec, y: Vec, y_low: Vec) -> Double:
     return high, fma(x, y, -high) + fma(x, y_low, x_low * y)
 
 
-def _exp2(high: Vec, low: Vec) -> Vec:
-    """Two to a power given in two parts."""
+def exp2_parts(high: Vec, low: Vec) -> tuple[Vec, Vec, Vec]:
+    """Two to a power given in two parts, as a number near 1 in two parts and a whole power."""
     n = high.block.call("rint", high)
     whole = high - n
     r = whole + low
     low = (whole - r) + low
     main = r * LN2[WIDE][0]
     rest = fma(r, LN2[WIDE][0], -main) + fma(r, LN2[WIDE][1], low * LN2[WIDE][0])
-    return scaled(fma(r * r, polynomial(r, _EXP2), rest) + main + 1.0, n)
+    rest = fma(r * r, polynomial(r, _EXP2), rest)
+    more = main + rest
+    total = more + 1.0
+    return total, ((1.0 - total) + more) + ((main - more) + rest), n
 
 
-def _exp2_short(x: Vec) -> Vec:
+def exp2_short(x: Vec) -> Vec:
+    """Two to a power, to 28 bits."""
     n = x.block.call("rint", x)
     r = x - n
     return scaled(fma(r, fma(r, polynomial(r, _EXP2_SHORT), LN2[WIDE][0]), 1.0), n)
@@ -139,6 +143,7 @@ def _magnitude(size: Vec, y: Vec, short: bool) -> Vec:
     far = absolute(exponent) > 1100.0
     clamped = where(far, with_sign(size.like(1100.0), exponent), exponent)
     if low is None:
-        return _exp2_short(clamped)
+        return exp2_short(clamped)
     odd = far | size.equals(1.0) | size.equals(0.0) | size.equals(math.inf)
-    return _exp2(clamped, where(odd, size.like(0.0), fma(y, high, -exponent) + y * low))
+    fraction, rest, n = exp2_parts(clamped, where(odd, size.like(0.0), fma(y, high, -exponent) + y * low))
+    return scaled(fraction + rest, n)

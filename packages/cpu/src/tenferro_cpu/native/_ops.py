@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native import _arithmetic, _bits, _comparison, _convert, _division, _math, _math_power
+from tenferro_cpu.native import (
+    _arithmetic,
+    _bits,
+    _comparison,
+    _convert,
+    _division,
+    _math,
+    _math_complex,
+    _math_erf,
+    _math_power,
+)
 from tenferro_cpu.native._emit import Block
 from tenferro_cpu.native._value import Pair, Rule, Site, Value, real
 from tenferro_tensor import Op, Primitive
@@ -93,10 +103,25 @@ FUSED_RULES: dict[Primitive, tuple[str, Rule]] = {
         )
     },
     analytic.cbrt: ("f", real(_math_power.cbrt)),
+    analytic.erf: ("f", real(_math_erf.erf)),
+    analytic.erfc: ("f", real(_math_erf.erfc)),
     arithmetic.pow: ("f", real(_math_power.power)),
     arithmetic.floor_divide: ("f", _division.floor_divide),
     arithmetic.remainder: ("f", _division.remainder),
     arithmetic.fmod: ("f", _division.fmod),
+}  # fmt: skip
+
+# So are the functions of complex numbers.
+COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
+    **{
+        getattr(analytic, name): ("c", _math_complex.wide(getattr(_math_complex, name)))
+        for name in (
+            "sqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh",
+            "tanh",
+        )
+    },
+    analytic.rsqrt: ("c", _math_complex.rsqrt),
+    arithmetic.pow: ("c", _math_complex.power),
     arithmetic.abs: ("c", _arithmetic.magnitude),
     arithmetic.sign: ("c", _arithmetic.sign),
 }  # fmt: skip
@@ -104,19 +129,13 @@ FUSED_RULES: dict[Primitive, tuple[str, Rule]] = {
 _SPECIAL: Final = "no series with a proven bound is written yet; SciPy's serves"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise"
 
-_COMPLEX: Final = "branch cuts and special values are taken from NumPy's complex functions"
+_COMPLEX: Final = "branch cuts and special values are those of NumPy's complex functions"
 
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
-    arithmetic.pow: {"iu": _NEGATIVE, "c": _COMPLEX},
+    arithmetic.pow: {"iu": _NEGATIVE},
     **{
-        getattr(analytic, name): {"c": _COMPLEX}
-        for name in (
-            "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin",
-            "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-        )
+        getattr(analytic, name): {"c": _COMPLEX} for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
     },
-    analytic.erf: {"f": _SPECIAL},
-    analytic.erfc: {"f": _SPECIAL},
     analytic.erfinv: {"f": _SPECIAL},
     analytic.lgamma: {"f": _SPECIAL},
     analytic.digamma: {"f": _SPECIAL},
@@ -134,7 +153,7 @@ def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: boo
         fused: whether the processor multiplies and adds in one rounding.
     """
     ruled = next((d for i, d in enumerate(dtypes) if i != primitive.chooser), None)
-    for table in (RULES, FUSED_RULES) if fused else (RULES,):
+    for table in (RULES, FUSED_RULES, COMPLEX_RULES) if fused else (RULES,):
         kinds, rule = table.get(primitive, ("", None))
         if ruled is not None and ruled.kind in kinds:
             return rule

@@ -38,14 +38,16 @@ SCANS: Final = (
     + _scan(32, 0x7F800000)
     + """
 ; Whether some floating-point number of 4 or 8 bytes is infinite or NaN; of 0 bytes, none is.
-define private i32 @scan(ptr %data, i64 %n, i64 %bytes) {
+define private i32 @scan(ptr %data, i64 %total, i64 %bytes) {
   switch i64 %bytes, label %no [ i64 8, label %wide
                                  i64 4, label %narrow ]
 wide:
-  %w = call i32 @scan_64(ptr %data, i64 %n)
+  %n_wide = lshr i64 %total, 3
+  %w = call i32 @scan_64(ptr %data, i64 %n_wide)
   ret i32 %w
 narrow:
-  %v = call i32 @scan_32(ptr %data, i64 %n)
+  %n_narrow = lshr i64 %total, 2
+  %v = call i32 @scan_32(ptr %data, i64 %n_narrow)
   ret i32 %v
 no:
   ret i32 0
@@ -126,6 +128,8 @@ ready:
   %last = getelementptr ptr, ptr %frame, i64 %nin
   store ptr %data, ptr %last
   %scanned = call i64 @number(ptr %p, i64 {SCAN})
+  %width = call i64 @number(ptr %p, i64 {SIZE_OUT})
+  %total = mul i64 %n, %width
   %watch64 = call i64 @number(ptr %p, i64 {WATCH})
   %watch = trunc i64 %watch64 to i32
   %watching = icmp ne i32 %watch, 0
@@ -148,7 +152,7 @@ alone:
   %thread = call ptr @tenferro_save_thread()
   call void %kernel(ptr %frame, i64 %n, ptr null)
   %seen_alone = call i32 @status()
-  %scan_alone = call i32 @scan(ptr %data, i64 %n, i64 %scanned)
+  %scan_alone = call i32 @scan(ptr %data, i64 %total, i64 %scanned)
   call void @tenferro_restore_thread(ptr %thread)
   br label %judge
 done:
@@ -157,7 +161,7 @@ read:
   %seen = call i32 @status()
   br label %judge
 unwatched:
-  %scan_short = call i32 @scan(ptr %data, i64 %n, i64 %scanned)
+  %scan_short = call i32 @scan(ptr %data, i64 %total, i64 %scanned)
   br label %judge
 judge:
   %status = phi i32 [ %seen, %read ], [ %seen_alone, %alone ], [ 0, %unwatched ]
