@@ -13,8 +13,9 @@ from tenferro_ad import value_and_grad
 from tenferro_cpu.native import available
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._interpret import interpret
+from tenferro_runtime._program import ProgramError
 from tenferro_runtime._spec_check import check_program
-from tenferro_runtime.fusion import kernel_stats, wait
+from tenferro_runtime.fusion import fused, kernel_stats, wait
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_tensor import Tensor, catalog, tensor
@@ -298,3 +299,28 @@ def test_a_runtime_may_leave_fusion_out_or_keep_every_bit() -> None:
             assert compiled(x).data.tobytes() == expected.data.tobytes()
             wait()
         assert inner(lowered(compiled.program(x))) == steps
+
+
+def test_a_fused_step_is_differentiated_and_traced_as_what_it_means() -> None:
+    def f(x, y):
+        return tr.sum(tr.tanh(x * y + 1.0) * tr.exp(-x))
+
+    x, y = normal(3, 4), normal(4)
+    program = fused_trace(f, x, y)
+    expected = value_and_grad(f, argnums=(0, 1))(x, y)
+    value, grads = value_and_grad(lambda x, y: program.run(x, y)[0], argnums=(0, 1))(x, y)
+    for got, want in zip((value, *grads), (expected[0], *expected[1]), strict=True):
+        same(got, want)
+    again = tr.trace(lambda x, y: program.equations[0].op(x, y), x, y)
+    assert names(again) == inner(program)[0]
+
+
+def test_a_program_that_is_no_region_is_refused() -> None:
+    for f, why in ((lambda x: x @ x, "dot_general cannot be fused"), (lambda x: x, "no element-wise step")):
+        with pytest.raises(ProgramError, match=why):
+            fused.op(program=tr.trace(f, normal(2, 2)))
+    with pytest.raises(ProgramError, match="needs program="):
+        fused.op()
+    op = fused_trace(lambda x, y: x * y + 1.0, normal(2, 2), normal(2)).equations[0].op
+    with pytest.raises(ProgramError, match="operand 1 of a fused step"):
+        op.infer(normal(2, 2).spec, normal(2, 2).spec)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
+from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor._normalise import targets
 from tenferro_tensor_core import PlacementError, UnsupportedError
@@ -90,7 +91,7 @@ def _inlined(e: Emitter, program: Program, arguments: list[Value]) -> list[Value
 def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value]) -> list[Value]:
     operands = _operands(e, program, eq, values)
     p = eq.op.primitive
-    if p is call:
+    if p in (call, fused):
         return _inlined(e, eq.op.params["program"], operands)
     if p is catalog.transfer:
         raise PlacementError(

@@ -5,11 +5,24 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakValueDictionary
 
+from tenferro_runtime._interpret import interpret
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime.fusion._region import region_of
-from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor import Op, Primitive, Spec, Tensor
 
 _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
+
+
+class _FusedOp(Op):
+    """Applied to traced or differentiated values it is the steps of its program, so that every rule holds for it."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        if all(a.__class__ is Tensor for a in args):
+            return super().__call__(*args)
+        outs = interpret(self.params["program"], args)
+        return outs if len(outs) > 1 else outs[0]
 
 
 class _Fused(Primitive):
@@ -22,7 +35,7 @@ class _Fused(Primitive):
         found: Op | None = program.memo.get("fused")
         if found is None:
             key = (region_of(program), program.inputs)
-            found = program.memo["fused"] = _ops.setdefault(key, Op(self, {"program": program}))
+            found = program.memo["fused"] = _ops.setdefault(key, _FusedOp(self, {"program": program}))
         return found
 
 

@@ -158,7 +158,7 @@ def _contracted(work: Rewriting, eq: Equation, product: Equation) -> int | None:
     """``sum(x * y)`` as a contraction: all summed axes are in both factors, and no kept one is.
 
     Then it is one product of matrices or vectors. With axes that both keep it would be many small products, which the
-    loop over elements does better.
+    loop over elements does better; and an inner product of what element-wise steps make is the end of that loop.
     """
     factors = [_factor(work, v) for v in product.operands]
     x, y = factors
@@ -168,6 +168,8 @@ def _contracted(work: Rewriting, eq: Equation, product: Equation) -> int | None:
     kept_x = [a for a in x.axes if a not in summed]
     kept_y = [a for a in y.axes if a not in summed]
     if not {*summed} <= {*x.axes} & {*y.axes} or {*kept_x} & {*kept_y}:
+        return None
+    if not kept_x and not kept_y and (_elementwise(work, x.variable) or _elementwise(work, y.variable)):
         return None
     rank = work.specs[product.results[0]].ndim
     if len(kept_x) + len(kept_y) + len(summed) != rank:
@@ -184,6 +186,11 @@ def _contracted(work: Rewriting, eq: Equation, product: Equation) -> int | None:
     if permutation == tuple(range(len(order))):
         return found
     return work.emit(c.transpose.op(permutation=permutation), (found,), work.specs[eq.results[0]], eq.source)
+
+
+def _elementwise(work: Rewriting, v: Operand) -> bool:
+    eq = work.made_by(v)
+    return eq is not None and eq.op.primitive.elementwise
 
 
 _ELEMENTWISE: Final = tuple([p for p in vars(c).values() if isinstance(p, Primitive) and p.elementwise])
