@@ -8,6 +8,7 @@ import pytest
 import tenferro_tensor.catalog as c
 from tenferro_runtime import Program
 from tenferro_runtime.extension import Builder, ProgramError
+from tenferro_runtime.passes.fusion import fuse
 from tenferro_tensor import ComputeDevice, MemorySpace, Place, Primitive, Spec, tensor
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, UnsupportedError, dim
 from tenferro_xla import XlaExecutor, lower_to_stablehlo
@@ -281,3 +282,10 @@ def test_mistakes_are_named():
     moved = program_of(lambda x: c.transfer(x, place=Place(MemorySpace("host"), ComputeDevice("cpu:1"))), np.ones(3))
     with pytest.raises(PlacementError, match="a StableHLO module runs on one"):
         lower_to_stablehlo(moved)
+
+
+def test_fused_steps_are_lowered_as_what_they_mean():
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 4))
+    program = fuse(program_of(lambda x, y: c.reduce_sum(c.mul(c.tanh(c.mul(x, y)), x), axes=(0,)), x, y))
+    (got,) = XLA.run(program, x, y)
+    np.testing.assert_allclose(got._concrete(), (np.tanh(x * y) * x).sum(0), rtol=1e-12)
