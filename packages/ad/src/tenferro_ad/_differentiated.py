@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tenferro_tensor import Array, Spec
-from tenferro_tensor_core import GradientError
+from tenferro_tensor_core import DimLike, GradientError
 
 
 class Differentiated(Array):
@@ -32,6 +32,9 @@ class Differentiated(Array):
         for i in need:
             lower[i] = args[i].value
         return lower, need, [args[i] for i in need]
+
+    def _as_extent(self, most: DimLike | None) -> DimLike:
+        return self.value._as_extent(most)  # type: ignore[no-any-return]
 
     def _concrete(self) -> np.ndarray[Any, Any]:
         return self.value._concrete()  # type: ignore[no-any-return]

@@ -15,7 +15,20 @@ from tenferro_runtime._traced import TracedTensor, recording
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
 from tenferro_tensor._normalise import common_dtype, normalised
 from tenferro_tensor._tensor import materialised
-from tenferro_tensor_core import ArgumentError, Guard, TracingError, bool_, complex128, float64, int64, weak
+from tenferro_tensor_core import (
+    ArgumentError,
+    Dim,
+    DimLike,
+    Guard,
+    TracingError,
+    bool_,
+    complex128,
+    dim,
+    float64,
+    int64,
+    new_size,
+    weak,
+)
 
 _new = object.__new__
 _WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, complex128: complex}
@@ -35,8 +48,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs", "_weak",
-        "blame", "captured", "closed", "level", "source",
+        "_constants", "_defined", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs",
+        "_weak", "blame", "captured", "closed", "level", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -55,6 +68,7 @@ class Builder:
         self._lifted: dict[int, TracedTensor] = {}
         self._weak: dict[int, type] = {}
         self._size_values: dict[Op, TracedTensor] = {}
+        self._defined: dict[int, Dim] = {}
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
@@ -129,6 +143,17 @@ class Builder:
         if known is None:
             known = self._size_values[op] = self.emit(op, ())
             self._weak[known.id] = int
+        return known
+
+    def define_size(self, k: TracedTensor, most: DimLike | None) -> Dim:
+        """The new size that a 0-d integer is the value of; the same variable is one size."""
+        known = self._defined.get(k.id)
+        if known is None:
+            upper = most if isinstance(most, int) else most.upper if isinstance(most, Dim) else None
+            known = dim(new_size(), 0, upper)
+            self._defined[k.id] = known
+            made = self.emit(catalog.define_size.op(size=known), (k,))
+            self._size_values[catalog.dim_value.op(size=known)] = made
         return known
 
     def _require_open(self, value: TracedTensor | None) -> None:

@@ -6,6 +6,7 @@
 4. The operands of an element-wise equation have one shape and one dtype: promotion and broadcasting are explicit.
 5. A program is closed: its constants are concrete tensors, and nothing outside is referred to.
 6. Outputs are defined variables.
+7. A size that depends on data is mentioned only after the equation that defines it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
+from tenferro_runtime._data_sizes import decided, defining, definitions
 from tenferro_runtime._inference import infer
 from tenferro_runtime._program import Equation, Literal, Program, ProgramError
 from tenferro_tensor import SCALARS, Spec, Tensor
-from tenferro_tensor_core import Decisions, TenferroError
+from tenferro_tensor_core import TenferroError
 
 
 def check_program(program: Program) -> Program:
@@ -26,8 +28,9 @@ def check_program(program: Program) -> Program:
         ProgramError: it does not; the text names the equation.
     """
     symbolic = any(spec.symbolic for spec in program.specs.values())
-    with Decisions(program.examples) if symbolic else nullcontext():
+    with decided(program) if symbolic else nullcontext():
         defined: set[int] = set()
+        sizes = definitions(program)
         for v in program.input_ids:
             _define(program, defined, v, "an input")
         for v, c in program.constants.items():
@@ -38,6 +41,9 @@ def check_program(program: Program) -> Program:
                 raise ProgramError(f"constant v{v} is {c.spec!r}, but recorded as {program.specs[v]!r}")
         for i, eq in enumerate(program.equations):
             _check_equation(program, defined, i, eq)
+            late = [str(size) for size, v in sizes.items() if v in defining(program, eq) and v not in defined]
+            if late:
+                raise ProgramError(f"equation {i}, {program.show(eq)}: the size {late[0]} is not defined before it")
         for v in program.output_ids:
             if v not in defined:
                 raise ProgramError(f"output v{v} is not defined by any input, constant or equation")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime._source import here, tell_line
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
-from tenferro_tensor import SCALARS, Array, Spec, tensor
+from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, TracingError
 
 FIRST_EXAMPLE: Final = 5
@@ -53,17 +52,17 @@ def record(
         strict: refuse to make numbers of open sizes.
     """
     builder = Builder()
-    decisions = None if examples is None else Decisions(examples, builder, strict=strict)
+    decisions = Decisions(examples or {}, builder, strict=strict)
     try:
         values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
-        with decisions or nullcontext():
+        with decisions:
             leaves, tree = flatten(f(values))
+            leaves = [leaf.value() if leaf.__class__ is Size else leaf for leaf in leaves]
             fixed = {i: leaf for i, leaf in enumerate(leaves) if leaf.__class__ in SCALARS}
             arrays = [leaf for i, leaf in enumerate(leaves) if i not in fixed]
             _require_arrays(leaves, tree)
-            program = builder.close(
-                arrays, guards=tuple(dict.fromkeys(decisions.guards)) if decisions else (), examples=examples
-            )
+            guards = tuple(dict.fromkeys(decisions.guards))
+            program = builder.close(arrays, guards=guards, examples=decisions.examples)
     except Exception as error:
         tell_line(error, builder.source)
         raise

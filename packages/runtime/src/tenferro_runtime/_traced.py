@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_runtime._source import here, where
 from tenferro_tensor import SCALARS, Array, Op, Spec
 from tenferro_tensor._array import BINARY_OPERATORS
-from tenferro_tensor_core import TracingError
+from tenferro_tensor_core import DimLike, TracingError
 
 OPERATORS: Final = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "power": "pow", "matmul": "matmul",
@@ -63,6 +63,9 @@ class TracedTensor(Array):
 
     def _unary(self, op: Op) -> Any:
         return self.home.bind_alike(op, (self,))
+
+    def _as_extent(self, most: DimLike | None) -> DimLike:
+        return self.home.define_size(self, most)  # type: ignore[no-any-return]
 
     def _no_value(self, asked: str, fix: str) -> NoReturn:
         source = where(self.home.source)
@@ -144,7 +147,7 @@ class TracedTensor(Array):
     def __index__(self) -> int:
         self._no_value(
             "an integer was asked for (by range(), indexing a list, or a shape)",
-            "index with tenferro functions (take), or pass the number as a static argument (static_argnames=)",
+            "index with tenferro functions (take, truncate), or pass the number as a static argument",
         )
 
     def item(self) -> Any:

@@ -54,7 +54,7 @@ from ._errors import (
     TracingError,
     UnsupportedError,
 )
-from ._guards import Decisions, Guard, ask, example_of, home_of, likely, require_equal, specialise
+from ._guards import Decisions, Guard, ask, assume, example_of, home_of, likely, new_size, require_equal, specialise
 from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
 from ._layout import Layout
 from ._limits import FloatLimits, IntLimits, finfo, iinfo
@@ -92,6 +92,7 @@ __all__ = [
     "UnsupportedError",
     "as_size",
     "ask",
+    "assume",
     "bool_",
     "can_cast",
     "can_convert",
@@ -128,6 +129,7 @@ __all__ = [
     "is_signed",
     "isdtype",
     "likely",
+    "new_size",
     "promote",
     "real_of",
     "require_equal",

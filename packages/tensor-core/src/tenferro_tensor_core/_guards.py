@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from ._decide import COMPARISONS, decide
-from ._dims import Dim, DimLike, as_size, divisible, evaluate
+from ._dims import Dim, DimLike, as_size, divisible, evaluate, nonnegative
 from ._errors import InconclusiveDimError, ShapeError, TracingError
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -56,7 +56,7 @@ class Decisions:
     ['n > 3', 'n == m']
     """
 
-    __slots__ = ("_lock", "equalities", "examples", "guards", "home", "strict", "zeros")
+    __slots__ = ("_lock", "equalities", "examples", "facts", "guards", "home", "strict", "unknown", "zeros")
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
         self.home = home
@@ -71,6 +71,10 @@ class Decisions:
         """Learned equalities: variable name to the size that stands for it."""
         self.zeros: list[DimLike] = []
         """Differences of sizes that guards say are equal, where neither is a bare variable."""
+        self.unknown: set[str] = set()
+        """Sizes that depend on data: known only when the program runs."""
+        self.facts: list[DimLike] = []
+        """Sizes that are assumed not to be negative."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> "Decisions":
@@ -108,22 +112,51 @@ class Decisions:
         examples = self._known_examples()
         missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*examples})
         if missing:
-            raise _inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs")
+            raise _inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs", data=True)
         answer = COMPARISONS[op](evaluate(a, examples), evaluate(b, examples))
         guard = Guard(a, op if answer else _NEGATED[op], b, _caller(), reason)
         with self._lock:
             self.guards.append(guard)
-            if guard.op == "==":
-                self._learn(a, b)
+            self._rely(a, guard.op, b)
         return answer
+
+    def _rely(self, a: DimLike, op: str, b: DimLike) -> None:
+        """Let later questions be answered by what is known to hold."""
+        if op == "==":
+            self._learn(a, b)
+        elif op != "!=":
+            low, high = (b, a) if op[0] == ">" else (a, b)
+            self.facts.append(high - low - (0 if op.endswith("=") else 1))
+        elif nonnegative(a - b):
+            self.facts.append(a - b - 1)
 
     def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
         """What bounds, learned equalities and the equations of guards say."""
         a, b = self.canonical(a), self.canonical(b)
         known = decide(a, op, b)
+        if known is None:
+            known = self._by_facts(a, op, b)
         if known is None and op in ("==", "!=") and any(divisible(a - b, zero) for zero in self.zeros):
             return op == "=="
         return known
+
+    def _by_facts(self, a: DimLike, op: str, b: DimLike) -> bool | None:
+        """What sizes that are known not to be negative say."""
+        if op in ("==", "!="):
+            apart = self._sure(a - b - 1) or self._sure(b - a - 1)
+            return op == "!=" if apart else None
+        d = a - b if op[0] == ">" else b - a
+        if len(op) == 1:
+            d -= 1
+        return True if self._sure(d) else False if self._sure(-d - 1) else None
+
+    def _sure(self, d: DimLike) -> bool:
+        return any(nonnegative(d - self.canonical(fact)) for fact in self.facts)
+
+    def assume(self, a: DimLike, op: str, b: DimLike) -> None:
+        """Rely on a condition from now on; it becomes a guard, which the program checks."""
+        self.guards.append(Guard(a, op, b, _caller(), "assume()"))
+        self._rely(a, op, b)
 
     def likely(self, a: DimLike, op: str, b: DimLike) -> bool:
         """Answer `a op b` as the examples have it, and record nothing; False where there is no example."""
@@ -215,7 +248,13 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
     active = _active.get()
     if not active:
         raise _inconclusive(a, op, b, "their bounds do not decide it and no examples are active")
-    return active[-1].decide(a, op, b)
+    return _concerned(active, a, b).decide(a, op, b)
+
+
+def _concerned(active: tuple[Decisions, ...], *dims: DimLike) -> Decisions:
+    """The innermost trace that knows one of the variables."""
+    names = {name for d in dims if isinstance(d, Dim) for name in d.variables}
+    return next((d for d in reversed(active) if names & (d.examples.keys() | d.unknown)), active[-1])
 
 
 def likely(a: DimLike, op: str, b: DimLike) -> bool:
@@ -232,7 +271,7 @@ def likely(a: DimLike, op: str, b: DimLike) -> bool:
     if known is not None:
         return known
     active = _active.get()
-    return bool(active) and active[-1].likely(a, op, b)
+    return bool(active) and _concerned(active, a, b).likely(a, op, b)
 
 
 def example_of(d: DimLike) -> int | None:
@@ -246,7 +285,7 @@ def example_of(d: DimLike) -> int | None:
     if isinstance(d, int):
         return d
     active = _active.get()
-    return active[-1].example_of(d) if active else None
+    return _concerned(active, d).example_of(d) if active else None
 
 
 def specialise(d: DimLike, reason: str) -> int:
@@ -273,7 +312,27 @@ def specialise(d: DimLike, reason: str) -> int:
             "use it while the function is traced",
             size=str(d),
         )
-    return active[-1].specialise(d, reason)
+    return _concerned(active, d).specialise(d, reason)
+
+
+def new_size() -> str:
+    """Return a name for a size that depends on data, which the innermost trace knows from then on.
+
+    >>> with Decisions({}):
+    ...     new_size(), new_size()
+    ('u0', 'u1')
+    """
+    active = _active.get()
+    taken = {name for d in active for name in (*d.unknown, *d.examples)}
+    name = next(f"u{i}" for i in range(len(taken) + 1) if f"u{i}" not in taken)
+    if active:
+        active[-1].unknown.add(name)
+    return name
+
+
+def assume(a: DimLike, op: str, b: DimLike) -> None:
+    """Let the innermost trace rely on a condition that depends on data."""
+    _concerned(_active.get(), a, b).assume(a, op, b)
 
 
 def home_of(*dims: DimLike) -> Any:
@@ -288,7 +347,7 @@ def home_of(*dims: DimLike) -> Any:
     """
     wanted = {name for d in dims if isinstance(d, Dim) for name in d.variables}
     for decisions in _active.get():
-        wanted -= decisions.examples.keys()
+        wanted -= decisions.examples.keys() | decisions.unknown
         if not wanted and decisions.home is not None:
             return decisions.home
     return None
@@ -312,7 +371,16 @@ def require_equal(a: DimLike, b: DimLike, what: str) -> None:
     )
 
 
-def _inconclusive(a: DimLike, op: str, b: DimLike, why: str) -> InconclusiveDimError:
+def _inconclusive(a: DimLike, op: str, b: DimLike, why: str, data: bool = False) -> InconclusiveDimError:
+    if data:
+        return InconclusiveDimError(
+            f"cannot decide {a} {op} {b}{_at()}: {why}; state it with tr.assume({a} {op} {b}), branch with tr.cond, "
+            "or compute on all entries with a mask",
+            lhs=a,
+            op=op,
+            rhs=b,
+            where=_caller(),
+        )
     return InconclusiveDimError(
         f"cannot decide {a} {op} {b}{_at()}: {why}; give the sizes bounds "
         "(dim(name, min=, max=)), supply example sizes, or write the code without this branch",

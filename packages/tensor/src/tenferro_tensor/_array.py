@@ -26,6 +26,7 @@ from tenferro_tensor_core import (
     ArgumentError,
     BackendUnavailableError,
     Dim,
+    DimLike,
     HostAdapterError,
     PlacementError,
     ShapeError,
@@ -74,6 +75,10 @@ class Array:
     @abstractmethod
     def _concrete(self) -> np.ndarray[Any, Any]:
         """The elements as a host array, where they are known."""
+
+    def _as_extent(self, most: DimLike | None) -> DimLike:
+        """A 0-d integer as an extent: the number, for a traced value a new size of at most `most`."""
+        return operator.index(self)
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import common_dtype
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor_core import Dim, DimLike, TracingError, ask, floordiv, specialise
+from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError, TracingError, ask, assume, floordiv, specialise
 
 
 class Size:
@@ -83,6 +83,22 @@ class Size:
 
     def __repr__(self) -> str:
         return str(self._dim)
+
+
+class Condition:
+    """A comparison of sizes that depend on data: only `assume` can take it."""
+
+    __slots__ = ("_asked", "_error")
+
+    def __init__(self, a: DimLike, op: str, b: DimLike, error: InconclusiveDimError) -> None:
+        self._asked, self._error = (a, op, b), error
+
+    def __bool__(self) -> NoReturn:
+        raise self._error
+
+    def assumed(self) -> None:
+        """Let the trace rely on it."""
+        assume(*self._asked)
 
 
 def sized(d: Any) -> Any:
@@ -177,7 +193,10 @@ def _comparison(name: str) -> Callable[[Size, Any], Any]:
     def method(self: Size, other: Any) -> Any:
         d = _whole(other)
         if d is not None:
-            return ask(self._dim, sign, d)
+            try:
+                return ask(self._dim, sign, d)
+            except InconclusiveDimError as undecided:
+                return Condition(self._dim, sign, d, undecided)
         x = _as_operand(self, other)
         if x is None:
             return NotImplemented

@@ -91,5 +91,5 @@ RULES: Final[dict[Primitive, Any]] = {
     c.pad: Linear(joint=True, x=_unpad, value=_padding),
     c.concatenate: General(jvp=_concatenate_jvp, vjp=_concatenate_vjp),
     c.transfer: Linear(x=lambda g, x_spec: c.transfer(g, place=x_spec.place)),
-    **dict.fromkeys((c.iota, c.dim_value), Inactive()),
+    **dict.fromkeys((c.iota, c.dim_value, c.define_size), Inactive()),
 }

@@ -30,7 +30,7 @@ def fold_constants(program: Program) -> Program:
 
 
 def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tuple[Tensor, ...] | None:
-    if eq.op.primitive is catalog.broadcast_in_dim or any(v not in constants for v in eq.variables):
+    if eq.op.symbolic or eq.op.primitive is catalog.broadcast_in_dim or any(v not in constants for v in eq.variables):
         return None
     if not all(_is_small(program.specs[v]) for v in (*eq.variables, *eq.results)):
         return None

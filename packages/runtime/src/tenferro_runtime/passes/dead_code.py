@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenferro_runtime._data_sizes import defining, definitions
 from tenferro_runtime._program import Equation, Program
 from tenferro_tensor import REGISTRY
 
@@ -14,6 +15,7 @@ def remove_dead_code(program: Program) -> Program:
     outputs of the new op, or ``None`` where it is gone; or ``None`` to keep the op.
     """
     live = set(program.output_ids)
+    sizes = bool(definitions(program))
     kept: list[Equation] = []
     for eq in reversed(program.equations):
         used = tuple([v in live for v in eq.results])
@@ -23,6 +25,8 @@ def remove_dead_code(program: Program) -> Program:
             eq = _pruned(eq, used)
         kept.append(eq)
         live.update(eq.variables)
+        if sizes:
+            live.update(defining(program, eq))
     if len(kept) == len(program.equations) and all(a is b for a, b in zip(reversed(kept), program.equations)):
         equations = program.equations
     else:

@@ -8,10 +8,10 @@ from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog._axes import require_axis, require_sizes
-from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, int64
+from tenferro_tensor_core import ArgumentError, AxisError, DimLike, DTypeError, ShapeError, int64
 from tenferro_tensor_core import dtype as known_dtype
 
-__all__ = ["dim_value", "iota"]
+__all__ = ["define_size", "dim_value", "iota"]
 
 
 @primitive
@@ -36,3 +36,15 @@ def dim_value(*, size: DimLike, place: Place = HOST) -> Spec:
     """The value of a size: a 0-d int64, which in a trace is weak as a Python integer is."""
     require_sizes("dim_value", (size,), "size")
     return Spec((), int64, place)
+
+
+@primitive
+def define_size(k: Spec, *, size: DimLike) -> Spec:
+    """`k`, which is the value of the open size `size` from here on: 0-d, an integer within the bounds of the size.
+
+    The specs of a program may mention the size after this step, and depend on it by that.
+    """
+    require_sizes("define_size", (size,), "size")
+    if k.ndim or k.dtype.kind not in "iu":
+        raise ShapeError(f"define_size takes a 0-d integer, got {k!r}; sum or convert it first", shape=k.shape)
+    return k.with_(dtype=int64)

@@ -22,6 +22,7 @@ from tenferro_tensor.functions.searching import *
 from tenferro_tensor.functions.sets import *
 from tenferro_tensor.functions.sorting import *
 from tenferro_tensor.functions.statistics import *
+from tenferro_tensor.functions.truncation import *
 
 __all__ = [
     "abs",
@@ -38,6 +39,7 @@ __all__ = [
     "asarray",
     "asin",
     "asinh",
+    "assume",
     "astype",
     "atan",
     "atan2",
@@ -57,6 +59,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "clip",
+    "compress",
     "concat",
     "conj",
     "convert",
@@ -177,6 +180,7 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
+    "truncate",
     "unique_all",
     "unique_counts",
     "unique_inverse",

@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 
 
 Entry = Range | Pick | Choose | New | Gap
-_MASK_ADVICE: Final = "select elements by where(mask, x, fill), or apply the mask outside of the trace"
+_MASK_ADVICE: Final = "select elements by where(mask, x, fill), or make a result of open extent with compress(x, mask)"
 
 
 class Key(NamedTuple):

@@ -27,4 +27,7 @@ def kernels(xp: Any, special: Special) -> Table:
         number = np.int64(size) if xp is np else xp.asarray(size, np.int64)
         return lambda: number
 
-    return {ops.iota: iota, ops.dim_value: dim_value}
+    def define_size(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: Any) -> Kernel:
+        return lambda k: k.astype(np.int64)
+
+    return {ops.iota: iota, ops.dim_value: dim_value, ops.define_size: define_size}

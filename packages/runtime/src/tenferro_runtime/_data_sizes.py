@@ -1,0 +1,113 @@
+"""Sizes that depend on data: where a program defines them, what depends on that, and running it on values.
+
+`define_size` gives a size its value. Whatever mentions the size afterwards, in a spec or in metadata, depends on that
+equation as on an operand, though it is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_tensor import Op, catalog
+from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError
+
+
+def definitions(program: Program) -> dict[str, int]:
+    """The variables that are values of sizes, by the name of the size."""
+    found: dict[str, int] | None = program.memo.get("definitions")
+    if found is None:
+        found = program.memo["definitions"] = {
+            str(eq.op.params["size"]): eq.results[0]
+            for eq in program.equations
+            if eq.op.primitive is catalog.define_size
+        }
+    return found
+
+
+def defining(program: Program, eq: Equation) -> tuple[int, ...]:
+    """The variables whose values an equation needs as sizes, in the order of their definition."""
+    known = definitions(program)
+    if not known or eq.op.primitive is catalog.define_size:
+        return ()
+    names: set[str] = set()
+    for v in (*eq.variables, *eq.results):
+        names |= names_in(program.specs[v].shape)
+    for value in eq.op.params.values():
+        names |= names_in(value)
+    return tuple([v for name, v in known.items() if name in names])
+
+
+def names_in(value: Any) -> set[str]:
+    """Names of the sizes in metadata."""
+    if isinstance(value, Dim):
+        return set(value.variables)
+    return set().union(*map(names_in, value)) if value.__class__ is tuple else set()
+
+
+def decided(program: Program) -> Decisions:
+    """Answers to questions about the sizes of a program, as they were when it was traced."""
+    decisions = Decisions(program.examples)
+    known = definitions(program)
+    decisions.unknown.update(known)
+    with decisions:
+        for guard in conditions(program):
+            decisions.assume(guard.lhs, guard.op, guard.rhs)
+    decisions.guards.clear()
+    return decisions
+
+
+def conditions(program: Program) -> tuple[Guard, ...]:
+    """What was assumed of sizes that depend on data."""
+    known = definitions(program).keys()
+    return tuple([g for g in program.guards if (names_in(g.lhs) | names_in(g.rhs)) & known])
+
+
+def require(guards: Sequence[Guard], sizes: Mapping[str, int]) -> None:
+    """Raise unless what was assumed holds.
+
+    Raises:
+        ShapeError: it does not.
+    """
+    for guard in guards:
+        if not guard.holds(sizes):
+            shown = ", ".join(f"{name}={sizes[name]}" for name in sorted(names_in(guard.lhs) | names_in(guard.rhs)))
+            raise ShapeError(
+                f"{guard.lhs} {guard.op} {guard.rhs} was assumed{f' at {guard.where}' if guard.where else ''}, "
+                f"which does not hold for {shown}; correct the assumption, or what it is about",
+                guard=str(guard),
+            )
+
+
+def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
+    """Run a program by applying its ops to values of any level, with `sizes` in the place of its open sizes.
+
+    Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
+    """
+    known: dict[str, DimLike] = dict(sizes)
+    env: dict[int, Any] = dict(program.constants)
+    env.update(zip(program.input_ids, values, strict=True))
+    for eq in program.equations:
+        operands = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
+        if eq.op.primitive is catalog.define_size:
+            size = eq.op.params["size"]
+            known[str(size)] = operands[0]._as_extent(size.upper)
+            env[eq.results[0]] = operands[0]
+            continue
+        out = filled_op(eq.op, known)(*operands)
+        env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
+    return tuple([env[v] for v in program.output_ids])
+
+
+def filled_op(op: Op, sizes: Mapping[str, DimLike]) -> Op:
+    """An op with other sizes in its metadata."""
+    if not op.symbolic:
+        return op
+    return op.primitive.op(**{name: _filled(value, sizes) for name, value in op.params.items()})
+
+
+def _filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
+    if isinstance(value, Dim):
+        return value.substitute(sizes)
+    return tuple([_filled(v, sizes) for v in value]) if value.__class__ is tuple else value

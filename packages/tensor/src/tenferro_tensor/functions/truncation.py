@@ -1,0 +1,102 @@
+"""Results whose extent depends on data: the first entries of an axis, and those that a mask chooses.
+
+On concrete values the extent is a number. On traced ones it is a new open size, which is known only when the program
+runs, and of which nothing is known but its bounds: one program serves all of its values.
+"""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._operand import axis_of, size_of, value
+from tenferro_tensor.functions._span import span
+from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.functions.reading import take
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, bool_, dim_min, int64
+
+__all__ = ["assume", "compress", "truncate"]
+
+
+def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Any:
+    """The first `k` entries along an axis, or all of them where there are fewer.
+
+    Args:
+        x: the array.
+        k: how many: an integer, a size, or a 0-d integer array, which may be traced.
+        axis: the axis.
+        max: a bound of `k`; by default the extent of the axis.
+
+    Raises:
+        ArgumentError: `k` is negative, larger than `max`, or no integer.
+
+    >>> tr.truncate(tr.asarray([5, 7, 9]), tr.asarray(2))
+    Tensor([5, 7])
+    """
+    x = value(x)
+    axis = axis_of("truncate", axis, x.spec.ndim)
+    n = x.spec.shape[axis]
+    most = n if max is None else size_of("truncate", "max", max)
+    if hasattr(k, "spec"):
+        if k.spec.ndim or k.spec.dtype.kind not in "iu":
+            raise ArgumentError(f"truncate takes a 0-d integer array as k, got {k.spec!r}; sum or convert it first")
+        count = k._as_extent(None if max is None and not isinstance(n, int) else most)
+    else:
+        count = size_of("truncate", "k", k)
+    if not ask(count, ">=", 0) or (max is not None and not ask(count, "<=", most)):
+        raise ArgumentError(f"truncate keeps at least 0 and at most {most} entries, got k={count}", k=count)
+    return span(x, axis, 0, dim_min(count, n))
+
+
+def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) -> Any:
+    """The entries along an axis where a mask is true, in order; without axis, the elements of `x` where it is true.
+
+    Args:
+        x: the array.
+        mask: booleans: one for each index of the axis, or, without axis, for each element of `x`.
+        axis: the axis.
+        max: a bound of the number of true entries, by default the extent.
+
+    Raises:
+        ShapeError: the mask does not fit.
+        ArgumentError: the mask is not boolean, or has more than `max` true entries.
+
+    >>> tr.compress(tr.asarray([5, 7, 9]), tr.asarray([True, False, True]))
+    Tensor([5, 9])
+    """
+    x, mask = value(x), value(mask)
+    if mask.spec.dtype is not bool_:
+        raise ArgumentError(f"compress takes booleans as mask, got {mask.spec!r}; compare with something")
+    if axis is None:
+        fits = mask.spec.ndim == x.spec.ndim and all(map(_same, mask.spec.shape, x.spec.shape))
+        at = 0
+    else:
+        at = axis_of("compress", axis, x.spec.ndim)
+        fits = mask.spec.ndim == 1 and _same(mask.spec.shape[0], x.spec.shape[at])
+    if not fits:
+        wanted = "the shape of the array" if axis is None else f"one entry for each index of axis {axis}"
+        raise ShapeError(f"compress needs a mask with {wanted}, {x.spec!r}, got {mask.spec!r}; broadcast it first")
+    if axis is None:
+        x, mask = ravel(x), ravel(mask)
+    count = catalog.reduce_sum(catalog.convert(mask, dtype=int64), axes=(0,))
+    # A stable sort that puts the true entries first.
+    order = catalog.argsort(catalog.bitwise_not(mask), axis=0, descending=False)
+    return take(x, truncate(order, count, max=max), axis=at)
+
+
+def _same(a: DimLike, b: DimLike) -> bool:
+    return ask(a, "==", b)
+
+
+def assume(condition: Any, /) -> None:
+    """State a condition on sizes that depend on data, such as ``assume(u.shape[1] >= 1)``.
+
+    The trace relies on it from then on, and the program checks it when it runs.
+
+    Raises:
+        ShapeError: it does not hold.
+
+    >>> tr.assume(tr.zeros(3).shape[0] >= 1)
+    """
+    if hasattr(condition, "assumed"):
+        condition.assumed()
+    elif not condition:
+        raise ShapeError("assume: the condition does not hold; correct it, or the sizes of the arguments")
