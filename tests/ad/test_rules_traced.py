@@ -46,15 +46,11 @@ def test_traced_derivatives_equal_eager_ones(case: Case) -> None:
 
 
 class Open(NamedTuple):
-    """A call on operands with open sizes.
-
-    ``guards`` is the number of questions about sizes that a derivative may ask beyond those of the call itself.
-    """
+    """A call on operands with open sizes."""
 
     name: str
     f: Callable[..., Any]
     shapes: tuple[tuple[Any, ...], ...]
-    guards: int = 0
 
 
 N, M = dim("n"), dim("m")
@@ -103,11 +99,11 @@ OPEN = [
 ]
 
 CHOOSING = [
-    # These read or choose one element along an axis, so there must be one; nothing else is asked.
+    # These choose one element along an axis, so that there must be one.
     Open("max", lambda x: c.reduce_max(x, axes=(0,)), ((N, M),)),
-    Open("cummax", lambda x: c.cummax(x, axis=0, reverse=False), ((N,),), guards=1),
-    Open("cummin", lambda x: c.cummin(x, axis=1, reverse=True), ((2, N),), guards=1),
-    Open("sort", lambda x: c.sort(x, axis=0, descending=True), ((N, M),), guards=2),
+    Open("cummax", lambda x: c.cummax(x, axis=0, reverse=False), ((N,),)),
+    Open("cummin", lambda x: c.cummin(x, axis=1, reverse=True), ((2, N),)),
+    Open("sort", lambda x: c.sort(x, axis=0, descending=True), ((N, M),)),
     Open("gather", taken, ((N,),)),
     *[Open(f"scatter {mode}", written(mode), ((N,), (N,))) for mode in ("add", "set", "mul", "min", "max")],
 ]
@@ -126,8 +122,8 @@ def test_rules_ask_nothing_about_open_sizes(call: Open) -> None:
     pulled = trace(backward(call.f), out, *specs)
     pushed = trace(forward(call.f), *specs, *specs)
     for program in (pulled, pushed):
-        asked = {(g.lhs, g.op, g.rhs) for g in program.guards} - {(g.lhs, g.op, g.rhs) for g in primal.guards}
-        assert len(asked) <= call.guards, program.guards
+        asked = {(g.lhs, g.op, g.rhs) for g in program.guards}
+        assert asked <= {(g.lhs, g.op, g.rhs) for g in primal.guards}
     for n, m in ((4, 3), (1, 2), (2, 1), *([(0, 2), (3, 0)] if call in OPEN else [])):
         sizes = {"n": n, "m": m}
         xs = [example(shape, sizes, rng) for shape in call.shapes]

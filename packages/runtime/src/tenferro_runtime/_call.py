@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._sizes import specialised
 from tenferro_tensor import Op, Primitive, Spec
@@ -37,16 +38,15 @@ def concrete(program: Program, specs: tuple[Spec, ...]) -> Program:
     Raises:
         ProgramError: the operands do not fit.
     """
+    if definitions(program):
+        raise ProgramError(
+            "the program has sizes that depend on data, so that its outputs have no shape before it runs; run it by "
+            "program.run, which puts its steps in the place of the call"
+        )
     expected = program.inputs
     if specs == expected:
         return program
-    if len(specs) != len(expected):
-        raise ProgramError(
-            f"the program takes {len(expected)} arrays, got {len(specs)}; its inputs are "
-            f"({', '.join(map(repr, expected))})",
-            expected=len(expected),
-            given=len(specs),
-        )
+    require_count(program, specs)
     if program.symbolic:
         return specialised(program, specs)
     i = next(i for i, (a, b) in enumerate(zip(specs, expected, strict=True)) if a is not b)
@@ -55,3 +55,15 @@ def concrete(program: Program, specs: tuple[Spec, ...]) -> Program:
         "convert the operand, or trace the function for such operands",
         input=i,
     )
+
+
+def require_count(program: Program, specs: tuple[Spec, ...]) -> None:
+    """Raise unless there are as many operands as the program has inputs."""
+    expected = program.inputs
+    if len(specs) != len(expected):
+        raise ProgramError(
+            f"the program takes {len(expected)} arrays, got {len(specs)}; its inputs are "
+            f"({', '.join(map(repr, expected))})",
+            expected=len(expected),
+            given=len(specs),
+        )

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, overload
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
 from tenferro_runtime._compiled_tools import Traced, equip
+from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
 from tenferro_runtime._execute import HOST_ARRAYS, executable, lowered
@@ -153,6 +154,8 @@ class _Compiled:
         dynamic, static = self.signature.split(values)
         leaves, treedef = flatten(dynamic)
         form, ready, outer, captured, around = self.find(dynamic, static, leaves, treedef)
+        if definitions(form.program):
+            return form.result(form.program.run(*ready, *captured))
         if outer or captured:
             return form.result(call(*ready, *captured, program=form.program))
         run = executable(form.program)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_tensor import Op, catalog
-from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError
+from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError, assume
 
 
 def definitions(program: Program) -> dict[str, int]:
@@ -64,20 +64,22 @@ def conditions(program: Program) -> tuple[Guard, ...]:
     return tuple([g for g in program.guards if (names_in(g.lhs) | names_in(g.rhs)) & known])
 
 
-def require(guards: Sequence[Guard], sizes: Mapping[str, int]) -> None:
-    """Raise unless what was assumed holds.
+def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
+    """Raise unless what was assumed holds; for the sizes of a trace, let that rely on it.
 
     Raises:
-        ShapeError: it does not.
+        ShapeError: it does not hold.
     """
-    for guard in guards:
-        if not guard.holds(sizes):
-            shown = ", ".join(f"{name}={sizes[name]}" for name in sorted(names_in(guard.lhs) | names_in(guard.rhs)))
-            raise ShapeError(
-                f"{guard.lhs} {guard.op} {guard.rhs} was assumed{f' at {guard.where}' if guard.where else ''}, "
-                f"which does not hold for {shown}; correct the assumption, or what it is about",
-                guard=str(guard),
-            )
+    left, right = _filled(guard.lhs, sizes), _filled(guard.rhs, sizes)
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        assume(left, guard.op, right)
+    elif not Guard(left, guard.op, right).holds({}):
+        shown = ", ".join(f"{name}={sizes[name]}" for name in sorted(names_in(guard.lhs) | names_in(guard.rhs)))
+        raise ShapeError(
+            f"{guard.lhs} {guard.op} {guard.rhs} was assumed{f' at {guard.where}' if guard.where else ''}, "
+            f"which does not hold for {shown}; correct the assumption, or what it is about",
+            guard=str(guard),
+        )
 
 
 def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
@@ -86,14 +88,18 @@ def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLik
     Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
     """
     known: dict[str, DimLike] = dict(sizes)
+    pending = list(conditions(program))
     env: dict[int, Any] = dict(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
     for eq in program.equations:
-        operands = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
+        operands: list[Any] = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
         if eq.op.primitive is catalog.define_size:
             size = eq.op.params["size"]
             known[str(size)] = operands[0]._as_extent(size.upper)
             env[eq.results[0]] = operands[0]
+            for guard in [g for g in pending if (names_in(g.lhs) | names_in(g.rhs)) <= known.keys()]:
+                pending.remove(guard)
+                require(guard, known)
             continue
         out = filled_op(eq.op, known)(*operands)
         env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))

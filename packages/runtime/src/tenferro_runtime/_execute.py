@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._call import call, concrete
+from tenferro_runtime._call import call, concrete, require_count
+from tenferro_runtime._data_sizes import definitions, replayed
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import explain_failure, render
 from tenferro_runtime._runtime import FUSION, current_runtime
+from tenferro_runtime._sizes import bind_sizes
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import REGISTRY, SCALARS, Array, Spec, Tensor, tensor
@@ -45,7 +47,11 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     for i, v in enumerate(ready):
         if not isinstance(v, Array):
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
-    fitting = concrete(program, tuple([v.spec for v in ready]))
+    specs = tuple([v.spec for v in ready])
+    if definitions(program):
+        require_count(program, specs)
+        return replayed(program, ready, bind_sizes(program, specs))
+    fitting = concrete(program, specs)
     if all(v.__class__ is Tensor for v in ready):
         return run_concrete(fitting, ready)
     return call(*ready, program=fitting)  # type: ignore[no-any-return]

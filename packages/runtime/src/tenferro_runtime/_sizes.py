@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._data_sizes import conditions
 from tenferro_runtime._program import Equation, Program, ProgramError
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import Dim, ShapeError, evaluate
@@ -46,8 +47,9 @@ def bind_sizes(program: Program, specs: tuple[Spec, ...]) -> dict[str, int]:
                 input=i,
                 axis=axis,
             )
+    later = conditions(program)
     for guard in program.guards:
-        if not guard.holds(sizes):
+        if guard not in later and not guard.holds(sizes):
             bound = ", ".join(f"{k}={v}" for k, v in sizes.items())
             raise ShapeError(
                 f"the program was traced under the condition {guard}, which does not hold for {bound}; "

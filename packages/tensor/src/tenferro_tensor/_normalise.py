@@ -69,6 +69,7 @@ def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
                 require_equal(have, 1, "broadcasting")
                 out[i] = d
             else:
+                ask(have, "==", d)  # of sizes that depend on data it says itself that nothing decides
                 raise ShapeError(
                     f"shapes {' and '.join(map(show, shapes))} do not broadcast: "
                     f"axis {i - ndim} has extents {have} and {d}; "

@@ -15,7 +15,7 @@ from tenferro_tensor.catalog._axes import (
     same,
     show,
 )
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask
 
 __all__ = ["SCATTER_MODES", "dynamic_slice", "dynamic_update_slice", "gather", "scatter"]
 
@@ -43,7 +43,6 @@ def gather(
     require_axes("gather", start_index_map, x.ndim, repr(x), "start_index_map")
     require_length("gather", slice_sizes, x.ndim, "slice_sizes", f"one for each axis of {x!r}")
     _require_ascending("gather", collapsed_dims, x.ndim, repr(x), "collapsed_dims")
-    _require_window("gather", x, slice_sizes)
     for d in collapsed_dims:
         if not same(slice_sizes[d], 1):
             raise ShapeError(
@@ -56,6 +55,7 @@ def gather(
     _require_window_dims("gather", offset_dims, len(window), indices.ndim - 1, "offset_dims")
     batch, kept = iter(indices.shape[:-1]), iter(window)
     shape = [next(kept if i in offset_dims else batch) for i in range(len(window) + indices.ndim - 1)]
+    _require_window("gather", x, slice_sizes, free=0 in shape)
     return x.with_(shape=tuple(shape))
 
 
@@ -103,7 +103,7 @@ def scatter(
                 f"{updates.shape[axis]} != {n}; transpose or reshape the updates",
                 shapes=(indices.shape, updates.shape),
             )
-    _require_window("scatter", x, _window_of(x, updates, update_window_dims, inserted_dims))
+    _require_window("scatter", x, _window_of(x, updates, update_window_dims, inserted_dims), free=0 in updates.shape)
     return x
 
 
@@ -158,8 +158,14 @@ def _require_starts(name: str, x: Spec, starts: Spec) -> None:
         )
 
 
-def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...]) -> None:
+def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...], *, free: bool = False) -> None:
+    """A window that fits. A window of one element on an axis without any is harmless where nothing is read (`free`).
+
+    Whether an open extent has an element at all is not asked: it would split programs at size 0.
+    """
     for d, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
+        if size == 1 and (free or isinstance(extent, Dim)):
+            continue
         if ask(size, "<", 0) or ask(size, ">", extent):
             raise ShapeError(
                 f"{name}: a window of extents {show(sizes)} does not fit {x!r}: {size} on axis {d}, "

@@ -9,7 +9,7 @@ from tenferro_tensor._normalise import broadcast_shapes, brought
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions._operand import axis_of, converted, empty_extent, extent, own, positions, value
+from tenferro_tensor.functions._operand import axis_of, converted, extent, own, positions, value
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64
 
@@ -125,7 +125,7 @@ def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) ->
     shape = x.spec.shape
     common = broadcast_shapes(*[a.shape for a in arrays])
     rest = [d for a, d in enumerate(shape) if a not in axes]
-    if any(empty_extent(shape[a]) for a in axes):
+    if any(shape[a] == 0 for a in axes):
         return _from_nothing(x, (*rest[:place], *common, *rest[place:]))
     offsets = [i if i < place else i + len(common) for i in range(len(rest))]
     return catalog.gather(
@@ -139,7 +139,7 @@ def gather_axes(x: Any, axes: tuple[int, ...], arrays: list[Any], place: int) ->
 
 
 def _from_nothing(x: Any, shape: tuple[DimLike, ...]) -> Any:
-    if not any(map(empty_extent, shape)):
+    if 0 not in shape:
         raise ShapeError(f"nothing can be taken from {x.spec!r}, which has no elements along an indexed axis")
     return catalog.reshape(x, shape=shape)
 
@@ -207,6 +207,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
     others = [a for a in range(n) if a != axis]
     goal = list(broadcast_shapes(*[tuple([s[a] for a in others]) for s in (x.spec.shape, indices.spec.shape)]))
     wide = brought(x, x.spec.with_(shape=(*goal[:axis], x.spec.shape[axis], *goal[axis:])))
-    if any(map(empty_extent, goal)):
+    if 0 in goal:
         return catalog.reshape(wide, shape=(*goal[:axis], indices.spec.shape[axis], *goal[axis:]))
     return getitem(wide, tuple([indices if a == axis else positions(wide, a) for a in range(n)]))

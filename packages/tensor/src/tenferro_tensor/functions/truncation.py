@@ -11,7 +11,8 @@ from tenferro_tensor.functions._operand import axis_of, size_of, value
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import ravel
 from tenferro_tensor.functions.reading import take
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, bool_, dim_min, int64
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, bool_, dim_min, int64
+from tenferro_tensor_core import assume as rely
 
 __all__ = ["assume", "compress", "truncate"]
 
@@ -23,7 +24,7 @@ def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Any:
         x: the array.
         k: how many: an integer, a size, or a 0-d integer array, which may be traced.
         axis: the axis.
-        max: a bound of `k`; by default the extent of the axis.
+        max: a bound of `k`, which must hold; without one, `k` may exceed the extent.
 
     Raises:
         ArgumentError: `k` is negative, larger than `max`, or no integer.
@@ -38,9 +39,11 @@ def truncate(x: Any, k: Any, /, *, axis: int = 0, max: Any = None) -> Any:
     if hasattr(k, "spec"):
         if k.spec.ndim or k.spec.dtype.kind not in "iu":
             raise ArgumentError(f"truncate takes a 0-d integer array as k, got {k.spec!r}; sum or convert it first")
-        count = k._as_extent(None if max is None and not isinstance(n, int) else most)
+        count = k._as_extent(None if max is None else most)
     else:
         count = size_of("truncate", "k", k)
+    if max is not None and isinstance(count, Dim) and isinstance(most, Dim):
+        rely(count, "<=", most)
     if not ask(count, ">=", 0) or (max is not None and not ask(count, "<=", most)):
         raise ArgumentError(f"truncate keeps at least 0 and at most {most} entries, got k={count}", k=count)
     return span(x, axis, 0, dim_min(count, n))
@@ -79,7 +82,7 @@ def compress(x: Any, mask: Any, /, *, axis: int | None = None, max: Any = None) 
     count = catalog.reduce_sum(catalog.convert(mask, dtype=int64), axes=(0,))
     # A stable sort that puts the true entries first.
     order = catalog.argsort(catalog.bitwise_not(mask), axis=0, descending=False)
-    return take(x, truncate(order, count, max=max), axis=at)
+    return take(x, truncate(order, count, max=x.spec.shape[at] if max is None else max), axis=at)
 
 
 def _same(a: DimLike, b: DimLike) -> bool:

@@ -12,7 +12,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, broadcasts_to, brought, common_dtype, describe
 from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions._operand import empty_extent, number, own, value
+from tenferro_tensor.functions._operand import number, own, value
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.reading import getitem, index_vectors, key_token
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64
@@ -139,7 +139,7 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         if token is not None:
             _basic_plans.remember((x.spec, token), plan)
     part = _broadcast(values, plan.part_shape, x)
-    if any(map(empty_extent, (*part.spec.shape, *shape))):
+    if 0 in part.spec.shape or 0 in shape:
         return catalog.reshape(x, shape=shape) if x.spec.shape != shape else x
     if plan.part_shape != plan.update_shape:
         part = catalog.reshape(part, shape=plan.update_shape)

@@ -38,6 +38,8 @@ def _gather(
     slice_sizes: Ints,
 ) -> Kernel:
     x, batch_shape, shape = ins[0], extents(ins[1])[:-1], extents(outs[0])
+    if 0 in shape:
+        return lambda x, indices: xp.empty(shape, x.dtype)
     # Axes that no index names start at 0: a static slice, or element 0 where the axis is dropped.
     static = tuple(
         slice(None) if d in start_index_map else 0 if d in collapsed_dims else slice(0, n)

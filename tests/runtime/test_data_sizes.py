@@ -1,0 +1,167 @@
+"""Extents that depend on data: one program for all of them, with gradients; what they can be asked, and assumptions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenferro_runtime as tr
+from tenferro_ad import grad, jvp, value_and_grad, vjp
+from tenferro_runtime.extension import check_program, optimise
+from tenferro_tensor import Spec, tensor
+from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError
+
+F8, I8 = np.dtype("float64"), np.dtype("int64")
+n, m = tr.dim("n"), tr.dim("m")
+
+
+def close(got, want):
+    for a, b in zip(got, want, strict=True):
+        assert a.spec is b.spec
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def adaptive(x, tol):
+    """A low-rank approximation whose rank follows from the singular values."""
+    u, s, vh = tr.linalg.svd(x, full_matrices=False)
+    k = tr.sum(tr.astype(s > tol * s[0], tr.int64))
+    u, s, vh = tr.truncate(u, k, axis=1), tr.truncate(s, k), tr.truncate(vh, k)
+    return tr.sum(tr.sin((u * s) @ vh)) + tr.sum(s**3)
+
+
+def test_adaptive_rank_is_one_program_with_the_eager_gradient():
+    f = value_and_grad(adaptive)
+    program = check_program(optimise(check_program(tr.trace(lambda *a: list(f(*a)), Spec((n, m), F8), Spec((), F8)))))
+    assert [str(g).partition(" (")[0] for g in program.guards] == ["0 < min(m, n)"]
+    compiled = tr.compile(f)
+    seen = set()
+    for rank in range(50):
+        rng = np.random.default_rng(rank)
+        x, tol = tensor(rng.normal(size=(60, 52))), tensor(np.linalg.svd(np.eye(2))[1][0] * 0)
+        s = np.linalg.svd(x.numpy(), compute_uv=False)
+        tol = tensor((s[rank] + s[rank + 1]) / 2 / s[0])
+        seen.add(int((s > float(tol) * s[0]).sum()))
+        want = f(x, tol)
+        close(program.run(x, tol), want)
+        close(compiled(x, tol), want)
+    assert seen == set(range(1, 51)) and compiled.cache_info().traces == 1
+    for a, b in [(5, 3), (2, 7), (1, 1)]:
+        for tol in (0.0, 0.5, 2.0):
+            x = tensor(np.random.default_rng(a).normal(size=(a, b)))
+            close(program.run(x, tensor(tol)), f(x, tensor(tol)))
+
+
+def test_a_compiled_function_is_differentiated_through_its_sizes():
+    compiled = tr.compile(adaptive)
+    for tol in (0.2, 0.6):
+        x = tensor(np.random.default_rng(1).normal(size=(6, 4)))
+        close([grad(compiled)(x, tensor(tol))], [grad(adaptive)(x, tensor(tol))])
+        close(jvp(lambda x, tol=tol: compiled(x, tensor(tol)), (x,), (x,)),
+              jvp(lambda x, tol=tol: adaptive(x, tensor(tol)), (x,), (x,)))  # fmt: skip
+
+
+CALLS = {
+    "truncate": lambda x, k: tr.truncate(x, k),
+    "columns": lambda x, k: tr.truncate(x, k, axis=1) * 2.0,
+    "bounded": lambda x, k: tr.truncate(x, k, max=6),
+    "twice": lambda x, k: tr.truncate(x, k) + tr.truncate(x * x, k),
+    "two sizes": lambda x, k: tr.truncate(tr.truncate(x, k), k // 2, axis=1),
+    "sum": lambda x, k: tr.sum(tr.truncate(x, k), axis=0),
+    "mean": lambda x, k: tr.sum(tr.truncate(x, k), axis=0) / (tr.truncate(x, k).shape[0] + 1),
+    "product": lambda x, k: tr.truncate(x, k) @ tr.truncate(x, k).mT,
+    "concat": lambda x, k: tr.concat([x, tr.truncate(x, k)]),
+    "pad": lambda x, k: tr.pad(tr.truncate(x, k), ((0, 1), (0, 0))),
+    "reshape": lambda x, k: tr.reshape(tr.truncate(x, k), (-1,)),
+    "zeros": lambda x, k: tr.zeros(tr.truncate(x, k).shape) + 1.0,
+    "eye": lambda x, k: tr.eye(tr.truncate(x, k).shape[0]),
+    "flip": lambda x, k: tr.flip(tr.truncate(x, k), axis=0),
+    "cumulative sum": lambda x, k: tr.cumulative_sum(tr.truncate(x, k), axis=0),
+    "sort": lambda x, k: tr.sort(tr.truncate(x, k), axis=1),
+    "compress": lambda x, k: tr.compress(x, x > 0),
+    "compress rows": lambda x, k: tr.compress(x, x[:, 0] > 0, axis=0),
+    "unused": lambda x, k: (tr.truncate(x, k), x)[1],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_traced_equals_eager(name):
+    f = CALLS[name]
+    program = check_program(tr.trace(f, Spec((n, m), F8), Spec((), I8), examples={"n": 4, "m": 3}))
+    small = check_program(optimise(program))
+    assert ("define_size" in str(small)) == (name != "unused")
+    compiled = tr.compile(f)
+    for a, b in [(4, 3), (6, 2), (1, 5)]:
+        for k in (0, 1, 3, 6):
+            x = tensor(np.random.default_rng(a).normal(size=(a, b)))
+            want = f(x, tensor(k))
+            close([*program.run(x, tensor(k)), *small.run(x, tensor(k)), compiled(x, tensor(k))], [want] * 3)
+    assert compiled.cache_info().traces <= 3
+
+
+@pytest.mark.parametrize("name", [c for c in CALLS if c not in ("zeros", "eye", "unused")])
+def test_derivatives_of_truncated_values(name):
+    f = CALLS[name]
+
+    def pulled(x, k):
+        y, back = vjp(lambda x: f(x, k), x)
+        return [back(tr.cos(y))[0], jvp(lambda x: f(x, k), (x,), (tr.sin(x),))[1]]
+
+    program = check_program(optimise(tr.trace(pulled, Spec((n, m), F8), Spec((), I8), examples={"n": 4, "m": 3})))
+    for a, b in [(4, 3), (6, 2)]:
+        for k in (0, 1, 3, 6):
+            x = tensor(np.random.default_rng(k).normal(size=(a, b)))
+            close(program.run(x, tensor(k)), pulled(x, tensor(k)))
+
+
+@given(a=st.integers(0, 6), k=st.integers(0, 9))
+def test_truncate_is_a_slice(a, k):
+    x = np.arange(float(a))
+    for count in (k, tensor(k), np.int32(k)):
+        np.testing.assert_array_equal(tr.truncate(tensor(x), count).numpy(), x[:k])
+
+
+def test_what_a_size_that_depends_on_data_cannot_answer():
+    def f(x, k):
+        return x if tr.truncate(x, k).shape[0] > 2 else x * 2
+
+    with pytest.raises(
+        InconclusiveDimError,
+        match=rf"cannot decide min\(n, u0\) > 2 at {__file__}:\d+: u0 known only when the program runs; state it with "
+        r"tr.assume\(min\(n, u0\) > 2\), branch with tr.cond, or compute on all entries with a mask",
+    ):
+        tr.trace(f, Spec((n,), F8), Spec((), I8))
+    with pytest.raises(InconclusiveDimError, match=r"makes a number of the size .*known only when the program runs"):
+        tr.trace(lambda x, k: x * len(tr.truncate(x, k)), Spec((n,), F8), Spec((), I8))
+    with pytest.raises(InconclusiveDimError, match=r"cannot decide"):
+        tr.trace(lambda x, k: tr.truncate(x, k) + x, Spec((n,), F8), Spec((), I8))
+
+
+def test_assumptions_are_relied_on_and_checked():
+    def f(x, k):
+        y = tr.truncate(x, k)
+        tr.assume(y.shape[0] >= 2)
+        return y[0] + y[1] + tr.max(y)
+
+    program = check_program(tr.trace(f, Spec((n,), F8), Spec((), I8)))
+    assert [str(g).partition(" (")[0] for g in program.guards] == ["min(n, u0) >= 2"]
+    assert float(program.run(np.arange(5.0), np.int64(3))[0]) == 3.0
+    with pytest.raises(ShapeError, match=rf"min\(n, u0\) >= 2 was assumed at {__file__}:\d+, which does not hold for"):
+        program.run(np.arange(5.0), np.int64(1))
+    with pytest.raises(ShapeError, match="assume: the condition does not hold"):
+        f(tensor(np.arange(5.0)), tensor(1))
+
+
+def test_mistakes():
+    x = tensor(np.arange(6.0))
+    with pytest.raises(ArgumentError, match=r"truncate keeps at least 0 and at most 6 entries, got k=-1"):
+        tr.truncate(x, -1)
+    with pytest.raises(ArgumentError, match=r"at most 4 entries, got k=5"):
+        tr.truncate(x, 5, max=4)
+    with pytest.raises(ArgumentError, match=r"takes a 0-d integer array as k, got float64\[\]"):
+        tr.truncate(x, tensor(2.0))
+    with pytest.raises(ArgumentError, match=r"compress takes booleans as mask, got float64\[6\]; compare"):
+        tr.compress(x, x)
+    with pytest.raises(ShapeError, match=r"needs a mask with one entry for each index of axis 0"):
+        tr.compress(x, x[1:] > 0, axis=0)
+    with pytest.raises(TracingError, match=r"compress\(x, mask\)"):
+        tr.trace(lambda x: x[x > 0], Spec((n,), F8))
