@@ -10,7 +10,7 @@ from kernel_check import agree, check, kernel_of, sample
 from structural_oracles import ORACLES
 from tenferro_tensor import HOST, ComputeDevice, MemorySpace, Place, Spec
 from tenferro_tensor import catalog as c
-from tenferro_tensor_core import DTYPES
+from tenferro_tensor_core import DTYPES, dim
 
 NAMES = [dt.name for dt in DTYPES]
 rng = np.random.default_rng(0)
@@ -117,6 +117,13 @@ def test_iota(dtype: str, shape: Any, axis: int) -> None:
     params = {"shape": shape, "dtype": np.dtype(dtype), "axis": axis, "place": HOST}
     kernel, out = kernel_of(c.iota, (), params)
     agree(kernel(), out, ORACLES[c.iota](**params))
+
+
+def test_values_of_sizes() -> None:
+    params = {"size": 7, "place": HOST}
+    kernel, out = kernel_of(c.dim_value, (), params)
+    agree(kernel(), out, ORACLES[c.dim_value](**params))
+    checked(c.define_size, np.int32(3), size=dim("u"))
 
 
 def test_transfer_within_main_memory_copies_nothing() -> None:

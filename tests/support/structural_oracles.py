@@ -284,4 +284,5 @@ ORACLES: dict[Any, Callable[..., Any]] = {
     c.cumlogsumexp: scanning(log_add_exp),
     c.sort: sort, c.argsort: argsort, c.searchsorted: searchsorted,
     c.dot_general: dot_general, c.iota: iota, c.transfer: lambda x, *, place: x,
+    c.dim_value: lambda *, size, place=None: np.int64(size), c.define_size: lambda k, *, size: np.int64(k),
 }  # fmt: skip
