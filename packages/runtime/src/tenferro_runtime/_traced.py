@@ -147,7 +147,7 @@ class TracedTensor(Array):
     def __index__(self) -> int:
         self._no_value(
             "an integer was asked for (by range(), indexing a list, or a shape)",
-            "index with tenferro functions (take, truncate), or pass the number as a static argument",
+            "index with take() or truncate(), or pass the number as a static argument (static_argnames=)",
         )
 
     def item(self) -> Any:
