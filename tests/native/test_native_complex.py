@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 
 NAMES = (
     "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh",
-    "tanh",
+    "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh",
 )  # fmt: skip
 SAMPLES = 5_000
 BOUND = 4.0
@@ -38,7 +38,7 @@ def exact(name, z):
     if name == "log1p":
         size = np.where(np.abs(1 + z) < 0.5, np.log(np.abs(1 + z)), np.log1p(2 * z.real + z.real**2 + z.imag**2) / 2)
         return size + 1j * np.arctan2(z.imag, 1 + z.real)
-    return getattr(np, name)(z)
+    return getattr(np, f"arc{name[1:]}" if name[0] == "a" else name)(z)
 
 
 def regions(rng):

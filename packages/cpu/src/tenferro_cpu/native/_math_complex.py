@@ -239,6 +239,82 @@ def sqrt(z: Pair) -> Pair:
     return Pair(where(infinite, endless, re), where(infinite, z.im, im))
 
 
+def _turned_back(z: Pair) -> Pair:
+    """z / i."""
+    return Pair(z.im, -z.re)
+
+
+def _roots(z: Pair) -> tuple[Pair, Pair]:
+    """sqrt(1 - z) and sqrt(1 + z)."""
+    return sqrt(Pair(1.0 - z.re, -z.im)), sqrt(Pair(z.re + 1.0, z.im))
+
+
+def asin(z: Pair) -> Pair:
+    where = z.re.block.where
+    low, high = _roots(z)
+    re = _math.atan2(z.re, low.re * high.re - low.im * high.im)
+    im = with_sign(_math.asinh(low.re * high.im - low.im * high.re), z.im)
+    far, size, angle = _far(z)
+    # Far out, the angle of the operand is left, measured from the imaginary axis; a NaN above 0 stays above it.
+    re = where(z.re.equals(0.0), z.re, re)
+    return Pair(where(far, with_sign(angle, z.re), re), where(far, with_sign(size, z.im), im))
+
+
+def acos(z: Pair) -> Pair:
+    where = z.re.block.where
+    low, high = _roots(z)
+    re = 2.0 * _math.atan2(low.re, high.re)
+    re = where(z.re.equals(0.0), z.re.like(math.pi / 2), re)
+    im = with_sign(_math.asinh(high.re * low.im - high.im * low.re), -z.im)
+    far, size, _ = _far(z)
+    return Pair(where(far, _math.atan2(absolute(z.im), z.re), re), where(far, with_sign(size, -z.im), im))
+
+
+def _far(z: Pair) -> tuple[Vec, Vec, Vec]:
+    """Where one more or less changes nothing; there log |2 z|, and the angle to the imaginary axis."""
+    far = (absolute(z.re) > 2.0**54) | (absolute(z.im) > 2.0**54)
+    size = _log_size(z.re, z.im) + LN2[WIDE][0]
+    return far, size, _math.atan2(absolute(z.re), absolute(z.im))
+
+
+def asinh(z: Pair) -> Pair:
+    return _turned_back(asin(_turned(z)))
+
+
+def acosh(z: Pair) -> Pair:
+    where = z.re.block.where
+    w = acos(z)
+    # i acos(z) or its negative: the one in the right half-plane
+    return Pair(absolute(w.im), where(z.im.bits < 0, -w.re, w.re))
+
+
+def atanh(z: Pair) -> Pair:
+    where = z.re.block.where
+    x, y = absolute(z.re), absolute(z.im)
+    far = (x > 2.0**54) | (y > 2.0**54)
+    near_x, near_y = where(far, x.like(0.0), x), where(far, y.like(0.0), y)
+    off = 1.0 - near_x
+    # log(|1 + z| / |1 - z|) = log(1 + 4 x / |1 - z|^2) / 2
+    re = 0.25 * _math.log1p(4.0 * near_x / fma(off, off, near_y * near_y))
+    im = 0.5 * _math.atan2(near_y + near_y, fma(off, near_x + 1.0, -near_y * near_y))
+    # At 1 the square of a small height is lost: log(2 / y) / 2.
+    above = off.equals(0.0) & (near_y < 2.0**-500)
+    re = where(above, 0.5 * (LN2[WIDE][0] - _math.log(where(above, near_y, x.like(1.0)))), re)
+    # Far out 1/z is left of the real part, a quarter turn of the imaginary one.
+    scale = where(x > y, x, y)
+    u, v = x / scale, y / scale
+    endless = _infinite(x) | _infinite(y)
+    re = where(far, where(endless, x.like(0.0), u / fma(u, u, v * v) / scale), re)
+    re = where(x.equals(0.0), x, where(x.is_nan & ~_infinite(y), x, re))
+    im = where(far, y.like(math.pi / 2), im)
+    im = where(y.is_nan, y, where(x.is_nan & ~_infinite(y), x, im))
+    return Pair(with_sign(re, z.re), with_sign(im, z.im))
+
+
+def atan(z: Pair) -> Pair:
+    return _turned_back(atanh(_turned(z)))
+
+
 def rsqrt(site: Site, z: Pair) -> Pair:
     """One by the root, the division in the precision of the dtype."""
     like = z.re.like

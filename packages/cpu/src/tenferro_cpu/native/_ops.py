@@ -117,7 +117,7 @@ COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
         getattr(analytic, name): ("c", _math_complex.wide(getattr(_math_complex, name)))
         for name in (
             "sqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh",
-            "tanh",
+            "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh",
         )
     },
     analytic.rsqrt: ("c", _math_complex.rsqrt),
@@ -129,13 +129,8 @@ COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
 _SPECIAL: Final = "no series with a proven bound is written yet; SciPy's serves"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise"
 
-_COMPLEX: Final = "branch cuts and special values are those of NumPy's complex functions"
-
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     arithmetic.pow: {"iu": _NEGATIVE},
-    **{
-        getattr(analytic, name): {"c": _COMPLEX} for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
-    },
     analytic.erfinv: {"f": _SPECIAL},
     analytic.lgamma: {"f": _SPECIAL},
     analytic.digamma: {"f": _SPECIAL},
