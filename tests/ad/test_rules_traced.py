@@ -9,8 +9,10 @@ import pytest
 from rule_cases import CASES, Case
 from rule_checks import random_like, raw
 from tenferro_ad import jvp, vjp
+from tenferro_ad.rules import TABLES
 from tenferro_runtime import dim, trace
-from tenferro_tensor import Spec, tensor
+from tenferro_runtime.extension import Inactive
+from tenferro_tensor import Primitive, Spec, tensor
 from tenferro_tensor import catalog as c
 
 F64 = np.dtype("float64")
@@ -101,12 +103,42 @@ OPEN = [
 CHOOSING = [
     # These choose one element along an axis, so that there must be one.
     Open("max", lambda x: c.reduce_max(x, axes=(0,)), ((N, M),)),
+    Open("min", lambda x: c.reduce_min(x, axes=(1,)), ((N, M),)),
     Open("cummax", lambda x: c.cummax(x, axis=0, reverse=False), ((N,),)),
     Open("cummin", lambda x: c.cummin(x, axis=1, reverse=True), ((2, N),)),
     Open("sort", lambda x: c.sort(x, axis=0, descending=True), ((N, M),)),
     Open("gather", taken, ((N,),)),
     *[Open(f"scatter {mode}", written(mode), ((N,), (N,))) for mode in ("add", "set", "mul", "min", "max")],
 ]
+
+
+ELEMENTWISE = [
+    p
+    for p, rule in TABLES[0].RULES.items()
+    if p.elementwise
+    and not p.metadata
+    and p.chooser is None
+    and not isinstance(rule, Inactive)
+    and p.domain in ("inexact", "floating")
+]
+
+
+@pytest.mark.parametrize("p", ELEMENTWISE, ids=lambda p: p.name)
+def test_rules_of_elementwise_primitives_ask_nothing(p: Primitive) -> None:
+    specs = [Spec((N, M), F64)] * len(p.operands)
+    out = trace(lambda *xs: [p(*xs)], *specs).outputs[0]
+    assert trace(backward(p), out, *specs).guards == ()
+    assert trace(forward(p), *specs, *specs).guards == ()
+
+
+def test_every_rule_is_traced_with_open_sizes() -> None:
+    """Rules of structural primitives by the calls here, those of element-wise ones as a whole."""
+    used = set()
+    for call in [*OPEN, *CHOOSING]:
+        program = trace(lambda *xs, f=call.f: [f(*xs)], *[Spec(shape, F64) for shape in call.shapes])
+        used |= {eq.op.primitive for eq in program.equations}
+    ruled = {p for table in TABLES for p, r in table.RULES.items() if not p.elementwise and not isinstance(r, Inactive)}
+    assert {p.name for p in ruled - used} == {"transfer"}
 
 
 def example(shape: tuple[Any, ...], sizes: dict[str, int], rng: np.random.Generator) -> np.ndarray:
