@@ -12,9 +12,10 @@ from tenferro_ad._forward import jvp
 from tenferro_ad._linearize import linearize
 from tenferro_ad._reverse import Recorded, conjugated, grad
 from tenferro_ad._trees import Picked, require_convention
+from tenferro_ad._zeros import zeros_like
 from tenferro_runtime._tree import flatten, unflatten
 from tenferro_tensor import Spec, catalog, tensor
-from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core import ArgumentError, GradientError, specialise
 
 
 def jacfwd(
@@ -53,7 +54,7 @@ def jacfwd(
         out, push = linearize(lambda *leaves: picked.call(f, leaves, kwargs), *picked.values)
         outs, tree = flatten(out)
         _require_floats(outs, "jacfwd")
-        zeros = [_zeros(v.spec) for v in picked.values]
+        zeros = [zeros_like(v) for v in picked.values]
         blocks: list[list[Any]] = [[] for _ in outs]
         for j, x in enumerate(picked.values):
             _require_kind(outs, x, holomorphic, "jacfwd")
@@ -194,20 +195,15 @@ def _require_kind(outs: Sequence[Any], x: Any, holomorphic: bool, what: str) -> 
             )
 
 
-def _zeros(spec: Spec) -> Any:
-    return tensor(np.zeros(spec.shape, spec.dtype), device=spec.place.device)
-
-
 def _basis(spec: Spec, unit: complex = 1) -> list[Any]:
-    """The unit vectors of a spec."""
-    if spec.symbolic:
-        raise GradientError(f"a Jacobian needs sizes that are numbers, but there is {spec!r}; trace for given sizes")
-    n: Any = spec.size
+    """The unit vectors of a spec, as many as it has elements: open sizes become those of the traced arguments."""
+    shape = tuple([specialise(d, "a Jacobian, of which each column or row is computed,") for d in spec.shape])
     found = []
-    for i in range(n):
-        e = np.zeros(n, spec.dtype)
-        e[i] = unit
-        found.append(tensor(e.reshape(spec.shape), device=spec.place.device))
+    for index in np.ndindex(shape):
+        e = np.zeros(shape, spec.dtype)
+        e[index] = unit
+        x = tensor(e, device=spec.place.device)
+        found.append(catalog.reshape(x, shape=spec.shape) if spec.symbolic else x)
     return found
 
 

@@ -29,7 +29,6 @@ class Size:
 
     __slots__ = ("_dim",)
     __array_ufunc__ = None  # NumPy's numbers leave the operator to this class
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, dim: Dim) -> None:
         self._dim = dim
@@ -44,6 +43,13 @@ class Size:
 
     def __bool__(self) -> bool:
         return ask(self._dim, "!=", 0)
+
+    def __hash__(self) -> int:
+        raise TracingError(
+            f"the size {self._dim} cannot be a key of a dict, a set or a cache: a look-up would compare it, and each "
+            "comparison is a condition of the program; use int() to trace once for each size",
+            size=str(self._dim),
+        )
 
     def __index__(self) -> int:
         return specialise(self._dim, "an integer (for range(), len(), an index or NumPy)")
