@@ -49,38 +49,40 @@ class Candidates:
         self.any = any(space is not None for space in self.spaces)
 
     def _fuses(self, eq: Equation) -> bool:
-        seen = tuple([v.value.__class__ if isinstance(v, Literal) else self._specs[v] for v in eq.operands])
         out = self._specs[eq.results[0]]
-        key = (eq.op, out.dtype, out.place, *[s.dtype if isinstance(s, Spec) else s for s in seen])
-        rank = max([s.ndim for s in seen if isinstance(s, Spec)], default=0)
+        key: list[Any] = [eq.op, out.dtype, out.place]
+        rank = 0
+        for v in eq.operands:
+            if isinstance(v, Literal):
+                key.append(v)
+            else:
+                spec = self._specs[v]
+                if spec.place is not out.place:
+                    return False
+                rank = max(rank, spec.ndim)
+                key.append(spec.dtype)
         if rank == 0:
             return False
-        found = self._known.get(key)
+        kind = tuple(key)
+        found = self._known.get(kind)
         if found is None:
-            found = self._known[key] = self._asked(eq, seen, out)
-        return (
-            found and all(s.place is out.place for s in seen if isinstance(s, Spec)) and self._representable(eq, seen)
-        )
+            found = self._known[kind] = self._asked(eq, out)
+        return found
 
-    def _asked(self, eq: Equation, seen: tuple[Any, ...], out: Spec) -> bool:
-        kind = out.place.device.kind
-        if kind not in self._installed:
+    def _asked(self, eq: Equation, out: Spec) -> bool:
+        backend = out.place.device.kind
+        if backend not in self._installed:
             return False
+        seen = tuple([v.value.__class__ if isinstance(v, Literal) else self._specs[v] for v in eq.operands])
         dtypes = tuple([s.dtype for s in operand_specs(eq.op, seen)])
         if self._exact and not (
             eq.op.primitive in EXACT or (eq.op.primitive in EXACT_REAL and all(d.kind != "c" for d in dtypes))
         ):
             return False
-        return get_backend(kind).fuses(eq.op, dtypes, out.dtype)
-
-    def _representable(self, eq: Equation, seen: tuple[Any, ...]) -> bool:
-        """Whether the numbers beside the arrays are numbers of their dtype; else the step refuses them when it runs."""
-        if not any(isinstance(v, Literal) for v in eq.operands):
-            return True
-        for v, spec in zip(eq.operands, operand_specs(eq.op, seen), strict=True):
+        for v, dtype in zip(eq.operands, dtypes, strict=True):
             if isinstance(v, Literal):
                 try:
-                    spec.dtype.type(v.value)
+                    dtype.type(v.value)
                 except (OverflowError, TypeError, ValueError):
-                    return False
-        return True
+                    return False  # the step refuses the number when it runs
+        return get_backend(backend).fuses(eq.op, dtypes, out.dtype)

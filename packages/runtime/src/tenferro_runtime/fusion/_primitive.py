@@ -34,9 +34,23 @@ class _Fused(Primitive):
             raise ProgramError(f"fused needs program=, a Program, got {params!r}")
         found: Op | None = program.memo.get("fused")
         if found is None:
-            key = (region_of(program), program.inputs)
-            found = program.memo["fused"] = _ops.setdefault(key, _FusedOp(self, {"program": program}))
+            key = _form(program)
+            known = _ops.get(key)
+            if known is None:
+                region_of(program)  # refuses what is none
+                known = _ops.setdefault(key, _FusedOp(self, {"program": program}))
+            found = program.memo["fused"] = known
         return found
+
+
+def _form(program: Program) -> tuple[Any, ...]:
+    """Equal for programs that are written alike, number by number; cheap, for the pass makes many of one kind."""
+    return (
+        program.inputs,
+        tuple([(eq.op, eq.operands, eq.results) for eq in program.equations]),
+        program.output_ids,
+        tuple([(v, c.spec, c.data.tobytes()) for v, c in program.constants.items()]),
+    )
 
 
 def _fused(*xs: Spec, program: Program) -> Spec | tuple[Spec, ...]:
