@@ -25,6 +25,7 @@ import numpy as np  # noqa: E402 - after the number of threads
 
 import tenferro_runtime as tr  # noqa: E402
 from tenferro_ad import value_and_grad  # noqa: E402
+from tenferro_einsum import einsum  # noqa: E402
 from tenferro_runtime import fusion  # noqa: E402
 
 Calls = dict[str, Callable[[], Any]]
@@ -174,6 +175,44 @@ def chain(bench: Bench) -> None:
         on_jax = [jax.numpy.asarray(x) for x in arrays]
         calls["jax.jit"] = lambda: jax.block_until_ready(f(*on_jax))
     bench.row("value and gradient of a chain of 20, 4x4", calls)
+
+
+def einsums(xp: Any, einsum: Callable[..., Any], w: Any, steps: int) -> Callable[[Any], Any]:
+    """A loss of that many steps of einsum and tanh."""
+
+    def loss(x: Any) -> Any:
+        for _ in range(steps):
+            x = xp.tanh(einsum("ij,jk->ik", x, w))
+        return xp.sum(x)
+
+    return loss
+
+
+@part
+def ready(bench: Bench) -> None:
+    """The whole first call of N steps of einsum and tanh on 4x4 matrices with their gradient, trace to result."""
+    raw_w, raw_x = bench.rng.normal(size=(4, 4)) * 0.3, bench.rng.normal(size=(4, 4))
+    w, x = tr.asarray(raw_w), tr.asarray(raw_x)
+    calls: dict[str, Callable[[int], Any]] = {
+        "tenferro": lambda n: tr.compile(value_and_grad(einsums(tr, einsum, w, n)))(x)
+    }
+    if "jax" in bench.peers:
+        jax = bench.peers["jax"]
+        xj = jax.numpy.asarray(raw_x)
+        calls["jax"] = lambda n: jax.block_until_ready(
+            jax.jit(jax.value_and_grad(einsums(jax.numpy, jax.numpy.einsum, raw_w, n)))(xj)
+        )
+    for n in (50, 100, 200, 400, 800):
+        line = f"{n:4} steps"
+        for name, call in calls.items():
+            if name == "tenferro" or n <= 100:  # JAX takes tens of seconds for more
+                times = []
+                for _ in range(4 if name == "tenferro" else 1):
+                    start = time.perf_counter()
+                    call(n)
+                    times.append(time.perf_counter() - start)
+                line += f"   {name} {min(times) * 1e3:8.1f} ms, {min(times) * 1e3 / n:.3f} for each"
+        print(line, flush=True)
 
 
 def main() -> None:

@@ -50,6 +50,13 @@ def test_compiled_functions_and_their_gradients_give_the_bits_of_eager_calls(nam
         assert bits(compiled(x)) == expected
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_of_deterministic_functions_are_deterministic(name: str) -> None:
+    f, raw = FUNCTIONS[name]
+    x = tr.asarray(raw)
+    assert bits(value_and_grad(tr.compile(f, deterministic=True))(x)) == bits(value_and_grad(f)(x))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @given(random_functions())
 def test_random_functions_give_the_bits_of_eager_calls(f: Random) -> None:

@@ -66,8 +66,9 @@ def test_unused_vectors_are_not_computed():
         (lambda y: fn.sum(la.svdvals(y)), "svdvals", "svd"),
         (lambda y: fn.sum(la.eigh(y)[0]), "eigvalsh", "eigh"),
         (lambda y: fn.sum(la.eigvalsh(y)), "eigvalsh", "eigh"),
+        (lambda y: fn.sum(la.qr(y).R), "qr_r", "qr"),
     ]:
-        program = optimise(tr.trace(f, x))
+        program = tr.Runtime().optimise(tr.trace(f, x))
         check_program(program)
         names = [e.op.primitive.name for e in program.equations]
         assert cheap in names and dear not in names
@@ -75,10 +76,25 @@ def test_unused_vectors_are_not_computed():
     assert "svd" in [e.op.primitive.name for e in kept.equations]
 
 
+def test_values_are_those_of_a_decomposition_that_is_there_anyway():
+    x = Spec((4, 4), np.dtype("float64"))
+    a = tensor(numbers(6, (4, 4)))
+    for f, name in [
+        (lambda y: (la.svdvals(y), la.svd(y, full_matrices=False).U), "svd"),
+        (lambda y: (la.eigh(y)[1], la.eigvalsh(y)), "eigh"),
+    ]:
+        program = check_program(tr.Runtime().optimise(tr.trace(f, x)))
+        assert [e.op.primitive.name for e in program.equations] == [name]
+        for got, want in zip(program.run(a), f(a), strict=True):
+            np.testing.assert_allclose(got._concrete(), want._concrete(), atol=1e-12)
+    apart = tr.Runtime(deterministic=True).optimise(tr.trace(lambda y: (la.svdvals(y), la.svd(y).U), x))
+    assert len(apart.equations) == 2
+
+
 def test_a_pruned_program_is_differentiable():
     """The values-only primitives have rules of their own."""
     x, v = tensor(numbers(4, (4, 3))), tensor(numbers(5, (4, 3)))
-    program = optimise(tr.trace(lambda y: fn.sum(la.svdvals(y) ** 3), x))
+    program = tr.Runtime().optimise(tr.trace(lambda y: fn.sum(la.svdvals(y) ** 3), x))
     f = lambda y: program.run(y)[0] if isinstance(program.run(y), (tuple, list)) else program.run(y)
     from tenferro_linalg._eigh import eigvalsh_
     from tenferro_linalg._svd import svdvals_
@@ -193,3 +209,24 @@ def test_the_checker_of_the_library_accepts_the_rules(dtype):
         lambda y: la.vector_norm(y, ord=3, axis=0),
     ):
         check_grads(f, (tensor(x),), order=2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 3), (3, 5), (2, 4, 3), (0, 3), (3, 0)])
+def test_r_alone_is_r_to_the_bit_and_has_its_derivatives(shape, dtype):
+    raw = numbers(8, shape).astype(dtype)
+    x = tensor(raw * (1 + 0.5j) if dtype == "complex128" else raw)
+    alone = tr.compile(lambda y: la.qr(y).R, deterministic=True)
+    assert [e.op.primitive.name for e in alone.program(x).equations] == ["qr_r"]
+    np.testing.assert_array_equal(alone(x)._concrete(), la.qr(x).R._concrete())
+    if 0 in shape:
+        return
+
+    def loss(y):
+        r = la.qr(y).R
+        return fn.sum(fn.real(r * fn.conj(r) * r))
+
+    np.testing.assert_allclose(grad(tr.compile(loss))(x)._concrete(), grad(loss)(x)._concrete(), rtol=1e-9, atol=1e-10)
+    direction = tensor(numbers(9, shape).astype(dtype))
+    got, want = (jvp(f, (x,), (direction,))[1] for f in (tr.compile(loss), loss))
+    np.testing.assert_allclose(got._concrete(), want._concrete(), rtol=1e-9, atol=1e-10)

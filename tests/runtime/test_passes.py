@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_runtime.extension import REGISTRY, Builder, check_program, optimise, primitive
+from tenferro_runtime.extension import REGISTRY, Builder, Literal, check_program, optimise, primitive
 from tenferro_runtime.passes import (
+    PASSES,
+    Rounding,
     fold_constants,
     inline_calls,
+    prune_outputs,
     remove_dead_code,
     remove_identities,
     share_common_subexpressions,
+    use_literals,
 )
-from tenferro_tensor import Spec, catalog, tensor
+from tenferro_tensor import Op, Spec, catalog, tensor
+from workspace import ROOT
 
 F8 = np.dtype("float64")
 X = Spec((3,), F8)
@@ -61,16 +66,54 @@ def only_max(x: Spec) -> Spec:
 
 REGISTRY.kernel(minmax, "cpu", lambda ins, outs: lambda x: (x.min(), x.max()))
 REGISTRY.kernel(only_max, "cpu", lambda ins, outs: lambda x: x.max())
-REGISTRY.pruning(minmax, lambda op, used: (only_max.op(), (None, 0)) if used == (False, True) else None)
+
+
+def _max_alone(op: Op, used: tuple[bool, ...]):
+    return (only_max.op(), (None, 0)) if used == (False, True) else None
+
+
+REGISTRY.pruning(minmax, _max_alone)
 
 
 def test_an_op_of_which_some_outputs_are_used_is_replaced_by_its_pruning() -> None:
-    program = check_program(remove_dead_code(tr.trace(lambda x: minmax(x)[1], X)))
+    traced = tr.trace(lambda x: minmax(x)[1], X)
+    program = check_program(prune_outputs(traced))
     assert names(program) == ["only_max"]
     assert float(program.run(np.asarray([1.0, 5.0, 2.0]))[0]) == 5.0
-    kept = check_program(remove_dead_code(tr.trace(lambda x: minmax(x)[0], X)))
+    kept = check_program(prune_outputs(tr.trace(lambda x: minmax(x)[0], X)))
     assert names(kept) == ["minmax"]
     assert float(kept.run(np.asarray([1.0, 5.0, 2.0]))[0]) == 1.0
+    assert remove_dead_code(traced) is traced, "nobody said that this pruning keeps bits"
+
+
+def test_a_pruning_that_keeps_bits_is_dead_code() -> None:
+    REGISTRY.pruning(minmax, _max_alone, keeps_bits=True, replace=True)
+    try:
+        assert names(remove_dead_code(tr.trace(lambda x: minmax(x)[1], X))) == ["only_max"]
+    finally:
+        REGISTRY.pruning(minmax, _max_alone, replace=True)
+
+
+def test_a_call_gives_only_what_is_used() -> None:
+    inner = tr.compile(lambda x: (tr.sin(x), tr.cos(x), x * 2))
+    program = tr.trace(lambda x: inner(x)[1], X)
+    less = check_program(remove_dead_code(program))
+    assert [len(eq.results) for eq in program.equations] == [3]
+    assert [len(eq.results) for eq in less.equations] == [1]
+    assert names(less.equations[0].op.params["program"]) == ["cos"]
+    np.testing.assert_array_equal(less.run(np.arange(3.0))[0].data, np.cos(np.arange(3.0)))
+    assert remove_dead_code(less) is less
+
+
+def test_what_defines_a_size_is_alive_while_something_has_the_size() -> None:
+    b = Builder()
+    x = b.input(Spec((), np.dtype("int64")))
+    size = tr.dim("u0", max=9)
+    catalog.define_size(x, size=size)
+    ones = catalog.broadcast_in_dim(b.constant(tensor(1.0)), shape=(size,), dims=())
+    program = b.close([catalog.reduce_sum(ones, axes=(0,)), tr.abs(x)])
+    assert remove_dead_code(program) is program
+    assert names(remove_dead_code(program.with_(output_ids=program.output_ids[1:]))) == ["abs"]
 
 
 def test_equal_work_is_done_once() -> None:
@@ -96,8 +139,33 @@ def test_constants_fold_but_small_ones_are_not_blown_up() -> None:
     x, c = b.input(X), b.constant(k)
     folded = check_program(optimise(b.close([x * catalog.sin(c) * 2.0])))
     assert names(folded) == ["mul", "mul"] and len(folded.constants) == 1
-    assert "broadcast_in_dim" in names(optimise(program))
-    assert [c.spec.shape for c in optimise(program).constants.values()] == [(3,), ()]
+    assert names(fold_constants(program)) == ["mul", "broadcast_in_dim", "add"]
+    assert [c.spec.shape for c in fold_constants(program).constants.values()] == [(3,), ()]
+
+
+def test_arrays_of_one_number_become_the_number() -> None:
+    k, half = tensor(np.full(3, 2.0)), tensor(np.float32(0.5))
+
+    def f(x, y):
+        return x * k, y + half, tr.where(x > k, x, 1.0)
+
+    program = check_program(use_literals(tr.trace(f, X, Spec((tr.dim("n"),), np.dtype("float32")))))
+    less = check_program(remove_dead_code(program))
+    assert names(less) == ["mul", "add", "gt", "select"] and not less.constants
+    assert [eq.operands[1] for eq in less.equations[:2]] == [Literal(2.0), Literal(0.5)]
+    out = less.run(np.arange(3.0), np.ones(4, np.float32))
+    assert [v.spec.dtype.name for v in out] == ["float64", "float32", "float64"]
+    assert out[1].tolist() == [1.5] * 4 and use_literals(less) is less
+
+
+def test_numbers_that_would_change_the_dtype_stay_arrays() -> None:
+    b = Builder()
+    x = b.input(Spec((3,), np.dtype("int64")))
+    flags = b.constant(tensor(np.ones(3, bool)))
+    wide = catalog.convert(x, dtype=F8)
+    kept = b.close([catalog.select(flags, wide, b.constant(tensor(np.full(3, 2.0))))])
+    less = check_program(use_literals(kept))
+    assert less.equations[-1].operands[0] == flags.id
 
 
 def test_large_constants_do_not_fold() -> None:
@@ -170,3 +238,12 @@ def test_calls_are_inlined_at_every_depth() -> None:
     flat = check_program(inline_calls(program))
     assert names(program) == ["call", "add"] and names(flat) == ["mul", "add", "add"]
     assert len(flat.constants) == 1
+
+
+def test_the_page_of_passes_has_them_all_in_order() -> None:
+    table = [
+        line.split("|") for line in (ROOT / "docs" / "passes.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    listed = [(row[1].strip(" `"), row[3].strip()) for row in table]
+    known = dict.fromkeys((p.__name__, "may round" if isinstance(p, Rounding) else "kept") for p in PASSES)
+    assert listed == list(known)

@@ -89,7 +89,7 @@ def test_entries_are_found_by_table_and_key() -> None:
     registry.pruning(p, prune)
     assert registry.find("kernel", p, "cpu") is make and registry.find("kernel", p, "cuda") is None
     assert registry.find("rule", p) is record
-    assert registry.find("lowering", p) is lower and registry.find("pruning", p) is prune
+    assert registry.find("lowering", p) is lower and registry.find("pruning", p) == (prune, False)
     registry.kernel(p, "*", other)
     assert registry.find("kernel", p, "cuda") is other and registry.find("kernel", p, "cpu") is make
     assert registry.backends_of(p) == ("*", "cpu")

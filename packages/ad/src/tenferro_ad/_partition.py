@@ -15,7 +15,8 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
-from tenferro_runtime.extension import Builder, Program, interpret, optimise
+from tenferro_runtime._runtime import optimised_like
+from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Decisions
 
@@ -54,7 +55,8 @@ class Split(NamedTuple):
 class _Residuals:
     """Values of the first part that second parts have lifted; each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: Program) -> None:
+        self.program = program
         self.values: list[Any] = []
         self._at: dict[int, int] = {}
 
@@ -67,7 +69,7 @@ class _Residuals:
                 self._at[value.id] = len(self.values)
                 self.values.append(value)
             taken.append(self._at[value.id])
-        return Second(optimise(program), tuple(taken), there)
+        return Second(optimised_like(program, self.program), tuple(taken), there)
 
 
 def split_reverse(program: Program, need: tuple[int, ...]) -> Split:
@@ -87,7 +89,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder) -> S
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
     outs: Any = interpret(program, ins)
     active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
-    residuals = _Residuals()
+    residuals = _Residuals(program)
     seconds = {}
     for mask in _masks(active):
         second = Builder()
@@ -95,7 +97,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder) -> S
         reached = sweep(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(first.close([*plain, *residuals.values]), active, seconds)
+    return _split(program, first.close([*plain, *residuals.values]), active, seconds)
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -125,17 +127,19 @@ def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> S
     ins = [dual(x, second.input(x.spec), level) if i in need else x for i, x in enumerate(xs)]
     outs: Any = interpret(program, ins)
     active = tuple([o.__class__ is Dual and o.level == level for o in outs])
-    residuals = _Residuals()
+    residuals = _Residuals(program)
     tangents = [o.tangent if there else None for o, there in zip(outs, active)]
     seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(first.close([*plain, *residuals.values]), active, seconds)
+    return _split(program, first.close([*plain, *residuals.values]), active, seconds)
 
 
-def _split(first: Program, active: tuple[bool, ...], seconds: dict[tuple[bool, ...], Second]) -> Split:
+def _split(
+    program: Program, first: Program, active: tuple[bool, ...], seconds: dict[tuple[bool, ...], Second]
+) -> Split:
     pairs = [(second.program, second.residuals) for second in seconds.values()]
-    lighter, thinner = thinned(optimise(first), len(active), pairs)
-    found = {mask: Second(program, taken, seconds[mask].places) for mask, (program, taken) in zip(seconds, thinner)}
+    lighter, thinner = thinned(optimised_like(first, program), len(active), pairs)
+    found = {mask: Second(second, taken, seconds[mask].places) for mask, (second, taken) in zip(seconds, thinner)}
     return Split(lighter, active, found)
 
 

@@ -2,6 +2,7 @@
 
 Splitting by lifting computes as much as it can in the first part: of ``tanh`` it would keep both the output y, which
 the next step needs anyway, and 1 - y * y. Moving ``1 - y * y`` costs nothing, and y is all that is held meanwhile.
+A view is made again in the second part even where the first needs it too: it holds the memory of its operand anyway.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_runtime.extension import Builder, Equation, Literal, Program, catalog, optimise
+from tenferro_runtime._runtime import optimised_like, promised_like
+from tenferro_runtime.extension import Builder, Equation, Literal, Program
 from tenferro_runtime.passes import remove_dead_code
-
-_VIEWS = frozenset((catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.reverse, catalog.slice_))
+from tenferro_runtime.passes.schedule import VIEWS
 
 
 def _cheap(eq: Equation) -> bool:
-    return len(eq.results) == 1 and (eq.op.primitive.elementwise or eq.op.primitive in _VIEWS)
+    return len(eq.results) == 1 and (eq.op.primitive.elementwise or eq.op.primitive in VIEWS)
 
 
 def movable(first: Program, count: int) -> list[Equation]:
@@ -46,6 +47,21 @@ def movable(first: Program, count: int) -> list[Equation]:
     return [eq for eq in first.equations if eq.results and eq.results[0] in moved]
 
 
+def _seen_again(first: Program, count: int, moves: list[Equation]) -> list[Equation]:
+    """The moves, and the views that residuals are of what is no view."""
+    made = {v: eq for eq in first.equations for v in eq.results}
+    chosen = {eq.results[0] for eq in moves}
+    waiting = [v for v in first.output_ids[count:] if v not in chosen]
+    waiting += [u for eq in moves for u in eq.variables if u not in chosen]
+    while waiting:
+        v = waiting.pop()
+        eq = made.get(v)
+        if eq is not None and v not in chosen and eq.op.primitive in VIEWS:
+            chosen.add(v)
+            waiting += eq.variables
+    return [eq for eq in first.equations if eq.results and eq.results[0] in chosen]
+
+
 def thinned(
     first: Program, count: int, seconds: Sequence[tuple[Program, tuple[int, ...]]]
 ) -> tuple[Program, list[tuple[Program, tuple[int, ...]]]]:
@@ -56,8 +72,8 @@ def thinned(
         count: number of outputs.
         seconds: programs of some inputs and then residuals, with the positions of the residuals.
     """
-    moves = movable(first, count)
-    if not moves:
+    moves = _seen_again(first, count, movable(first, count))
+    if not moves and len(set(first.output_ids[count:])) == len(first.output_ids) - count:
         return first, list(seconds)
     gone = {eq.results[0] for eq in moves}
     old = first.output_ids[count:]
@@ -65,7 +81,7 @@ def thinned(
     wanted = {u for eq in moves for u in eq.variables if u not in gone and u not in first.constants}
     kept += sorted(wanted - set(kept))
     at = {v: i for i, v in enumerate(kept)}
-    lighter = remove_dead_code(first.with_(output_ids=(*first.output_ids[:count], *kept)))
+    lighter = promised_like(remove_dead_code(first.with_(output_ids=(*first.output_ids[:count], *kept))), first)
     return lighter, [_with_moves(program, taken, old, moves, at, first) for program, taken in seconds]
 
 
@@ -91,4 +107,4 @@ def _with_moves(
         if eq.results[0] in needed:
             env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
     outs = second.run(*given, *[env[old[i]] for i in taken])
-    return optimise(builder.close(outs)), tuple([at[v] for v in now])
+    return optimised_like(builder.close(outs), first), tuple([at[v] for v in now])

@@ -56,6 +56,10 @@ class Device:
         """Q and R."""
         return tuple(self._linalg.qr(x, mode=mode))
 
+    def qr_r(self, x: Any) -> Any:
+        """R of the reduced form alone."""
+        return self._linalg.qr(x, mode="r")
+
     def cholesky(self, x: Any) -> Any:
         """Lower factor."""
         problem = "is not positive definite; add a multiple of the identity"

@@ -79,6 +79,10 @@ class Host:
         """Q and R."""
         return tuple(np.linalg.qr(x, mode=mode))
 
+    def qr_r(self, x: Raw) -> Raw:
+        """R of the reduced form alone."""
+        return np.linalg.qr(x, mode="r")  # type: ignore[return-value]  # NumPy's stubs know one overload
+
     def cholesky(self, x: Raw) -> Raw:
         """Lower factor."""
         try:

@@ -35,7 +35,7 @@ from tenferro_linalg._bases import unitary
 from tenferro_linalg._errors import GaugeError, RankError
 from tenferro_linalg._operands import basis, flag, leading, matrices, require_inexact
 from tenferro_linalg._solve import solve_triangular_
-from tenferro_runtime.extension import General, Inactive, Registry, Spec, primitive
+from tenferro_runtime.extension import General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
 from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
 
@@ -80,6 +80,12 @@ def qr_(x: Spec, *, mode: str, basis: str) -> tuple[Spec, Spec]:
     *batch, m, n = x.shape
     k = m if mode == "complete" else dim_min(m, n)
     return x.with_(shape=(*batch, m, k)), x.with_(shape=(*batch, k, n))
+
+
+@primitive(family="tenferro-linalg.qr_r.v1", extension="linalg")
+def qr_r_(x: Spec) -> Spec:
+    """R of the reduced form, without Q."""
+    return qr_.infer(x, mode="reduced", basis="plain")[1]  # type: ignore[index]
 
 
 @primitive(family="tenferro-linalg.qr_prefix.v1", extension="linalg")
@@ -280,16 +286,32 @@ def _padded(v: Any, more: DimLike) -> Any:
     return pad(v, 0.0, low=(0,) * v.ndim, high=(*zero, more), interior=(0,) * v.ndim)
 
 
+def _r_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
+    return (_jvp(primals, tangents, qr_(primals[0], mode="reduced", basis="plain"))[1],)
+
+
+def _r_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any]:
+    return _vjp(primals, qr_(primals[0], mode="reduced", basis="plain"), (None, cotangents[0]))
+
+
+def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    """Columns of Q that nobody uses are not computed; R is what it was."""
+    return (qr_r_.op(), (None, 0)) if used == (False, True) and op.params["mode"] == "reduced" else None
+
+
 def register(registry: Registry) -> None:
-    """Kernels and rules of the primitives of this page."""
+    """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, qr_, _qr_kernel)
+    kernels(registry, qr_r_, lambda la, ins, outs: lambda x: la.qr_r(la.finite("qr", x)))
     kernels(registry, qr_prefix_, lambda la, ins, outs, *, size: lambda r: _prefix(la, r, size))
     kernels(registry, qr_full_rank_, _full_rank_kernel)
     kernels(registry, qr_rows_, _rows_kernel)
     kernels(registry, qr_frame_, _frame_kernel)
     registry.rule(qr_, General(jvp=_jvp, vjp=_vjp))
+    registry.rule(qr_r_, General(jvp=_r_jvp, vjp=_r_vjp))
+    registry.pruning(qr_, _prune, keeps_bits=True)
     registry.rule(qr_prefix_, Inactive())
     registry.rule(qr_full_rank_, General(jvp=lambda primals, tangents, outs, **_: tangents,
                                          vjp=lambda primals, outs, cotangents, **_: cotangents))  # fmt: skip

@@ -193,7 +193,7 @@ def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: Di
     if u.spec.shape[-2] == u.spec.shape[-1]:
         return moved
     out = mm(da, v)
-    out = out - mm(u, adjoint(u), out)
+    out = out - mm(u, mm(adjoint(u), out))
     tilt = quotient(checked(out, s, scale, "column", "tangent", "svd", size), s, "column", "svd", size)
     if u2 is None:
         return moved + tilt
@@ -227,7 +227,7 @@ def _outer(g: Any, g2: Any, u: Any, u2: Any, s: Any, scale: Any, size: DimLike, 
     """Cotangent of the part of one side's vectors that leaves their space, over s; ``None`` where there is none."""
     if (g is None and g2 is None) or u.spec.shape[-2] == u.spec.shape[-1]:
         return None
-    out = None if g is None else g - mm(u, adjoint(u), g)
+    out = None if g is None else g - mm(u, mm(adjoint(u), g))  # never the large square u @ adjoint(u)
     if g2 is not None:
         g2 = unrotated(g2, u2, scale, "svd", size)
         out = total(out, -mm(u2, adjoint(g2), u))

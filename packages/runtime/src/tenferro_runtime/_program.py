@@ -148,6 +148,7 @@ class Program(Structured, Tooled):
         equations: tuple[Equation, ...] | None = None,
         output_ids: tuple[int, ...] | None = None,
         specs: Mapping[int, Spec] | None = None,
+        guards: tuple[Guard, ...] | None = None,
     ) -> Program:
         """The program with parts replaced; specs of variables that are gone are dropped."""
         constants = self.constants if constants is None else constants
@@ -164,7 +165,7 @@ class Program(Structured, Tooled):
             self.output_ids if output_ids is None else output_ids,
             kept,
             names=self.names,
-            guards=self.guards,
+            guards=self.guards if guards is None else guards,
             examples=self.examples,
         )
 

@@ -94,6 +94,22 @@ class Runtime:
         return f"<Runtime: {len(self.passes)} passes, check={self.check}, deterministic={self.deterministic}>"
 
 
+def optimised_like(program: Program, model: Program) -> Program:
+    """A program that was derived from another one, after the standard passes that were allowed for that one."""
+    runtime = current_runtime()
+    _, exact = model.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
+    for run in keeping_bits(PASSES) if exact else PASSES:
+        program = run(program)
+    return promised_like(program, model)
+
+
+def promised_like(program: Program, model: Program) -> Program:
+    """The program, with what was promised about the bits of the other one."""
+    if FUSION in model.memo:
+        program.memo[FUSION] = model.memo[FUSION]
+    return program
+
+
 _current: Final[ContextVar[Runtime | None]] = ContextVar("tenferro runtime", default=None)
 _default: list[Runtime] = []
 _lock = threading.Lock()

@@ -30,6 +30,13 @@ class Codec(NamedTuple):
     decode: Callable[[dict[str, Any]], dict[str, Any]]
 
 
+class Pruning(NamedTuple):
+    """What replaces an op of which only some outputs are used, and whether these keep their bits."""
+
+    prune: Callable[..., Any]
+    keeps_bits: bool
+
+
 class Cost(NamedTuple):
     """What one application of a primitive takes; sizes may be symbolic.
 
@@ -85,9 +92,20 @@ class Registry:
         """Register the StableHLO lowering of a primitive, read by ``tenferro_xla``."""
         self._put("lowering", primitive, lower, replace)
 
-    def pruning(self, primitive: Primitive, prune: Callable[..., Any], *, replace: bool = False) -> None:
-        """Register what replaces an op of which only some outputs are used; ``prune(op, used)`` -> op or ``None``."""
-        self._put("pruning", primitive, prune, replace)
+    def pruning(
+        self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False
+    ) -> None:
+        """Register what replaces an op of which only some outputs are used.
+
+        Args:
+            primitive: the primitive.
+            prune: ``prune(op, used)``, with a flag for each output, gives ``(new_op, outputs)``, where ``outputs[i]``
+                is the index of old output ``i`` among the new ones, ``None`` if it is gone; or ``None`` to keep the op.
+            keeps_bits: whether the outputs that are left have the same bits as before; deterministic programs are
+                pruned only then.
+            replace: take the place of an earlier entry.
+        """
+        self._put("pruning", primitive, Pruning(prune, keeps_bits), replace)
 
     def codec(
         self,

@@ -4,12 +4,15 @@ from tenferro_runtime._program import Program
 from tenferro_runtime.passes._kinds import Pass, Rounding, keeping_bits
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions
-from tenferro_runtime.passes.constants import fold_constants
+from tenferro_runtime.passes.constants import fold_constants, use_literals
 from tenferro_runtime.passes.contractions import fold_into_contractions
-from tenferro_runtime.passes.dead_code import remove_dead_code
+from tenferro_runtime.passes.dead_code import prune_outputs, remove_dead_code
+from tenferro_runtime.passes.guards import simplify_guards
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.passes.inline import inline_calls
 from tenferro_runtime.passes.layout import simplify_layout
+from tenferro_runtime.passes.reuse import reuse_outputs
+from tenferro_runtime.passes.schedule import schedule
 
 __all__ = [
     "PASSES",
@@ -20,25 +23,35 @@ __all__ = [
     "inline_calls",
     "keeping_bits",
     "optimise",
+    "prune_outputs",
     "remove_dead_code",
     "remove_identities",
+    "reuse_outputs",
+    "schedule",
     "share_common_subexpressions",
     "simplify",
+    "simplify_guards",
     "simplify_layout",
     "simplify_rounding",
+    "use_literals",
 ]
 
 PASSES: tuple[Pass, ...] = (
     inline_calls,
     remove_dead_code,
+    prune_outputs,
     remove_identities,
     fold_constants,
+    use_literals,
     simplify_layout,
     fold_into_contractions,
     simplify,
     simplify_rounding,
     share_common_subexpressions,
+    reuse_outputs,
     remove_dead_code,
+    simplify_guards,
+    schedule,
 )
 """The standard order: calls hide equal work, dead work is not worth folding, folding and sharing leave dead ends."""
 

@@ -25,7 +25,8 @@ def share_common_subexpressions(program: Program) -> Program:
     """Let later equal equations stand for the first one.
 
     Ops are pure and interned, so identity decides; ops that hold programs are equal where the programs have one
-    structure; operands of `COMMUTES` are put in order for the comparison.
+    structure; operands of `COMMUTES` are put in order for the comparison. Results whose shapes have sizes of their own,
+    known only while the program runs, are left apart.
     """
     stands_for: dict[int, int] = {}
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}
@@ -44,7 +45,7 @@ def share_common_subexpressions(program: Program) -> Program:
         else:
             key = (kind, *operands)
         first = known.get(key)
-        if first is not None:
+        if first is not None and all(specs[a] is specs[b] for a, b in zip(first, eq.results)):
             stands_for.update(zip(eq.results, first, strict=True))
             continue
         known[key] = eq.results

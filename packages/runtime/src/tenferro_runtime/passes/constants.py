@@ -1,11 +1,14 @@
-"""Constants: equations that depend on nothing but constants are carried out once, where the result is small."""
+"""Constants: what depends on nothing but constants is computed once, and arrays of one number become the number."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from tenferro_runtime._program import Equation, Literal, Program
-from tenferro_tensor import HOST, Spec, Tensor, catalog
+from tenferro_runtime._inference import operand_specs
+from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime.passes._rewriting import Rewriting, Rules
+from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
+from tenferro_tensor_core import TenferroError
 
 SMALL: Final = 4096
 """Largest number of elements of a folded result: a program must not swell by what it computes quickly."""
@@ -44,3 +47,42 @@ def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tup
 
 def _is_small(spec: Spec) -> bool:
     return not spec.symbolic and spec.place is HOST and spec.size <= SMALL  # type: ignore[operator]
+
+
+def use_literals(program: Program) -> Program:
+    """Let numbers stand in element-wise equations for operands all of whose elements are that number.
+
+    Nothing is broadcast and no array is read for them; the number takes the dtype that the operand had.
+    """
+    return Rewriting(program, _RULES).run()
+
+
+def _with_literals(work: Rewriting, eq: Equation) -> int | None:
+    operands: list[Operand] = list(eq.operands)
+    chooser = eq.op.primitive.chooser
+    arrays = sum(v.__class__ is int for v in operands)
+    for i, v in enumerate(operands):
+        if v.__class__ is int and i != chooser and arrays > 1 + (chooser is not None):
+            value = work.number(v)
+            if value is not None and _fits(work, eq, operands, i, value):
+                operands[i] = Literal(value)
+                arrays -= 1
+    if tuple(operands) == eq.operands:
+        return None
+    return work.emit(eq.op, operands, work.specs[eq.results[0]], eq.source)
+
+
+def _fits(work: Rewriting, eq: Equation, operands: list[Operand], i: int, value: Any) -> bool:
+    """Whether the number beside the other operands means what the array did."""
+    seen = [v.value.__class__ if isinstance(v, Literal) else work.specs[v] for v in operands]
+    was = seen[i]
+    seen[i] = value.__class__
+    try:
+        return operand_specs(eq.op, tuple(seen))[i] is was
+    except TenferroError:
+        return False
+
+
+_RULES: Final[Rules] = {
+    p: (_with_literals,) for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise
+}

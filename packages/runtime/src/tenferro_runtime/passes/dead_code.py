@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from tenferro_runtime._call import call
 from tenferro_runtime._data_sizes import defining, definitions
 from tenferro_runtime._program import Equation, Program
-from tenferro_tensor import REGISTRY
+from tenferro_runtime.passes._kinds import Rounding
+from tenferro_tensor import REGISTRY, Op
 
 
 def remove_dead_code(program: Program) -> Program:
-    """Keep the equations that the outputs depend on.
+    """Keep the equations that the outputs depend on, and of ops with several outputs what is used.
 
-    Where a primitive has a pruning in the registry, ``prune(op, used)`` may name a replacement for an op of which not
-    all outputs are used: ``(new_op, outputs)``, where ``outputs[i]`` is the index of old output ``i`` among the
-    outputs of the new op, or ``None`` where it is gone; or ``None`` to keep the op.
+    What defines a size that is known only while the program runs stays while anything mentions the size. Ops become
+    cheaper by the prunings of the registry that keep bits.
     """
+    return _cleaned(program, rounding=False)
+
+
+@Rounding
+def prune_outputs(program: Program) -> Program:
+    """As `remove_dead_code`, with the prunings that may round in another way: singular values without vectors."""
+    return _cleaned(program, rounding=True)
+
+
+def _cleaned(program: Program, *, rounding: bool) -> Program:
     live = set(program.output_ids)
     sizes = bool(definitions(program))
     kept: list[Equation] = []
@@ -22,7 +33,7 @@ def remove_dead_code(program: Program) -> Program:
         if not any(used):
             continue
         if not all(used):
-            eq = _pruned(eq, used)
+            eq = _pruned(eq, used, rounding)
         kept.append(eq)
         live.update(eq.variables)
         if sizes:
@@ -37,11 +48,28 @@ def remove_dead_code(program: Program) -> Program:
     return program.with_(equations=equations, constants=constants)
 
 
-def _pruned(eq: Equation, used: tuple[bool, ...]) -> Equation:
-    prune = REGISTRY.find("pruning", eq.op.primitive)
-    found = None if prune is None else prune(eq.op, used)
+def _pruned(eq: Equation, used: tuple[bool, ...], rounding: bool) -> Equation:
+    pruning = REGISTRY.find("pruning", eq.op.primitive)
+    if pruning is None or not (pruning.keeps_bits or rounding):
+        return eq
+    found = pruning.prune(eq.op, used)
     if found is None:
         return eq
     op, outputs = found
     results: dict[int, int] = {new: eq.results[old] for old, new in enumerate(outputs) if new is not None}
     return Equation(op, eq.operands, tuple([results[i] for i in range(len(results))]), eq.source)
+
+
+def _prune_call(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
+    """A call whose program gives only what is used."""
+    program: Program = op.params["program"]
+    key = ("pruned", used)
+    less = program.memo.get(key)
+    if less is None:
+        outputs = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])
+        less = program.memo.setdefault(key, remove_dead_code(program.with_(output_ids=outputs)))
+    places = iter(range(len(used)))
+    return call.op(program=less), tuple([next(places) if there else None for there in used])
+
+
+REGISTRY.pruning(call, _prune_call, keeps_bits=True)

@@ -127,6 +127,18 @@ def _converted(work: Rewriting, eq: Equation) -> int | None:
     return _sunk(work, eq)
 
 
+def _scaled(work: Rewriting, eq: Equation) -> int | None:
+    """A contraction with an operand without axes is a product with a number, as the kernel computes it anyway."""
+    out = work.specs[eq.results[0]]
+    x, y = eq.operands
+    for number, other in ((x, y), (y, x)):
+        if work.specs[number].ndim == 0 and work.specs[other] is out:  # type: ignore[index]
+            if out.ndim:
+                number = work.emit(c.broadcast_in_dim.op(shape=out.shape, dims=()), (number,), out, eq.source)
+            return work.emit(c.mul.op(), (number, other) if other is y else (other, number), out, eq.source)
+    return None
+
+
 def _is_one_step(a: np.dtype[Any], b: np.dtype[Any], to: np.dtype[Any]) -> bool:
     """Whether converting a to b to c is converting a to c, for all values."""
     if a.kind in "iu" and b.kind in "iu" and to.kind in "iu" and to.itemsize <= b.itemsize:
@@ -178,4 +190,5 @@ _RULES: Final[Rules] = {
     c.reverse: (_reversed,),
     c.slice_: (_sliced,),
     c.convert: (_converted,),
+    c.dot_general: (_scaled,),
 }

@@ -1,0 +1,90 @@
+"""Guards: conditions on sizes that follow from bounds or from other guards need not be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeGuard
+
+from tenferro_runtime._data_sizes import definitions
+from tenferro_runtime._program import Program
+from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, dim
+from tenferro_tensor_core._decide import decide
+
+_MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def simplify_guards(program: Program) -> Program:
+    """Drop guards that bounds, or the guards that stay, imply; those that stay keep their order and their lines."""
+    if definitions(program):
+        return program  # what was assumed of sizes that depend on data decides questions word for word
+    kept = list(_unimplied(program.guards))
+    if len(kept) > 1:
+        kept = list(_unimplied(reversed(kept)))[::-1]
+    return program if len(kept) == len(program.guards) else program.with_(guards=tuple(kept))
+
+
+def _unimplied(guards: Iterable[Guard]) -> Iterable[Guard]:
+    """Those that do not follow from the ones before them."""
+    facts = _Facts()
+    for guard in guards:
+        try:
+            if facts.imply(guard):
+                continue
+            facts.learn(guard)
+        except ShapeError:
+            pass  # the guards contradict each other: a size is beyond the bounds that they gave it
+        yield guard
+
+
+class _Facts:
+    """What guards say: equalities and bounds of variables for substitution, and everything else word for word."""
+
+    def __init__(self) -> None:
+        self.said: set[tuple[DimLike, str, DimLike]] = set()
+        self.stands_for: dict[str, DimLike] = {}
+
+    def imply(self, guard: Guard) -> bool:
+        a, b = self._now(guard.lhs), self._now(guard.rhs)
+        return (a, guard.op, b) in self.said or decide(a, guard.op, b) is True
+
+    def learn(self, guard: Guard) -> None:
+        a, op, b = self._now(guard.lhs), guard.op, self._now(guard.rhs)
+        self.said |= {(a, op, b), (b, _MIRRORED[op], a)}
+        for v, how, other in ((a, op, b), (b, _MIRRORED[op], a)):
+            if _is_variable(v):
+                known = _narrowed(v, how, other)
+                if known is not None:
+                    name = next(iter(v.variables))
+                    self.stands_for = {n: self._with(d, name, known) for n, d in self.stands_for.items()}
+                    self.stands_for[name] = known
+                    self.said = {(self._with(x, name, known), o, self._with(y, name, known)) for x, o, y in self.said}
+                    return
+
+    def _now(self, d: DimLike) -> DimLike:
+        return d.substitute(self.stands_for) if isinstance(d, Dim) and self.stands_for else d
+
+    def _with(self, d: DimLike, name: str, known: DimLike) -> DimLike:
+        return d.substitute({name: known}) if isinstance(d, Dim) else d
+
+
+def _is_variable(d: DimLike) -> TypeGuard[Dim]:
+    return isinstance(d, Dim) and len(d.variables) == 1 and str(d) in d.variables
+
+
+def _narrowed(v: Dim, op: str, other: DimLike) -> DimLike | None:
+    """What may stand for a variable: its equal, or the variable within narrower bounds."""
+    name = next(iter(v.variables))
+    if op == "==":
+        return None if isinstance(other, Dim) and name in other.variables else other
+    if not isinstance(other, int):
+        return None
+    low, high = v.lower or 0, v.upper
+    if op in (">", ">="):
+        low = max(low, other + (op == ">"))
+    elif op in ("<", "<="):
+        high = other - (op == "<") if high is None else min(high, other - (op == "<"))
+    elif other == low:
+        low += 1  # not its smallest value
+    else:
+        return None
+    return dim(name, min=low, max=high) if high is None or low <= high else None

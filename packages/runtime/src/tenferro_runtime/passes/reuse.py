@@ -1,0 +1,56 @@
+"""Reuse: what is an output of an op that is there anyway is not computed by a cheaper op beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime._call import call
+from tenferro_runtime._program import Equation, Operand, Program
+from tenferro_runtime.passes._kinds import Rounding
+from tenferro_tensor import REGISTRY
+
+
+@Rounding
+def reuse_outputs(program: Program) -> Program:
+    """Let singular values alone be those of a decomposition of the same matrix, and so for all prunings.
+
+    The dearer op moves up to where the cheaper one was: it needs the same operands.
+    """
+    dear = _dear(program)
+    if not dear or all((eq.op, *eq.operands) not in dear for eq in program.equations):
+        return program
+    stands_for: dict[int, int] = {}
+    placed: set[int] = set()
+    equations: list[Equation] = []
+
+    def place(eq: Equation) -> None:
+        if eq.results[0] not in placed:
+            placed.add(eq.results[0])
+            operands: tuple[Operand, ...] = tuple(
+                [stands_for.get(v, v) if v.__class__ is int else v for v in eq.operands]
+            )
+            equations.append(eq if operands == eq.operands else Equation(eq.op, operands, eq.results, eq.source))
+
+    for eq in program.equations:
+        found = dear.get((eq.op, *eq.operands))
+        if found is None:
+            place(eq)
+        else:
+            place(found[0])
+            stands_for[eq.results[0]] = found[0].results[found[1]]
+    outputs = tuple([stands_for.get(v, v) for v in program.output_ids])
+    return program.with_(equations=tuple(equations), output_ids=outputs)
+
+
+def _dear(program: Program) -> dict[tuple[Any, ...], tuple[Equation, int]]:
+    """By the op that would give one output alone, and its operands: the equation that gives it, and which it is."""
+    found: dict[tuple[Any, ...], tuple[Equation, int]] = {}
+    for eq in program.equations:
+        count = len(eq.results)
+        pruning = REGISTRY.find("pruning", eq.op.primitive) if count > 1 and eq.op.primitive is not call else None
+        if pruning is not None:
+            for i in range(count):
+                less = pruning.prune(eq.op, tuple([i == k for k in range(count)]))
+                if less is not None and sum(k is not None for k in less[1]) == 1:
+                    found.setdefault((less[0], *eq.operands), (eq, i))
+    return found

@@ -1,0 +1,143 @@
+"""Schedule: an order of the equations under which less memory is alive at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tenferro_runtime._data_sizes import definitions
+from tenferro_runtime._program import Equation, Program
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor_core import Dim, evaluate
+
+VIEWS: Final = frozenset(
+    {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}
+)
+"""Primitives whose result holds on to the memory of the operand, and has none of its own."""
+
+SHRINKS: Final = 4
+"""A step whose result is this many times smaller than its largest operand is done as soon as it can be."""
+
+OPEN: Final = 64
+"""What an open size counts as where the trace had no example for it."""
+
+
+def schedule(program: Program) -> Program:
+    """Put off steps that allocate more than they free, and bring forward steps that shrink what they read.
+
+    Every bit stays. Where the estimate of the peak does not fall, the program keeps the order of its source.
+    """
+    if len(program.equations) < 3 or definitions(program):
+        return program  # sizes known only while the program runs tie equations together beyond their operands
+    memory = _Memory(program)
+    order = _reordered(program, memory)
+    if all(a is b for a, b in zip(order, program.equations)):
+        return program
+    return program.with_(equations=tuple(order)) if memory.peak(order) < memory.peak(program.equations) else program
+
+
+def peak_estimate(program: Program) -> int:
+    """Largest number of bytes that the results of equations take up at once, open sizes as in the trace."""
+    memory = _Memory(program)
+    return memory.peak(program.equations)
+
+
+class _Memory:
+    """What results weigh, whose memory views hold, and who reads it."""
+
+    def __init__(self, program: Program) -> None:
+        self.owner: dict[int, int] = {}
+        self.reads: dict[int, list[int]] = {}  # by the first result: variables that own what an equation reads
+        self.bytes: dict[int, int] = {}
+        self.readers: dict[int, int] = {}
+        weights: dict[Spec, int] = {}
+        for eq in program.equations:
+            owner = self.owner.get
+            reads = self.reads[eq.results[0]] = [owner(u, u) for u in eq.operands if u.__class__ is int]
+            for u in reads:
+                self.readers[u] = self.readers.get(u, 0) + 1
+            for v in eq.results:
+                if eq.op.primitive in VIEWS:
+                    self.owner[v] = reads[0]
+                else:
+                    spec = program.specs[v]
+                    weight = weights.get(spec)
+                    if weight is None:
+                        weight = weights[spec] = _weight(spec, program.examples)
+                    self.bytes[v] = weight
+        self.kept = {self.owner.get(v, v) for v in program.output_ids}
+
+    def peak(self, order: Sequence[Equation]) -> int:
+        """Largest sum of the bytes alive, for the equations in this order."""
+        left = dict(self.readers)
+        weigh, kept = self.bytes.get, self.kept
+        now = most = 0
+        for eq in order:
+            for v in eq.results:
+                now += weigh(v, 0)
+            most = max(most, now)
+            for u in self.reads[eq.results[0]]:
+                left[u] -= 1
+                if not left[u] and u not in kept:
+                    now -= weigh(u, 0)
+            for v in eq.results:
+                if v not in left and v not in kept:
+                    now -= weigh(v, 0)
+        return most
+
+    def frees(self, eq: Equation) -> int:
+        """Bytes of operands that nobody else reads."""
+        alone = [u for u in self.reads[eq.results[0]] if self.readers[u] == 1 and u not in self.kept]
+        return sum([self.bytes.get(u, 0) for u in alone])
+
+
+def _weight(spec: Spec, examples: Mapping[str, int]) -> int:
+    names = {name for d in spec.shape if isinstance(d, Dim) for name in d.variables}
+    sizes = {name: examples.get(name, OPEN) for name in names}
+    n = spec.dtype.itemsize
+    for d in spec.shape:
+        n *= evaluate(d, sizes)
+    return n
+
+
+def _reordered(program: Program, memory: _Memory) -> list[Equation]:
+    """One walk in source order that leaves out what may wait until somebody reads it."""
+    made = {v: eq for eq in program.equations for v in eq.results}
+    eager: dict[int, list[Equation]] = {}  # steps that shrink what they read, by what they read
+    late: set[int] = set()
+    for eq in program.equations:
+        produced = sum([memory.bytes.get(v, 0) for v in eq.results])
+        if eq.op.primitive in VIEWS or produced > memory.frees(eq):
+            late.add(id(eq))
+        largest = max([memory.bytes.get(u, 0) for u in memory.reads[eq.results[0]]], default=0)
+        if eq.op.primitive not in VIEWS and produced * SHRINKS <= largest:
+            late.discard(id(eq))
+            for u in set(eq.variables):
+                eager.setdefault(u, []).append(eq)
+    placed: set[int] = set()
+    order: list[Equation] = []
+
+    def place(eq: Equation) -> None:
+        stack = [eq]
+        while stack:
+            eq = stack[-1]
+            missing = [made[u] for u in eq.operands if u in made and id(made[u]) not in placed]  # type: ignore[index]
+            if missing:
+                stack += missing[::-1]
+                continue
+            stack.pop()
+            if id(eq) in placed:
+                continue
+            placed.add(id(eq))
+            order.append(eq)
+            for v in eq.results:
+                for user in eager.get(v, ()):
+                    if id(user) not in placed and all(u not in made or id(made[u]) in placed for u in user.variables):
+                        stack.append(user)
+
+    for eq in program.equations:
+        if id(eq) not in late:
+            place(eq)
+    for eq in program.equations:
+        place(eq)
+    return order
