@@ -63,8 +63,7 @@ _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
 
 _BOTH: Final = ("float64", "float32")
 SHORT: Final = {
-    analytic.log: _BOTH, analytic.log1p: _BOTH, analytic.log2: _BOTH, analytic.log10: _BOTH, analytic.atanh: _BOTH,
-    analytic.logaddexp: ("float64",), analytic.tan: ("float32",), analytic.tanh: ("float32",),
+    analytic.log2: ("float32",), analytic.log10: ("float32",), analytic.atanh: ("float32",), analytic.tan: ("float32",),
     analytic.asinh: ("float32",), analytic.acosh: ("float32",), analytic.cbrt: _BOTH, arithmetic.pow: _BOTH,
 }  # fmt: skip
 """Functions whose loops in NumPy are faster than ours where it has AVX-512 ones: the entry is for short arrays."""

@@ -56,10 +56,20 @@ class Module:
 
 
 class Block:
-    """Instructions of one function in order, and the label of the basic block that they have reached."""
+    """Instructions of one function in order, and the label of the basic block that they have reached.
 
-    def __init__(self, module: Module, lanes: int, interleave: int = 1, fused: bool = True) -> None:
-        self.module, self.lanes, self.interleave, self.fused = module, lanes, interleave, fused
+    Args:
+        module: what the function refers to.
+        lanes: elements of a vector.
+        interleave: vectors that undergo every instruction.
+        fused: the processor multiplies and adds in one rounding.
+        tables: it looks numbers up in registers, and scales by powers of two (AVX-512).
+    """
+
+    def __init__(
+        self, module: Module, lanes: int, interleave: int = 1, fused: bool = True, tables: bool = False
+    ) -> None:
+        self.module, self.lanes, self.interleave, self.fused, self.tables = module, lanes, interleave, fused, tables
         self.lines: list[str] = []
         self.label = "entry"
         self._count = 0

@@ -40,6 +40,11 @@ class Host:
         return max(1, self.vector_bytes // item_bytes)
 
     @property
+    def tables(self) -> bool:
+        """Whether a lookup among sixteen numbers in registers is one instruction."""
+        return self.level == "avx512"
+
+    @property
     def attributes(self) -> str:
         """Function attributes that let LLVM use the whole register width."""
         return f'nounwind "prefer-vector-width"="{8 * self.vector_bytes}"'

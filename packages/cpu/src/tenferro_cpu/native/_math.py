@@ -11,6 +11,7 @@ for the Elementary Functions (1980); logarithms and inverse functions after the 
 
 import math
 
+from tenferro_cpu.native import _math_wide as wide
 from tenferro_cpu.native._emit import BITS, Vec
 from tenferro_cpu.native._math_tables import (
     ASIN,
@@ -79,10 +80,8 @@ def _integer(x: Vec) -> Vec:
 def scaled(x: Vec, n: Vec) -> Vec:
     """``x * 2**n`` for whole `n` of the kind of `x`, with one rounding also where the result is subnormal."""
     block, kind = x.block, x.kind
-    if block.lanes * BITS[kind] == 512:  # vscalef
-        whole = _integer(n)
-        form = f"call {block.vector(kind)} @llvm.ldexp.v{block.lanes}{kind}.v{block.lanes}i32("
-        return block.apply(f"{form}{block.vector(kind)} %s, {block.vector('i32')} %s)", kind, x, whole)
+    if wide.serves(x):
+        return wide.scaled(x, n)
     # Two factors, each a normal number: the range of n is twice the exponent's.
     whole = block.cast("sext", _integer(n), f"i{BITS[kind]}")
     half = whole >> 1
@@ -93,6 +92,8 @@ def scaled(x: Vec, n: Vec) -> Vec:
 
 def _clamped(x: Vec, low: float, high: float) -> Vec:
     """Within bounds; NaN stays."""
+    if wide.serves(x):
+        return wide.bounded(x, low, high)
     x = x.block.where(x < low, x.like(low), x)
     return x.block.where(x > high, x.like(high), x)
 
@@ -108,7 +109,10 @@ def _reduced(x: Vec) -> tuple[Vec, Vec]:
 
 
 def exp(x: Vec) -> Vec:
-    n, r = _reduced(_clamped(x, *EXP_RANGE[x.kind]))
+    x = _clamped(x, *EXP_RANGE[x.kind])
+    if wide.serves(x):
+        return wide.exp(x)
+    n, r = _reduced(x)
     return scaled(fma(r * r, polynomial(r, EXP[x.kind]), r) + 1.0, n)
 
 
@@ -131,12 +135,22 @@ def _expm1_parts(x: Vec) -> tuple[Vec, Vec, Vec]:
 
 def expm1(x: Vec) -> Vec:
     low = -44.0 if x.kind == WIDE else -20.0
-    n, p, q = _expm1_parts(_clamped(x, low, EXP_RANGE[x.kind][1]))
-    return with_sign(scaled(p + q, n), x)
+    return with_sign(_expm1(_clamped(x, low, EXP_RANGE[x.kind][1])), x)
+
+
+def _expm1(x: Vec, halvings: float = 0.0) -> Vec:
+    """``(exp(x) - 1) / 2**halvings`` of a bounded `x`."""
+    if wide.serves(x):
+        return wide.expm1(x, halvings)
+    n, p, q = _expm1_parts(x)
+    return scaled(p + q, n - halvings)
 
 
 def tanh(x: Vec) -> Vec:
-    n, p, q = _expm1_parts(_clamped(absolute(x) * 2.0, 0.0, 44.0 if x.kind == WIDE else 20.0))
+    double = _clamped(absolute(x) * 2.0, 0.0, 44.0 if x.kind == WIDE else 20.0)
+    if wide.serves(x):
+        return with_sign(wide.tanh(double), x)
+    n, p, q = _expm1_parts(double)
     total = p + q
     lost = scaled((q - total) + p, n - 1.0)
     e = scaled(total, n)
@@ -147,16 +161,19 @@ def tanh(x: Vec) -> Vec:
 
 def sinh(x: Vec) -> Vec:
     size = _clamped(absolute(x), 0.0, EXP_RANGE[x.kind][1])
-    n, p, q = _expm1_parts(size)
-    half = scaled(p + q, n - 1.0)
+    half = _expm1(size, 1.0)
     # e/2 + e/(e+1)/2 with e = exp - 1; of an infinite half there is nothing to add.
     rest = x.block.where(half.equals(math.inf), x.like(0.0), half / fma(half, 2.0, 1.0))
     return with_sign(half + rest, x)
 
 
 def cosh(x: Vec) -> Vec:
-    n, r = _reduced(_clamped(absolute(x), 0.0, EXP_RANGE[x.kind][1]))
-    half = scaled(fma(r * r, polynomial(r, EXP[x.kind]), r) + 1.0, n - 1.0)
+    size = _clamped(absolute(x), 0.0, EXP_RANGE[x.kind][1])
+    if wide.serves(x):
+        half = wide.exp(size, 1.0)
+    else:
+        n, r = _reduced(size)
+        half = scaled(fma(r * r, polynomial(r, EXP[x.kind]), r) + 1.0, n - 1.0)
     return half + 0.25 / half
 
 
@@ -195,6 +212,8 @@ def _log_edges(x: Vec, result: Vec) -> Vec:
 
 
 def log(x: Vec) -> Vec:
+    if wide.serves(x):
+        return wide.log(x)
     k, m = split(x)
     f = m - 1.0
     h, tail = _log_tail(f)
@@ -208,6 +227,8 @@ def _nan_through(x: Vec, result: Vec) -> Vec:
 
 
 def log1p(x: Vec) -> Vec:
+    if wide.serves(x):
+        return x.block.where(x.equals(0.0), x, wide.log1p(x))
     u = x + 1.0
     lost = x.block.where(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
     k, m = split(u)
@@ -222,17 +243,20 @@ def log1p(x: Vec) -> Vec:
 
 def _log_scaled(x: Vec, unit: tuple[float, float], power: tuple[float, float]) -> Vec:
     """k log(2) + log(m) in another base, carried in two parts."""
-    k, m = split(x)
-    f = m - 1.0
-    h, tail = _log_tail(f)
-    high = f - h
-    low = (f - high) - h + tail
+    if wide.serves(x):
+        k, _, high, low = wide.split_log(x)
+    else:
+        k, m = split(x)
+        f = m - 1.0
+        h, tail = _log_tail(f)
+        high = f - h
+        low = (f - high) - h + tail
     main = high * unit[0]
     rest = fma(high, unit[0], -main) + fma(high, unit[1], low * unit[0])
     whole = k * power[0]
     total = whole + main
     rest = rest + k * power[1] + ((whole - total) + main)
-    return _nan_through(x, _log_edges(x, total + rest))
+    return wide.edged(x, total + rest) if wide.serves(x) else _nan_through(x, _log_edges(x, total + rest))
 
 
 def log2(x: Vec) -> Vec:

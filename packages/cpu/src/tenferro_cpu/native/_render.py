@@ -68,9 +68,9 @@ def evaluate(block: Block, kernel: KernelIR, inputs: list[Value]) -> list[Value]
     return [values[i] for i in kernel.outputs]
 
 
-def work(kernel: KernelIR, lanes: int) -> int:
+def work(kernel: KernelIR, host: Host) -> int:
     """Instructions of one vector's work."""
-    block = Block(Module(), lanes)
+    block = Block(Module(), lanes_for(kernel, host), tables=host.tables)
     ports = [Port(o, "%p", "%s", "%o") for o in kernel.inputs]
     evaluate(block, kernel, [load(block, port, ["%i"]) for port in ports])
     return len(block.lines)
@@ -80,7 +80,7 @@ def cost(kernel: KernelIR, host: Host) -> float:
     """Nanoseconds of one element, roughly: instructions, and bytes that come from memory or go there."""
     lanes = lanes_for(kernel, host)
     moved = sum(o.dtype.itemsize for o in (*kernel.inputs, *kernel.written) if o.access is not Access.FIXED)
-    return 0.16 * work(kernel, lanes) / lanes + 0.02 * moved
+    return 0.16 * work(kernel, host) / lanes + 0.02 * moved
 
 
 def interleaving(instructions: int, host: Host) -> int:
@@ -98,8 +98,8 @@ class Row:
         self.kernel, self.host = kernel, host
         self.module = Module()
         lanes = lanes_for(kernel, host)
-        self.width = interleaving(instructions or work(kernel, lanes), host)
-        self.block = Block(self.module, lanes, self.width, fused_host(host))
+        self.width = interleaving(instructions or work(kernel, host), host)
+        self.block = Block(self.module, lanes, self.width, fused_host(host), host.tables)
         self.inputs: list[Port] = []
         self.outputs: list[Port] = []
         self._fixed: dict[int, tuple[str, ...]] = {}
