@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from native_kernels import meaning, one_op, values
 from tenferro_cpu.native import available
 from tenferro_tensor.catalog import arithmetic, numbers
-from tenferro_tensor.device_model import KernelIR, Operand, Reduction
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
@@ -167,3 +167,52 @@ def test_narrower_vectors(limit):
         for axis in (0, 1):
             got = reduced(plain(kind, dtype), engine)(x, axes=(axis,))
             require_same(got, by_numpy(kind, x, (axis,)), 100.0)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "int8", "bool"])
+@pytest.mark.parametrize("rows", [64, 65, 71, 1000])
+def test_short_rows_lie_side_by_side(kind, dtype, rows):
+    """As many rows at once as a vector has lanes; the last ones overlap those before."""
+    if dtype == "complex128" and kind in ("max", "min"):
+        pytest.skip("no order")
+    from tenferro_cpu.native._reduce import Reduced
+
+    rng = np.random.default_rng(rows)
+    run = Reduced(KernelIR((Operand(np.dtype(dtype)),), (), (0,), reduction=Reduction(kind)))
+    for length in range(2, 19):
+        x = values(rng, dtype, (rows, length))
+        got = run(x, axes=(1,))
+        if dtype == "bool" and kind in ("sum", "prod"):
+            expected = np.any(x, 1) if kind == "sum" else np.all(x, 1)
+        elif dtype in ("int32", "int8"):
+            expected = getattr(np, kind)(x, axis=1, **({"dtype": dtype} if kind in ("sum", "prod") else {}))
+        else:
+            expected = getattr(np, kind)(x, axis=1)
+        close = 1e-4 if dtype == "float32" else 1e-12
+        np.testing.assert_allclose(got, expected, rtol=close, atol=close)
+        for start in (0, 3):  # a row has the same result wherever it stands
+            np.testing.assert_array_equal(run(x[start : start + 64], axes=(1,)), got[start : start + 64])
+
+
+def test_short_rows_with_a_number_and_two_results():
+    from tenferro_cpu.native._reduce import Reduced
+
+    f8 = Operand(np.dtype("float64"))
+    lines = (Apply(arithmetic.mul.op(), (0, 1)), Apply(arithmetic.add.op(), (2, 0)))
+    run = Reduced(KernelIR((f8, f8), lines, (2, 3), reduction=Reduction("sum")))
+    x = np.random.default_rng(0).random((777, 5))
+    first, second = run(x, np.float64(3.0), axes=(1,))
+    np.testing.assert_allclose(first, (x * 3).sum(1), rtol=1e-15)
+    np.testing.assert_allclose(second, (x * 4).sum(1), rtol=1e-15)
+
+
+def test_short_rows_write_nothing_else():
+    from tenferro_cpu.native._reduce import Reduced
+
+    f8 = Operand(np.dtype("float64"))
+    run = Reduced(KernelIR((f8,), (), (0,), reduction=Reduction("sum")))
+    x = np.random.default_rng(1).random((10_007, 6))
+    whole = run(x, axes=(1,))
+    np.testing.assert_allclose(whole, x.sum(1), rtol=1e-15)
+    np.testing.assert_array_equal(run.rows()(x), whole)

@@ -24,6 +24,12 @@ from tenferro_tensor.device_model import Access, KernelIR, Region
 SHORT: Final = 8
 """Shorter rows are reduced side by side, one per lane, which entries do not do."""
 
+LONGEST_SHORT: Final = 16
+"""Elements of the longest row of which as many are reduced at once as a vector has lanes."""
+
+FEW: Final = 1 << 13
+"""Elements up to which an entry reduces such rows one by one: planning takes longer."""
+
 LONG_ROW: Final = 1 << 18
 """Longer rows are reduced in parts, which entries do not do."""
 
@@ -142,7 +148,8 @@ def entry(
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
     longest = LONGEST if rows.combined else LONG_ROW if partible else NEVER
-    numbers += [longest, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
+    short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
+    numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
     kept: list[Any] = []
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None

@@ -12,8 +12,9 @@ MOST: Final = 24
 ALONE: Final = 32768
 """Elements above which the kernel runs without the interpreter lock."""
 
-HEAD: Final = Fields("kernel inputs outputs most trailing least longest shared whole leading")
-"""Numbers before those of the operands."""
+HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading")
+"""Numbers before those of the operands. Rows have `least` to `longest` elements; those of up to `short` elements are
+taken where there are at most `few` elements in all."""
 OPERAND: Final = Fields("descr itemsize kind scalar")
 """Numbers of each operand and result."""
 
@@ -110,6 +111,10 @@ def _entry(tuple_items: int) -> str:
     b.guard(b.get(f"icmp ule i64 {leading}, {many}"), "refuse")
     goes = b.get(f"select i1 {combines}, i64 {many}, i64 {width}")
     b.guard(b.get(f"icmp ule i64 {goes}, {b.load(numbers, HEAD.longest, 'i64')}"), "refuse")
+    short = b.get(f"icmp ule i64 {width}, {b.load(numbers, HEAD.short, 'i64')}")
+    many_elements = b.get(f"icmp ugt i64 {total}, {b.load(numbers, HEAD.few, 'i64')}")
+    b.branch(b.get(f"and i1 {short}, {many_elements}"), "refuse", "sized")
+    b.label("sized")
     with _Loop(b, k, nin, "operand") as at:
         _operand(b, operands, at, dims, (rank, lead, length, width), d, (frame, steps, units))
     reduces = b.get(f"icmp ne i64 {least}, 0")

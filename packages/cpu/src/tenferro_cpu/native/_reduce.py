@@ -9,17 +9,21 @@ from typing import Any
 from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._fused_entry import LONG_ROW, LONGEST, SHORT, Kind, Rows, entry
+from tenferro_cpu.native._fused_entry import LONG_ROW, LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._render import cost
 from tenferro_cpu.native._render_reduce import render_reduction
+from tenferro_cpu.native._render_short import render_short
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 PART = 1 << 16
 """Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts
 follow from the shape alone, and so does every bit of the result."""
+
+ENOUGH_ROWS = 64
+"""Rows from which short ones are reduced as many at once as a vector has lanes; no vector has more lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,8 @@ class Reduced:
         """Nanoseconds that one element takes in one thread."""
         return cost(self.kernel, self.engine.host)
 
-    def address(self, over: Over, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
-        """Machine code for operands that lie as given; see `render_reduction`."""
+    def address(self, over: Over | int, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
+        """Machine code for operands that lie as given; see `render_reduction`, and for short rows `render_short`."""
         key = (over, reads, writes)
         found = self._variants.get(key)
         if found is None:
@@ -73,14 +77,17 @@ class Reduced:
             found = self.compiled(key)
         return found
 
-    def compiled(self, variant: tuple[Over, tuple[Access, ...], tuple[Access, ...]]) -> int:
+    def compiled(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> int:
         """The machine code of a variant, compiled if need be."""
         over, reads, writes = variant
         assert self.kernel.reduction is not None
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-        reduction = replace(self.kernel.reduction, over=over)
-        kernel = replace(self.kernel, inputs=inputs, writes=writes, reduction=reduction)
-        text = render_reduction(kernel, "reduce", self.engine.host)
+        kernel, host = replace(self.kernel, inputs=inputs, writes=writes), self.engine.host
+        if isinstance(over, int):
+            text = render_short(kernel, "reduce", host, over)
+        else:
+            reduction = replace(self.kernel.reduction, over=over)
+            text = render_reduction(replace(kernel, reduction=reduction), "reduce", host)
         made = self._variants[variant] = self.engine.function(text, "reduce")
         return made
 
@@ -158,8 +165,29 @@ class Reduced:
             else:
                 kept.append(Axis(extent, columns[k] + next(steps)))
         space = _Space(coalesced(kept), coalesced(gone))
-        pointers = [x.ctypes.data for x in (*xs, *ys)]
-        self._reduce(space, pointers, [*xs, *ys])
+        pointers, both = [x.ctypes.data for x in (*xs, *ys)], [*xs, *ys]
+        reads = self._short_rows(space, both)
+        if reads is None:
+            self._reduce(space, pointers, both)
+            return
+        length, (rows,) = space.gone[0].extent, space.kept
+        kernel = self.address(length, reads, (Access.UNIT,) * len(ys))
+        drive(kernel, pointers, rows, [], cost=self.cost * length)
+
+    def _short_rows(self, space: _Space, both: list[Array]) -> tuple[Access, ...] | None:
+        """How the operands lie if they are short rows one after the other, else None."""
+        if len(space.gone) != 1 or len(space.kept) != 1 or self.kind in LOCATED:
+            return None
+        (gone,), (kept,), count = space.gone, space.kept, len(self.kernel.inputs)
+        length, reads = gone.extent, []
+        if not (length <= LONGEST_SHORT and kept.extent >= ENOUGH_ROWS):
+            return None
+        for x, step, hop in zip(both[:count], gone.strides, kept.strides):
+            if (step, hop) not in ((x.itemsize, length * x.itemsize), (0, 0)):
+                return None
+            reads.append(access_of(step, x.itemsize))
+        apart = any(hop != y.itemsize for y, hop in zip(both[count:], kept.strides[count:]))
+        return None if apart else tuple(reads)
 
     def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> None:
         """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
