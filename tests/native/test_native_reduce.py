@@ -191,7 +191,7 @@ def test_short_rows_lie_side_by_side(kind, dtype, rows):
             expected = getattr(np, kind)(x, axis=1)
         close = 1e-4 if dtype == "float32" else 1e-12
         np.testing.assert_allclose(got, expected, rtol=close, atol=close)
-        for start in (0, 3):  # a row has the same result wherever it stands
+        for start in {0, rows - 64}:  # a row has the same result wherever it stands
             np.testing.assert_array_equal(run(x[start : start + 64], axes=(1,)), got[start : start + 64])
 
 
