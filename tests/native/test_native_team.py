@@ -280,3 +280,60 @@ def test_many_shared_calls_leak_nothing(crew):
         run(x)
     gc.collect()
     assert abs(sys.getrefcount(x.dtype) - count) < 20
+
+
+LARGE = 300_000
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+def test_eager_results_do_not_depend_on_the_threads(crew, dtype):
+    from tenferro_tensor import catalog, tensor
+
+    rng = np.random.default_rng(4)
+    x, y = values(rng, dtype, LARGE), values(rng, dtype, LARGE)
+    number = x[5].item()
+    for a, b in ((x, y), (x, number), (number, y), (x[:7], y[:7]), (x[::2], y[::2])):
+        a, b = (tensor(v) if isinstance(v, np.ndarray) else v for v in (a, b))
+        with tenferro_cpu.threads(1):
+            alone = catalog.mul(a, b).data
+        before = crew.stats()["jobs"]
+        np.testing.assert_array_equal(catalog.mul(a, b).data, alone)
+        assert crew.stats()["jobs"] > before or alone.size < LARGE or dtype == "bool"
+
+
+def test_results_beyond_the_caches_are_those_of_small_ones(crew, monkeypatch):
+    """Stores past the caches, of arrays, of an array and a number, and into memory of any alignment."""
+    from tenferro_cpu.native import _eager
+    from tenferro_tensor import Spec
+    from tenferro_tensor.reference import kernels
+
+    reference = kernels(np, lambda: None)[arithmetic.sub]
+    n = engine().host.cache_bytes // 16 + 1001
+    x, y = np.random.default_rng(5).random((2, n))
+    spec = Spec((n,), "float64")
+    run = _eager.entries({arithmetic.sub: reference})[arithmetic.sub]((spec, spec), (spec,))
+    for a, b in ((x, y), (x, 2.5), (2.5, y)):
+        np.testing.assert_array_equal(run(a, b), np.subtract(a, b))
+    raw = np.zeros(8 * n + 128, np.uint8)
+    for offset in (0, 8, 16):
+        raw[:] = 0
+        start = -raw.ctypes.data % 64 + offset
+        out = raw[start : start + 8 * n].view("float64")
+        assert run(x, y, out) is out
+        np.testing.assert_array_equal(out, x - y)
+        assert not raw[:start].any() and not raw[start + 8 * n :].any()
+
+
+def test_what_happens_in_a_worker_is_warned_of(crew):
+    """The floating-point status belongs to a thread; every piece reports its own."""
+    from tenferro_tensor import catalog, tensor
+
+    for place in (0, LARGE // 2, LARGE - 1):
+        x = np.ones(LARGE)
+        x[place] = 0.0
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            catalog.div(tensor(np.ones(LARGE)), tensor(x))
+        x[place] = -1.0
+        with pytest.warns(RuntimeWarning, match="invalid value"):
+            catalog.log(tensor(x))
+    catalog.div(tensor(np.ones(LARGE)), tensor(np.ones(LARGE)))  # and nothing is left over

@@ -1,17 +1,21 @@
 """Native kernels of single element-wise ops: what eager work and tapes call in place of a ufunc."""
 
+from __future__ import annotations
+
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native import _shortcuts
-from tenferro_cpu.native._entry import LARGEST, elementwise, machine
+from tenferro_cpu.native._driver import PAYS
+from tenferro_cpu.native._entry import elementwise, machine
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._jit import available, engine
-from tenferro_cpu.native._render import render_row, supported
+from tenferro_cpu.native._render import cost, render_row, supported
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
@@ -74,7 +78,7 @@ LIMIT: Final = 512
 _UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
 """Integers pass these as they are, without a copy."""
 
-_kernels: dict[tuple[Op, np.dtype[Any]], tuple[int, int, int] | None] = {}
+_kernels: dict[tuple[Op, np.dtype[Any]], _Kernels | None] = {}
 _lock = threading.RLock()
 
 
@@ -95,16 +99,24 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run  # NumPy scalars have operators of their own
         if primitive in _UNCHANGED and dtype.kind not in ("c" if primitive is numbers.conj else "fc"):
             return run
-        kernels = _compiled(op, len(ins), dtype, outs[0].dtype)
+        kernels = _compiled(op, len(ins), dtype)
         if kernels is None:
             return run
         watch = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
-        kernel, array_scalar, scalar_array = kernels
-        return elementwise(
-            kernel, len(ins), dtype, run, out=outs[0].dtype, array_scalar=array_scalar, scalar_array=scalar_array,
-            watch=watch, scan=primitive in SCANNED,
-            limit=LIMIT if _short(primitive, dtype) else LARGEST,
-        )  # fmt: skip
+        usual, nin, out = kernels.usual, len(ins), outs[0].dtype
+        how: dict[str, Any] = {
+            "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
+            "scan": primitive in SCANNED, "shared": kernels.shared,
+        }  # fmt: skip
+        if _short(primitive, dtype):
+            return elementwise(usual[0], nin, dtype, run, limit=LIMIT, **how)
+
+        @cache
+        def streaming() -> Kernel:
+            return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
+
+        cached = engine().host.cache_bytes // (nin * dtype.itemsize + out.itemsize)
+        return elementwise(usual[0], nin, dtype, run, limit=cached, large=lambda *a: streaming()(*a), **how)
 
     return make
 
@@ -113,8 +125,29 @@ def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
     return sys.platform == "linux" and engine().host.level == "avx512" and dtype.name in SHORT.get(primitive, ())
 
 
-def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[int, int, int] | None:
-    """Addresses of the kernels for arrays, an array and a number, a number and an array."""
+class _Kernels:
+    """The machine code of an op for one dtype: for arrays, an array and a number, a number and an array."""
+
+    def __init__(self, op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> None:
+        array, number = Operand(dtype), Operand(dtype, Access.FIXED)
+        shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
+        shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
+        self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
+        self._name, self._host = f"{op.primitive.name}_{dtype.name}", host
+        self.usual = self._addresses(False)
+        self.shared = int(PAYS / cost(self._kernels[0], host))
+
+    def past(self) -> tuple[int, int, int]:
+        """The same with stores past the caches."""
+        return self._addresses(True)
+
+    def _addresses(self, stream: bool) -> tuple[int, int, int]:
+        name = self._name
+        found = [engine().function(render_row(k, name, self._host, stream), name) for k in self._kernels]
+        return found[0], *(found[1:] or (0, 0))
+
+
+def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
     key = (op, dtype)
     if key in _kernels:
         return _kernels[key]
@@ -123,17 +156,5 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> tup
             _kernels[key] = None
             if machine() is not None and supported(op.primitive, (dtype,) * nin, engine().host):
                 _shortcuts.install()
-                _kernels[key] = _compile(op, nin, dtype, engine().host)
+                _kernels[key] = _Kernels(op, nin, dtype, engine().host)
         return _kernels[key]
-
-
-def _compile(op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> tuple[int, int, int]:
-    array, number = Operand(dtype), Operand(dtype, Access.FIXED)
-    shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
-    shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
-    name = f"{op.primitive.name}_{dtype.name}"
-    addresses = [
-        engine().function(render_row(KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)), name, host), name)
-        for inputs in shapes
-    ]
-    return addresses[0], *(addresses[1:] or (0, 0))

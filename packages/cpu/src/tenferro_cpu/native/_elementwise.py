@@ -200,7 +200,7 @@ class Fused:
             plan = self._plans[key] = self._plan(shape, both)
         kernel, inner, outer = plan
         pointers = [x.ctypes.data for x in both]
-        if not outer and self._streams(ys) and Access.STRIDED not in _accesses(inner, both):
+        if not outer and self._streams(both) and Access.STRIDED not in _accesses(inner, both):
             self._stream(kernel, pointers, inner, len(xs), both)
         else:
             drive(kernel, pointers, inner, outer, cost=self.cost)
@@ -217,9 +217,8 @@ class Fused:
         count = len(self.kernel.inputs)
         return self.address(accesses[:count], accesses[count:]), inner, axes
 
-    def _streams(self, ys: list[Array]) -> bool:
-        size = sum(y.nbytes for y in ys)
-        return size > self.engine.host.cache_bytes
+    def _streams(self, both: list[Array]) -> bool:
+        return sum(x.nbytes for x in both) > self.engine.host.cache_bytes
 
     def _stream(self, kernel: int, pointers: list[int], inner: Axis, count: int, both: list[Array]) -> None:
         """Write past the cache, after the few elements that bring the results to a cache line."""

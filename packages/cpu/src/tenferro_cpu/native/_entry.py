@@ -14,6 +14,7 @@ from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._entry_text import entry_text
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import SCALARS, Layout
+from tenferro_cpu.native._team import team
 from tenferro_tensor_core import BackendUnavailableError
 
 _FLOATING: Final = {"float64": text.F64, "float32": text.F32, "complex128": text.C128, "complex64": text.C64}
@@ -43,6 +44,9 @@ def machine() -> _Machine | None:
         triple = engine().host.triple
     except BackendUnavailableError:  # a compiler that is too old
         return None
+    helpers = team()
+    assert helpers is not None  # there are symbols
+    known = known | helpers.symbols
     names = ("call_1", "call_2")
     addresses = engine().functions(entry_text(triple, layout.tuple_items), names, known, level=2)
     definitions = {nin: definition("native", address, FASTCALL) for nin, address in enumerate(addresses, 1)}
@@ -61,6 +65,9 @@ def elementwise(
     watch: bool = False,
     scan: bool = False,
     limit: int = LARGEST,
+    large: Callable[..., Any] | None = None,
+    past: tuple[int, int, int] = (0, 0, 0),
+    shared: int = LARGEST,
 ) -> Callable[..., Any]:
     """A built-in function ``f(x[, y][, out])`` that runs a kernel on arrays.
 
@@ -81,7 +88,10 @@ def elementwise(
             NumPy says so in its way.
         scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
             noticing; the result is of floating point.
-        limit: larger arrays go to the fallback.
+        limit: larger arrays go to `large`.
+        large: by default the fallback.
+        past: addresses of the three kernels with stores past the caches, for results aligned to 64 bytes; or zeros.
+        shared: elements from which the thread team is called.
 
     Returns:
         The function, or `fallback` itself where entries cannot be had.
@@ -98,9 +108,10 @@ def elementwise(
         kind, low, high = text.INT, int(limits.min), min(int(limits.max), 2**63 - 1)
     part = result.itemsize // (2 if result.kind == "c" else 1)
     numbers = struct.pack(
-        "=7Q2q5Q",
+        "=7Q2q9Q",
         kernel, array_scalar, scalar_array, id(dtype), id(result), kind, 0 if scalar is None else id(scalar), low, high,
         have.watched if watch else 0, dtype.itemsize, result.itemsize, part if scan else 0, limit,
+        shared, *past,
     )  # fmt: skip
-    made: Callable[..., Any] = have.function(nin, (numbers, fallback, dtype, result, scalar))
+    made: Callable[..., Any] = have.function(nin, (numbers, fallback, dtype, result, scalar, large or fallback))
     return made

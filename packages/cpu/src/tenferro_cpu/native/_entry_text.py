@@ -1,8 +1,8 @@
 """LLVM text of the entries: C functions that Python calls, which check arrays, allocate, and run a kernel.
 
 An entry is ``PyObject *f(self, args, nargs)`` (METH_FASTCALL). Its `self` is a tuple: a ``bytes`` object with the
-numbers of `Payload`, the fallback, and whatever must live as long. Operands that are not what the kernel takes go to
-the fallback, untouched.
+numbers of `Payload`, the fallback, three objects that must live as long, and what to call for arrays above the limit.
+Operands that are not what the kernel takes go to the fallback, untouched.
 
 While a kernel of arithmetic runs, the floating-point status is watched: where NumPy would warn (or raise, under
 ``numpy.errstate``), its kernel runs again in place of ours, so that the warning is NumPy's own.
@@ -14,11 +14,14 @@ from tenferro_cpu.native._operand_text import (
     DECLARED,
     KERNEL,
     OPERAND,
+    PAST,
+    PAST_ARRAY_SCALAR,
+    PAST_SCALAR_ARRAY,
     SCALAR_ARRAY,
     STATUS,
     architecture,
 )  # fmt: skip
-from tenferro_cpu.native._run_text import RUN, SCANS
+from tenferro_cpu.native._run_text import PIECE, RUN, SCANS
 
 
 def entry_text(triple: str, tuple_items: int) -> str:
@@ -28,6 +31,11 @@ def entry_text(triple: str, tuple_items: int) -> str:
         + STATUS[architecture(triple)]
         + OPERAND
         + f"""
+define private ptr @large(ptr %self, ptr %args, i64 %nargs) noinline {{
+  %other = call ptr @field(ptr %self, i64 {tuple_items + 40})
+  %r = call ptr @tenferro_vectorcall(ptr %other, ptr %args, i64 %nargs, ptr null)
+  ret ptr %r
+}}
 define private ptr @fall_back(ptr %self, ptr %args, i64 %nargs) noinline {{
   %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
   %r = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)
@@ -35,6 +43,7 @@ define private ptr @fall_back(ptr %self, ptr %args, i64 %nargs) noinline {{
 }}
 """
         + SCANS
+        + PIECE
         + RUN
         + f"""
 define ptr @call_1(ptr %self, ptr %args, i64 %nargs) nounwind {{
@@ -55,7 +64,9 @@ look:
   br i1 %good, label %go, label %refuse
 go:
   %kernel = call ptr @field(ptr %p, i64 {KERNEL})
-  %r = call ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, ptr %frame, i64 1, ptr %x, ptr %out)
+  %past = call ptr @field(ptr %p, i64 {PAST})
+  %r = call ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, ptr %past, ptr %frame, i64 1, i64 0,
+                     ptr %x, ptr %out)
   ret ptr %r
 refuse:
   %f = call ptr @fall_back(ptr %self, ptr %args, i64 %nargs)
@@ -97,10 +108,14 @@ scalar_array:
 go:
   %kernel = phi ptr [ %k_arrays, %arrays ], [ %k_as, %array_scalar ], [ %k_sa, %scalar_array ]
   %like = phi ptr [ %x, %arrays ], [ %x, %array_scalar ], [ %y, %scalar_array ]
+  %at = phi i64 [ {PAST}, %arrays ], [ {PAST_ARRAY_SCALAR}, %array_scalar ], [ {PAST_SCALAR_ARRAY}, %scalar_array ]
+  %still = phi i64 [ 0, %arrays ], [ 2, %array_scalar ], [ 1, %scalar_array ]
   %there = icmp ne ptr %kernel, null
   br i1 %there, label %run, label %refuse
 run:
-  %r = call ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, ptr %frame, i64 2, ptr %like, ptr %out)
+  %past = call ptr @field(ptr %p, i64 %at)
+  %r = call ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, ptr %past, ptr %frame, i64 2, i64 %still,
+                     ptr %like, ptr %out)
   ret ptr %r
 refuse:
   %f = call ptr @fall_back(ptr %self, ptr %args, i64 %nargs)

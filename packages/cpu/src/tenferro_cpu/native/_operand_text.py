@@ -100,7 +100,11 @@ define private i32 @small(ptr %o, i64 %at) alwaysinline {
     SIZE_OUT,
     SCAN,
     LIMIT,
-) = range(0, 112, 8)
+    SHARED,
+    PAST,
+    PAST_ARRAY_SCALAR,
+    PAST_SCALAR_ARRAY,
+) = range(0, 144, 8)
 
 # What Python scalars become: a double, a float, a complex of doubles, of floats, an integer between LOW and HIGH.
 NONE, F64, F32, C128, C64, INT = range(6)

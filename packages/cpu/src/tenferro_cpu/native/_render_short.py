@@ -10,9 +10,10 @@ from tenferro_cpu.native._combine import Combiner, Found, State
 from tenferro_cpu.native._emit import Vec
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._memory import store
-from tenferro_cpu.native._ops import Value
 from tenferro_cpu.native._render import Row, require_rendered
+from tenferro_cpu.native._value import Value
 from tenferro_tensor.device_model import KernelIR
+
 
 def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
     """LLVM text of ``void(ptr data, i64 n, ptr strides, i64 m, ptr rows)``: `n` rows of `length` elements each.
@@ -62,9 +63,7 @@ def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
 def _apart(part: Combiner, value: Value) -> list[State]:
     """Interleaved vectors one by one."""
     vectors = part.split(value)
-    return [
-        part.join(*(Vec(part.block, x.kind, (x.names[u],)) for x in vectors)) for u in range(len(vectors[0].names))
-    ]
+    return [part.join(*(Vec(part.block, x.kind, (x.names[u],)) for x in vectors)) for u in range(len(vectors[0].names))]
 
 
 def _combined(part: Combiner, states: list[State]) -> State:

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from tenferro_cpu.native._body import Fields
+from tenferro_cpu.native._driver import ELEMENTS, SHARES
 from tenferro_cpu.native._layout import DATA, DIMS, FLAGS, NDIM, TYPE, WRITEABLE
-from tenferro_cpu.native._operand_text import DESCR_OUT, LIMIT, SCAN, SIZE_IN, SIZE_OUT, WATCH
+from tenferro_cpu.native._operand_text import DESCR_OUT, LIMIT, SCAN, SHARED, SIZE_IN, SIZE_OUT, WATCH
 
 ALONE: Final = 32768
 """Elements above which a kernel runs without the interpreter lock."""
@@ -55,15 +57,102 @@ no:
 """
 )
 
+_JOB: Final = Fields("kernel frame operands still n length size_in size_out watch scanned status special")
+
+PIECE: Final = f"""
+declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+declare i64 @tenferro_allowed()
+
+; A piece for the team. The floating-point status belongs to a thread, so every piece reports its own.
+define private void @element_piece(ptr %job, i64 %piece) {{
+entry:
+  %own = alloca [3 x ptr]
+  %kernel = call ptr @field(ptr %job, i64 {_JOB.kernel})
+  %frame = call ptr @field(ptr %job, i64 {_JOB.frame})
+  %nin = call i64 @number(ptr %job, i64 {_JOB.operands})
+  %still = call i64 @number(ptr %job, i64 {_JOB.still})
+  %total = call i64 @number(ptr %job, i64 {_JOB.n})
+  %length = call i64 @number(ptr %job, i64 {_JOB.length})
+  %size_in = call i64 @number(ptr %job, i64 {_JOB.size_in})
+  %size_out = call i64 @number(ptr %job, i64 {_JOB.size_out})
+  %watch64 = call i64 @number(ptr %job, i64 {_JOB.watch})
+  %watch = trunc i64 %watch64 to i32
+  %scanned = call i64 @number(ptr %job, i64 {_JOB.scanned})
+  %from = mul i64 %piece, %length
+  %left = sub i64 %total, %from
+  %n = call i64 @llvm.smin.i64(i64 %left, i64 %length)
+  br label %move
+move:
+  %j = phi i64 [ 0, %entry ], [ %j1, %move ]
+  %moved = lshr i64 %still, %j
+  %bit = trunc i64 %moved to i1
+  %step = select i1 %bit, i64 0, i64 %size_in
+  %hop = mul i64 %step, %from
+  %here = getelementptr ptr, ptr %frame, i64 %j
+  %old = load ptr, ptr %here
+  %new = getelementptr i8, ptr %old, i64 %hop
+  %there = getelementptr ptr, ptr %own, i64 %j
+  store ptr %new, ptr %there
+  %j1 = add i64 %j, 1
+  %more = icmp slt i64 %j1, %nin
+  br i1 %more, label %move, label %go
+go:
+  %result_at = getelementptr ptr, ptr %frame, i64 %nin
+  %result = load ptr, ptr %result_at
+  %skipped = mul i64 %size_out, %from
+  %to = getelementptr i8, ptr %result, i64 %skipped
+  %to_at = getelementptr ptr, ptr %own, i64 %nin
+  store ptr %to, ptr %to_at
+  %before = call i32 @status()
+  %stale = and i32 %before, %watch
+  %is_stale = icmp ne i32 %stale, 0
+  br i1 %is_stale, label %wipe, label %run
+wipe:
+  call void @clear(i32 %before)
+  br label %run
+run:
+  call void %kernel(ptr %own, i64 %n, ptr null)
+  %seen = call i32 @status()
+  %flags = and i32 %seen, %watch
+  %flags64 = zext i32 %flags to i64
+  %bytes = mul i64 %n, %size_out
+  %special = call i32 @scan(ptr %to, i64 %bytes, i64 %scanned)
+  %special64 = zext i32 %special to i64
+  %status_at = getelementptr i8, ptr %job, i64 {_JOB.status}
+  %s = atomicrmw or ptr %status_at, i64 %flags64 monotonic
+  %special_at = getelementptr i8, ptr %job, i64 {_JOB.special}
+  %t = atomicrmw or ptr %special_at, i64 %special64 monotonic
+  ret void
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+"""
+
+
+_NOTED: Final = "".join(
+    f"""
+  %job.{field} = getelementptr i8, ptr %job, i64 {getattr(_JOB, field)}
+  store {value}, ptr %job.{field}"""
+    for field, value in {
+        "kernel": "ptr %kernel", "frame": "ptr %frame", "operands": "i64 %nin", "still": "i64 %still", "n": "i64 %n",
+        "length": "i64 %length", "size_in": "i64 %job_in", "size_out": "i64 %job_out", "watch": "i64 %watch64",
+        "scanned": "i64 %scanned", "status": "i64 0", "special": "i64 0",
+    }.items()
+)  # fmt: skip
+
 RUN: Final = f"""
-; Run a kernel on operands that were checked, into a new array like `like`, or into `out`.
-define private ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %kernel, ptr %frame, i64 %nin, ptr %like,
-                        ptr %out) {{
+; Run a kernel on operands that were checked, into a new array like `like`, or into `out`; `past` is the one that writes
+; past the caches, or null; bit i of `still` says that operand i is one element for all.
+define private ptr @run(ptr %self, ptr %p, ptr %args, i64 %nargs, ptr %usual, ptr %past, ptr %frame, i64 %nin,
+                        i64 %still, ptr %like, ptr %out) {{
+  %job = alloca [{len(_JOB.names)} x i64]
   %descr = call ptr @field(ptr %p, i64 {DESCR_OUT})
   %n = call i64 @elements(ptr %like)
   %limit = call i64 @number(ptr %p, i64 {LIMIT})
   %within = icmp sle i64 %n, %limit
-  br i1 %within, label %begin, label %refuse
+  br i1 %within, label %begin, label %above
+above:
+  %l = call ptr @large(ptr %self, ptr %args, i64 %nargs)
+  ret ptr %l
 begin:
   %given = icmp ne ptr %out, null
   br i1 %given, label %check, label %make
@@ -127,6 +216,12 @@ ready:
   %data = call ptr @field(ptr %result, i64 {DATA})
   %last = getelementptr ptr, ptr %frame, i64 %nin
   store ptr %data, ptr %last
+  %place = ptrtoint ptr %data to i64
+  %offset = and i64 %place, 63
+  %aligned = icmp eq i64 %offset, 0
+  %has_past = icmp ne ptr %past, null
+  %takes_past = and i1 %aligned, %has_past
+  %kernel = select i1 %takes_past, ptr %past, ptr %usual
   %scanned = call i64 @number(ptr %p, i64 {SCAN})
   %width = call i64 @number(ptr %p, i64 {SIZE_OUT})
   %total = mul i64 %n, %width
@@ -149,6 +244,34 @@ short:
   call void %kernel(ptr %frame, i64 %n, ptr null)
   br label %done
 alone:
+  %from = call i64 @number(ptr %p, i64 {SHARED})
+  %pays = icmp sge i64 %n, %from
+  br i1 %pays, label %ask, label %single
+ask:
+  %team = call i64 @tenferro_allowed()
+  %several = icmp sgt i64 %team, 1
+  br i1 %several, label %cut, label %single
+cut:
+  %shares = mul i64 %team, {SHARES}
+  %share = udiv i64 %n, %shares
+  %parts = udiv i64 %share, {ELEMENTS}
+  %parts1 = add i64 %parts, 1
+  %length = mul i64 %parts1, {ELEMENTS}
+  %up = add i64 %n, %length
+  %up1 = sub i64 %up, 1
+  %pieces = udiv i64 %up1, %length
+  %job_in = call i64 @number(ptr %p, i64 {SIZE_IN})
+  %job_out = call i64 @number(ptr %p, i64 {SIZE_OUT})
+{_NOTED}
+  %thread_team = call ptr @tenferro_save_thread()
+  call void @tenferro_parallel_for(ptr @element_piece, ptr %job, i64 %pieces, i64 %team)
+  call void @tenferro_restore_thread(ptr %thread_team)
+  %status_team64 = load i64, ptr %job.status
+  %status_team = trunc i64 %status_team64 to i32
+  %special_team64 = load i64, ptr %job.special
+  %special_team = trunc i64 %special_team64 to i32
+  br label %judge
+single:
   %thread = call ptr @tenferro_save_thread()
   call void %kernel(ptr %frame, i64 %n, ptr null)
   %seen_alone = call i32 @status()
@@ -164,8 +287,8 @@ unwatched:
   %scan_short = call i32 @scan(ptr %data, i64 %total, i64 %scanned)
   br label %judge
 judge:
-  %status = phi i32 [ %seen, %read ], [ %seen_alone, %alone ], [ 0, %unwatched ]
-  %special = phi i32 [ 0, %read ], [ %scan_alone, %alone ], [ %scan_short, %unwatched ]
+  %status = phi i32 [ %seen, %read ], [ %seen_alone, %single ], [ %status_team, %cut ], [ 0, %unwatched ]
+  %special = phi i32 [ 0, %read ], [ %scan_alone, %single ], [ %special_team, %cut ], [ %scan_short, %unwatched ]
   %flagged = and i32 %status, %watch
   %raised = or i32 %flagged, %special
   %warn = icmp ne i32 %raised, 0
