@@ -18,6 +18,7 @@ from tenferro_cpu.native._driver import PAYS
 from tenferro_cpu.native._fused_entry_text import ALONE, MOST, fused_entry_text
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import SCALARS, Layout
+from tenferro_cpu.native._pool import pool
 from tenferro_cpu.native._team import team
 from tenferro_tensor.device_model import Access, KernelIR, Region
 
@@ -37,7 +38,7 @@ LONGEST: Final = 1024
 """Rows that are combined one after the other; more make partial results, which are combined in turn."""
 
 POOLED: Final = 1 << 20
-"""Bytes from which results come from the pool, which entries do not ask."""
+"""Bytes from which results come from the pool."""
 
 
 NEVER: Final = 2**62
@@ -141,9 +142,24 @@ def entry(
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
         return fallback
-    widest = max(o.dtype.itemsize for o in written)
-    shared = int(PAYS / cost)
-    most = NEVER if rows.reduced else min(shared, ALONE) if rows.combined else POOLED // widest
+    items, shared = [o.dtype.itemsize for o in (*kernel.inputs, *written)], int(PAYS / cost)
+    reduces = rows.reduced or rows.combined
+    have = None if reduces else pool()
+    if have is not None:
+        # What the pool has and the caches hold; beyond that, stores past the caches are for the fallback.
+        cached = engine().host.cache_bytes // sum(items)
+        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, cached, shared))
+    most = POOLED // max(items[len(kernel.inputs) :])
+    if reduces:
+        most = NEVER if rows.reduced else min(shared, ALONE)
+    return _builtin(made, address, kernel, rows, fallback, most, shared)
+
+
+def _builtin(
+    made: MethodDef, address: int, kernel: KernelIR, rows: Rows, fallback: Callable[..., Any], most: int, shared: int
+) -> Callable[..., Any]:
+    """The entry for at most so many elements; the team is called from `shared` on."""
+    written = kernel.written
     least = 0 if not rows.reduced else SHORT if rows.trailing else 1
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]

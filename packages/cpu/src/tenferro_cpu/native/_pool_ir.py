@@ -301,8 +301,8 @@ classify:
   %class = add i64 %octave8, %part
   %steps = add i64 %eighth, 1
   %room = shl i64 %steps, %shift
-  ; one page more than the class for the header and for the colour
-  %page = add i64 %room, 8191
+  ; two pages more than the class: for the start of a page, and for the header and the colour
+  %page = add i64 %room, 12287
   %bytes = and i64 %page, -4096
   %slot = add i64 %class, $HEADS
   %head = call ptr @word(ptr %pool, i64 %slot)
@@ -336,13 +336,16 @@ fill:
   %base = phi ptr [ %first, %fresh ], [ %second, %again ]
   %zeroed = call i1 @zeroed(i64 %bytes)
   store i1 %zeroed, ptr %clean
-  ; Neighbouring arrays start at other places of a page: equal indices of several arrays then meet in no cache set.
-  %shade = and i64 %tint, 15
-  %offset = shl i64 %shade, 6
+  ; Arrays start at other places of a page: equal indices of several arrays then meet in no cache set. The places are
+  ; 512 bytes apart, and 240 bytes after those of NumPy's large arrays: a load that is a few vectors behind a store, by
+  ; its address within the page, waits for it.
+  %shade = and i64 %tint, 7
+  %offset = shl i64 %shade, 9
   %n = ptrtoint ptr %base to i64
-  %up = add i64 %n, 63
-  %aligned = and i64 %up, -64
-  %place = add i64 %aligned, %offset
+  %up = add i64 %n, 4095
+  %aligned = and i64 %up, -4096
+  %after = add i64 %aligned, 192
+  %place = add i64 %after, %offset
   %new = inttoptr i64 %place to ptr
   %base_at = call ptr @word(ptr %new, i64 1)
   store ptr %base, ptr %base_at
