@@ -115,8 +115,8 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
         def streaming() -> Kernel:
             return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
 
-        cached = engine().host.cache_bytes // (nin * dtype.itemsize + out.itemsize)
-        return elementwise(usual[0], nin, dtype, run, limit=cached, large=lambda *a: streaming()(*a), **how)
+        near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
+        return elementwise(usual[0], nin, dtype, run, limit=near, large=lambda *a: streaming()(*a), **how)
 
     return make
 

@@ -218,7 +218,7 @@ class Fused:
         return self.address(accesses[:count], accesses[count:]), inner, axes
 
     def _streams(self, both: list[Array]) -> bool:
-        return sum(x.nbytes for x in both) > self.engine.host.cache_bytes
+        return sum(x.nbytes for x in both) > self.engine.host.near_bytes
 
     def _stream(self, kernel: int, pointers: list[int], inner: Axis, count: int, both: list[Array]) -> None:
         """Write past the cache, after the few elements that bring the results to a cache line."""

@@ -147,8 +147,8 @@ def entry(
     have = None if reduces else pool()
     if have is not None:
         # What the pool has and the caches hold; beyond that, stores past the caches are for the fallback.
-        cached = engine().host.cache_bytes // sum(items)
-        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, cached, shared))
+        near = engine().host.near_bytes // sum(items)
+        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, near, shared))
     most = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
         most = NEVER if rows.reduced else min(shared, ALONE)

@@ -40,6 +40,14 @@ class Host:
         return max(1, self.vector_bytes // item_bytes)
 
     @property
+    def near_bytes(self) -> int:
+        """Bytes that element-wise work may touch while its results are written through the caches.
+
+        More would put out of them what is still to be read; the other half is for what comes next.
+        """
+        return self.cache_bytes // 2
+
+    @property
     def tables(self) -> bool:
         """Whether a lookup among sixteen numbers in registers is one instruction."""
         return self.level == "avx512"
