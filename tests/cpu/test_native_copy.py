@@ -1,6 +1,5 @@
 """Native copies against NumPy's: layouts, dtypes, sizes, vector widths, and no byte outside of the target."""
 
-import subprocess
 import sys
 import threading
 import tracemalloc
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from guard_pages import require_inside
 from tenferro_cpu.native import Engine, _copy, _jit
 from tenferro_cpu.native._copy_ir import Words, text
 from tenferro_cpu.native._copy_plan import LONGEST, Piece, plan, streamed
@@ -243,22 +243,8 @@ def test_many_threads() -> None:
 
 
 GUARD_PAGES = """
-import ctypes, sys
 import numpy as np
 from tenferro_cpu.native._copy import copy_into
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-PAGE = 4096
-
-def between_guards(shape, dtype, at_end):
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    pages = -(-size // PAGE) * PAGE
-    base = libc.mmap(None, pages + 2 * PAGE, 3, 34, -1, 0)
-    assert libc.mprotect(base, PAGE, 0) == 0 and libc.mprotect(base + PAGE + pages, PAGE, 0) == 0
-    start = base + PAGE + (pages - size if at_end else 0)
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(start), dtype).reshape(shape)
 
 for dtype in ("uint8", "float32", "float64", "complex128"):
     for shape, order in [((41, 57, 9), (2, 1, 0)), ((3, 6001), (1, 0)), ((6001, 3), (1, 0)),
@@ -270,7 +256,6 @@ for dtype in ("uint8", "float32", "float64", "complex128"):
             out = between_guards(tuple(shape[i] for i in order), dtype, at_end)
             copy_into(out, x.transpose(order))
             assert np.array_equal(out, x.transpose(order))
-print("inside")
 """
 
 
@@ -278,5 +263,4 @@ print("inside")
 @pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made by Linux calls")
 def test_no_access_beyond_the_arrays() -> None:
     """Source and target lie against pages that may not be read or written."""
-    done = subprocess.run([sys.executable, "-c", GUARD_PAGES], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stdout.strip() == "inside", done.stderr
+    require_inside(GUARD_PAGES)
