@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, vjp
 from tenferro_runtime.extension import check_program
-from tenferro_tensor import Size, Spec, tensor
+from tenferro_tensor import MemorySpace, Place, Size, Spec, tensor
 from tenferro_tensor_core import ArgumentError, InconclusiveDimError, TracingError
 
 F8 = np.dtype("float64")
@@ -274,3 +274,11 @@ def test_nested_traces_share_sizes():
 
     program = check_program(tr.trace(f, Spec((n,), F8)))
     assert program.run(np.ones(3))[0].tolist() == [9.0, 9.0, 9.0]
+
+
+def test_numbers_of_sizes_are_where_the_array_is():
+    there = Place(MemorySpace("cuda:0"))
+    for f in (NUMBERS["divide"], NUMBERS["mean"], lambda x: x[tr.argmax(x, axis=0)], tr.tril):
+        program = check_program(tr.trace(f, Spec((n, m), F8, there)))
+        made = [program.specs[v] for eq in program.equations for v in eq.results]
+        assert made and {spec.place for spec in made} == {there}

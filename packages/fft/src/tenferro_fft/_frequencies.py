@@ -31,7 +31,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
     if isinstance(points, int):
         return tensor(np.fft.fftfreq(points, _spacing(d)), dtype=dtype, device=device)
     at = arange(points, device=device)
-    return _open(at - select(at < dim_value(size=(points - 1) // 2 + 1), 0, dim_value(size=points)), points, d, dtype)
+    half, whole = (dim_value(size=n, place=at.spec.place) for n in ((points - 1) // 2 + 1, points))
+    return _open(at - select(at < half, 0, whole), points, d, dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Any:
@@ -44,7 +45,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Comp
 
 def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
     """Frequencies in units of the lowest one, times it; for an open number of points."""
-    out = at * (1.0 / (dim_value(size=points) * _spacing(d)))
+    out = at * (1.0 / (dim_value(size=points, place=at.spec.place) * _spacing(d)))
     return out if dtype is None else astype(out, dtype)
 
 

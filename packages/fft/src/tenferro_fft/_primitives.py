@@ -90,7 +90,7 @@ def _mirror_weights(spec: Spec, axis: int, n: DimLike) -> Any:
     dtype = real_of(spec.dtype)
     k = catalog.iota(shape=spec.shape, dtype=dtype, axis=axis, place=spec.place)
     # k = 0 and, for even n, k = n / 2 are their own mirror images.
-    last = float(n) if isinstance(n, int) else catalog.convert(catalog.dim_value(size=n), dtype=dtype)
+    last = float(n) if isinstance(n, int) else catalog.convert(catalog.dim_value(size=n, place=spec.place), dtype=dtype)
     alone = (k == 0.0) | (k * 2.0 == last)
     return catalog.select(alone, 1.0, 2.0).astype(dtype)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import common_dtype
+from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError, TracingError, ask, assume, floordiv, specialise
 
@@ -37,9 +38,9 @@ class Size:
         """The symbolic dimension, which has no behaviour of its own."""
         return self._dim
 
-    def value(self) -> Any:
-        """The size as a 0-d integer of the program, weak as a Python number is."""
-        return catalog.dim_value(size=self._dim)
+    def value(self, place: Place = HOST) -> Any:
+        """The size as a 0-d integer of the program at a place, weak as a Python number is."""
+        return catalog.dim_value(size=self._dim, place=place)
 
     def __bool__(self) -> bool:
         return ask(self._dim, "!=", 0)
@@ -120,9 +121,9 @@ def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
 def operand(n: Size, beside: tuple[Any, ...]) -> Any:
     """A size as an operand: a value in the dtype that a Python integer would take beside the others."""
     specs = [a.spec for a in beside if hasattr(a, "spec")]
-    x = n.value()
     if not specs:
-        return x
+        return n.value()
+    x = n.value(specs[0].place)
     dtype = common_dtype([*specs, int])
     return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
 

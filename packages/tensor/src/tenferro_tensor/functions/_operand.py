@@ -170,12 +170,12 @@ def kept(reduced: Any, spec: Spec, axes: Sequence[int]) -> Any:
 
 def count(x: Any, axes: Sequence[int]) -> Any:
     """Number of elements that a reduction of `x` over `axes` combines: an integer, for open extents a 0-d value."""
-    return number(math.prod([x.spec.shape[a] for a in axes]))
+    return number(math.prod([x.spec.shape[a] for a in axes]), x.spec.place)
 
 
 def extent(x: Any, axis: int) -> Any:
     """Extent of an axis as an operand: an integer, for a symbolic extent a 0-d value."""
-    return number(x.spec.shape[axis])
+    return number(x.spec.shape[axis], x.spec.place)
 
 
 def empty_extent(d: DimLike) -> bool:
@@ -183,9 +183,9 @@ def empty_extent(d: DimLike) -> bool:
     return d == 0 or (likely(d, "==", 0) and ask(d, "==", 0))
 
 
-def number(d: DimLike) -> Any:
+def number(d: DimLike, place: Place) -> Any:
     """A size as an operand: an integer, for an open one a 0-d value."""
-    return catalog.dim_value(size=d) if isinstance(d, Dim) else d
+    return catalog.dim_value(size=d, place=place) if isinstance(d, Dim) else d
 
 
 def positions(x: Any, axis: int) -> Any:

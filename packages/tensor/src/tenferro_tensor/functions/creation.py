@@ -244,7 +244,7 @@ def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) ->
     else:
         length = floordiv(dim_max(start - stop, 0) + (-step - 1), -step)
     steps = catalog.iota(shape=(length,), dtype=int64, axis=0, place=place)
-    return converted(catalog.add(catalog.mul(steps, number(step)), number(start)), dtype)
+    return converted(catalog.add(catalog.mul(steps, number(step, place)), number(start, place)), dtype)
 
 
 def _plain(x: Any) -> Any:
@@ -282,7 +282,7 @@ def linspace(
 def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:
     """NumPy's formula, to the bit."""
     at = catalog.iota(shape=(num,), dtype=float64, axis=0, place=place)
-    gaps = converted(number(dim_max(num - 1, 1) if endpoint else num), float64)
+    gaps = converted(number(dim_max(num - 1, 1) if endpoint else num, place), float64)
     out = catalog.add(catalog.mul(at, catalog.div(stop - start, gaps)), start)
     last = catalog.bitwise_and(catalog.eq(at, gaps), catalog.gt(at, 0))
     return catalog.select(last, stop, out) if endpoint else out

@@ -200,12 +200,12 @@ class _Windows:
                 self.part_shape += (e.length,)
                 whole = e.step == 1
                 if not whole:
-                    starts.append((e.axis, _strided(e), len(update)))
+                    starts.append((e.axis, _strided(x, e), len(update)))
                 elif e.start != 0:
-                    starts.append((e.axis, _start(e.start), None))
+                    starts.append((e.axis, _start(x, e.start), None))
                 update.append((e.length, whole))
             elif isinstance(e, Pick):
-                starts.append((e.axis, _start(e.at), None))
+                starts.append((e.axis, _start(x, e.at), None))
             elif isinstance(e, Choose):
                 starts.append((e.axis, e.indices, -1))
         first = 0 if lead or not chosen else at
@@ -221,18 +221,18 @@ class _Windows:
         self.starts = index_vectors(x, self.axes, arrays, tuple([update[i][0] for i in batch]))
 
 
-def _start(at: DimLike) -> Any:
+def _start(x: Any, at: DimLike) -> Any:
     """A start as an index array without axes; an open one is a value."""
     if isinstance(at, int):
         return np.asarray(at)
-    return number(at)
+    return number(at, x.spec.place)
 
 
-def _strided(e: Range) -> Any:
+def _strided(x: Any, e: Range) -> Any:
     if isinstance(e.length, int) and isinstance(e.start, int):
         return np.arange(e.length) * e.step + e.start
-    steps = catalog.iota(shape=(e.length,), dtype=int64, axis=0)
-    return catalog.add(catalog.mul(steps, e.step), number(e.start))
+    steps = catalog.iota(shape=(e.length,), dtype=int64, axis=0, place=x.spec.place)
+    return catalog.add(catalog.mul(steps, e.step), number(e.start, x.spec.place))
 
 
 def _placed(starts: Any, own: int | None, batch: list[int], first: int, width: int) -> Any:
