@@ -3,18 +3,24 @@
 Medians of interleaved rounds in one thread each; ratios above 1 mean that tenferro is faster::
 
     python3 dev run benchmarks/native_fused.py
+
+With ``--threads N`` all have N threads, NumPy always one::
+
+    python3 dev run benchmarks/native_fused.py --threads 2
 """
 
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+THREADS = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "1"
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when libraries are loaded
+    os.environ.setdefault(variable, THREADS)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import numpy as np  # noqa: E402 - after the number of threads
@@ -57,7 +63,7 @@ def peers() -> dict[str, Any]:
     with suppress(ImportError):
         import torch
 
-        torch.set_num_threads(1)
+        torch.set_num_threads(int(THREADS))
         found["torch"] = torch
     return found
 
@@ -131,6 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="time for one line")
     parser.add_argument("--largest", type=int, default=16_000_000, help="elements of the largest arrays")
+    parser.add_argument("--threads", type=int, default=1, help="threads of every library")
     options = parser.parse_args()
     have, rng = peers(), np.random.default_rng(0)
     print(f"tenferro on {engine().host.level}, against numpy {np.__version__}, {', '.join(have) or 'no other library'}")

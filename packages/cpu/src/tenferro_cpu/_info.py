@@ -5,27 +5,29 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _blas, _jit, _pool, _threads
+from tenferro_cpu.native import _blas, _jit, _pool, _team, _threads
 
 
 def info() -> dict[str, Any]:
     """What computes here.
 
     Returns:
-        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; versions of ``numpy`` and
-        ``scipy``; ``blas``, the BLAS that NumPy was built with; ``products``, the BLAS that matrix products go to, why,
-        and every BLAS of the process; ``native``, whether machine code is compiled here, else the reason why not;
-        ``memory``, the statistics of the memory pool, or None without one.
+        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; ``team``, the threads that
+        share large work in machine code, or None without it; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS
+        that NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the
+        process; ``native``, whether machine code is compiled here, else the reason why not; ``memory``, the statistics
+        of the memory pool, or None without one.
 
     >>> sorted(info())
-    ['blas', 'cores', 'memory', 'native', 'numpy', 'products', 'scipy', 'threads']
+    ['blas', 'cores', 'memory', 'native', 'numpy', 'products', 'scipy', 'team', 'threads']
     """
     build: Any = np.show_config(mode="dicts")
-    memory = _pool.pool()
+    memory, team = _pool.pool(), _team.team()
     blas = build.get("Build Dependencies", {}).get("blas", {})
     return {
         "cores": _threads.usable_cores(),
         "threads": _threads.limit(),
+        "team": None if team is None else team.stats(),
         "numpy": np.__version__,
         "scipy": _version("scipy"),
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),

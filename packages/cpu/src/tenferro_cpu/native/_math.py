@@ -6,7 +6,8 @@ atanh expm1 log1p log2 log10); logaddexp what its parts give. Special values fol
 multiply-add.
 
 Polynomials are Chebyshev interpolants computed with 60 digits. Range reductions: W. J. Cody, W. Waite, Software Manual
-for the Elementary Functions (1980); logarithms and inverse functions after the fdlibm of Sun Microsystems (1993).
+for the Elementary Functions (1980); logarithms and inverse functions after the fdlibm of Sun Microsystems (1993). With
+AVX-512, exponentials and logarithms are those of `_math_wide`.
 """
 
 import math
