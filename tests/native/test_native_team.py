@@ -69,6 +69,18 @@ def test_every_piece_runs_once(crew, marks, pieces, most):
         assert (run(crew, marks[0], pieces, most, max(pieces, 1))[:pieces] == 1).all()
 
 
+def test_without_threads_of_the_c_library_jobs_run_where_they_are(crew, marks):
+    """The text of systems that the team is not written for."""
+    from tenferro_cpu.native._team_text import serial_text
+
+    names = ("parallel_for", "allowed", "prepare", "wake_all")
+    parallel_for, *_ = engine().functions(serial_text(), names, crew._external)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(parallel_for)
+    counts, before = np.zeros(9, np.int64), crew.stats()["jobs"]
+    call(marks[0], counts.ctypes.data, 9, 4)
+    assert (counts == 1).all() and crew.stats()["jobs"] == before
+
+
 def test_a_job_within_a_job_runs_where_it_is(crew, marks):
     assert (run(crew, marks[1], 50, 4, 400) == 1).all()
 

@@ -12,11 +12,11 @@ def info() -> dict[str, Any]:
     """What computes here.
 
     Returns:
-        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; ``team``, the threads that
-        share large work in machine code, or None without it; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS
-        that NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the
-        process; ``native``, whether machine code is compiled here, else the reason why not; ``memory``, the statistics
-        of the memory pool, or None without one.
+        Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; ``team``, the numbers of
+        the thread team, or None without machine code; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS that
+        NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the process;
+        ``native``, whether machine code is compiled here, else the reason why not; ``memory``, the statistics of the
+        memory pool, or None without one.
 
     >>> sorted(info())
     ['blas', 'cores', 'memory', 'native', 'numpy', 'products', 'scipy', 'team', 'threads']

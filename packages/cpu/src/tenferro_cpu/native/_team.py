@@ -48,10 +48,10 @@ class Team:
     def __init__(self) -> None:
         threaded = sys.platform in _SETMASK
         raw = (ctypes.c_uint8 * (text.STATE_BYTES + 64))()
-        self._raw = raw
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(raw))  # threads of the program may outlast the interpreter
         at = -(-ctypes.addressof(raw) // 64) * 64
         self._state = (ctypes.c_int64 * (text.STATE_BYTES // 8)).from_address(at)
-        own = {
+        self._external: dict[str, int] = {
             "tenferro_team": at,
             "tenferro_limit": id(limit_variable),
             "tenferro_context_get": _address(ctypes.pythonapi.PyContextVar_Get),
@@ -60,12 +60,12 @@ class Team:
         }
         if threaded:
             library = ctypes.CDLL(None)
-            own |= {f"tenferro_{name}": _address(getattr(library, name)) for name in text.EXTERNAL}
+            self._external |= {f"tenferro_{name}": _address(getattr(library, name)) for name in text.EXTERNAL}
             source = text.text(architecture(engine().host.triple), _SETMASK[sys.platform])
         else:
             source = text.serial_text()
         names = ("parallel_for", "allowed", "prepare", "wake_all")
-        parallel_for, allowed, prepare, wake_all = engine().functions(source, names, own)
+        parallel_for, allowed, prepare, wake_all = engine().functions(source, names, self._external)
         self.symbols = {"tenferro_parallel_for": parallel_for, "tenferro_allowed": allowed}
         self.run: Any = _JOB(parallel_for)
         self._prepare, self._wake_all = (ctypes.CFUNCTYPE(None)(f) for f in (prepare, wake_all))
