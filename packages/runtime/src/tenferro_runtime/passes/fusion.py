@@ -27,6 +27,9 @@ OUTPUTS: Final = 8
 DEPTH: Final = 6
 """How far back the steps may lie that are carried out early, because a region waits for them."""
 
+PULLS: Final = 2
+"""How often a region has steps carried out early; their results live until it runs."""
+
 
 def fuse(program: Program, *, exact: bool = False) -> Program:
     """Fuse what a backend can run as one kernel.
@@ -114,11 +117,13 @@ class _Fuser:
         region = _Growth(self.spaces[seed] or ())
         frontier = [seed]
         tried: set[int] = set()
+        left = PULLS if pulls else 0
         while frontier:
             i = heappop(frontier)
             if not self.done[i]:
                 self._join(region, i, frontier)
-            if not frontier and pulls:
+            if not frontier and left:
+                left -= 1
                 self._pull(region, frontier, tried)
         return region
 
