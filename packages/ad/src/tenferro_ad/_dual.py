@@ -12,6 +12,7 @@ from typing import Any, Final
 from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._push_plan import push_plan
+from tenferro_runtime._staging import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import GradientError
@@ -37,8 +38,12 @@ class Dual(Differentiated):
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         lower, need, duals = self._split(args)
-        if _modes.slow and _modes.silent(self.level):
-            return op(*lower)
+        if _modes.slow:
+            if _modes.silent(self.level):
+                return op(*lower)
+            inner = stage_above(self.level)
+            if inner is not None:
+                return inner.bind(op, args)
         return push(op, self.level, lower, tuple(need), [d.tangent for d in duals])
 
     def __repr__(self) -> str:

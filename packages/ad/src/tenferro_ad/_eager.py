@@ -14,6 +14,7 @@ from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, Node, make_leaf, make_node, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
+from tenferro_runtime._staging import stage_above
 from tenferro_tensor import Op
 from tenferro_tensor_core import GradientError
 
@@ -46,8 +47,12 @@ class EagerTensor(Differentiated):
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         lower, need, recorded = self._split(args)
-        if _modes.slow and _modes.silent(self.level):
-            return op(*lower)
+        if _modes.slow:
+            if _modes.silent(self.level):
+                return op(*lower)
+            inner = stage_above(self.level)
+            if inner is not None:
+                return inner.bind(op, args)
         return EagerTensor.record(op, self.level, lower, tuple(need), tuple([e.node for e in recorded]))
 
     @property

@@ -11,14 +11,24 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from typing import Any
 
+from tenferro_runtime._staging import LISTENERS
 from tenferro_tensor import next_level
 
 slow = 0
-"""Number of `no_grad` and `record_sources` scopes open in any thread."""
+"""Number of `no_grad` and `record_sources` scopes, and of branches and bodies being traced, in any thread."""
 
 _lock = threading.Lock()
 _floor: ContextVar[int] = ContextVar("tenferro no_grad level", default=0)
 _sources: ContextVar[bool] = ContextVar("tenferro record sources", default=False)
+
+
+def _count(step: int) -> None:
+    global slow
+    with _lock:
+        slow += step
+
+
+LISTENERS.append(_count)
 
 
 class _Scope(ContextDecorator):
@@ -34,15 +44,11 @@ class _Scope(ContextDecorator):
         return type(self)()
 
     def __enter__(self) -> None:
-        global slow
         self._tokens.append(self._enter())
-        with _lock:
-            slow += 1
+        _count(1)
 
     def __exit__(self, *exc: object) -> None:
-        global slow
-        with _lock:
-            slow -= 1
+        _count(-1)
         token = self._tokens.pop()
         token.var.reset(token)
 

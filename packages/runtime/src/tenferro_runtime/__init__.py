@@ -16,6 +16,7 @@ from tenferro_runtime._runtime import Runtime, current_runtime
 from tenferro_runtime._trace import trace
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import register_dataclass
+from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
 from tenferro_runtime.inspection import find_nan
 from tenferro_runtime.reports import BadStep, Explanation, Profile
@@ -55,14 +56,19 @@ __all__ = [
     "Runtime",
     "SavedFunction",
     "Spec",
+    "StructureError",
     "Tensor",
     "compile",
+    "cond",
     "compute_context",
     "compute_device",
     "current_runtime",
     "dim",
     "register_dataclass",
+    "scan",
+    "switch",
     "trace",
+    "while_loop",
     "TracedTensor",
     "__array_api_version__",
     "__array_namespace_info__",

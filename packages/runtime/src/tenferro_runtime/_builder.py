@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime import _staging
 from tenferro_runtime._inference import INFERRED, infer
-from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime._program import Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime._source import Source, here, user_line, where
 from tenferro_runtime._traced import TracedTensor, recording
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
@@ -135,6 +136,8 @@ class Builder:
             self._require_open(None)
             known = self._lifted[id(value)] = self._variable(value.spec)
             self.captured.append((value, known.id))
+            if value.__class__ is TracedTensor and value.id in value.home._weak:
+                self._weak[known.id] = value.home._weak[value.id]
         return known
 
     def size_value(self, op: Op) -> TracedTensor:
@@ -156,6 +159,10 @@ class Builder:
             self._size_values[catalog.dim_value.op(size=known)] = made
         return known
 
+    def weak_class(self, value: TracedTensor) -> type | None:
+        """Class of the Python number that a value of this builder stands for, if it does."""
+        return self._weak.get(value.id)
+
     def _require_open(self, value: TracedTensor | None) -> None:
         if self.closed:
             what = "a program" if value is None else f"a traced {value.spec!r}"
@@ -167,6 +174,10 @@ class Builder:
 
     def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
+        if _staging.active:
+            inner = _staging.stage_above(self.level)
+            if inner is not None:
+                return inner.bind(op, args)
         if self.closed:
             self._require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
         if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
@@ -176,7 +187,7 @@ class Builder:
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
         """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
-        if known is None or known[1] or self.closed or self._weak:
+        if known is None or known[1] or self.closed or self._weak or _staging.active:
             return self.bind(op, operands)
         out = self._variable(known[0][0])
         eq = _new(Equation)
@@ -190,6 +201,8 @@ class Builder:
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
         classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
         p = op.primitive
+        if inner_programs(op.params):  # these take what their programs were recorded for
+            return self._bind(op, tuple(lifted))
         if all(classes):
             out = self._bind(op, tuple(lifted))
             kind = None if out.__class__ is tuple or p is catalog.convert else _WEAK.get(out.spec.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime._program import Program
+from tenferro_runtime._program import inner_programs
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._normalise import targets
 from tenferro_tensor._select import decide
@@ -52,7 +52,7 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     out = op.infer(*specs)
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
     # An op that holds a program belongs to it, and must not outlive it here.
-    owned = any(isinstance(v, Program) for v in op.params.values())
+    owned = bool(inner_programs(op.params))
     if not owned and not op.symbolic and not any(s.symbolic for s in (*specs, *result[0])):
         INFERRED.put(key, result)
     return result

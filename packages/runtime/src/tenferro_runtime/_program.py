@@ -205,6 +205,14 @@ class Program(Structured, Tooled):
         return f"{text}  # {eq.where}" if eq.where else text
 
 
+def inner_programs(params: Mapping[str, Any]) -> list[Program]:
+    """The programs in the metadata of an op: what a call calls, a body, branches."""
+    found: list[Program] = []
+    for v in params.values():
+        found += [p for p in (v if v.__class__ is tuple else (v,)) if isinstance(p, Program)]
+    return found
+
+
 _BRIEF: Final = 6
 
 

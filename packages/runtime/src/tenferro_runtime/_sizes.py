@@ -100,11 +100,28 @@ def substitute(program: Program, sizes: Mapping[str, int]) -> Program:
     )
 
 
+def is_open(program: Program) -> bool:
+    """Whether sizes occur anywhere in a program, its inputs or not."""
+    found: bool | None = program.memo.get("open")
+    if found is None:
+        found = any(s.symbolic for s in program.specs.values()) or any(
+            _holds_sizes(v) for eq in program.equations for v in eq.op.params.values()
+        )
+        program.memo["open"] = found
+    return found
+
+
+def _holds_sizes(value: Any) -> bool:
+    if value.__class__ is tuple:
+        return any(map(_holds_sizes, value))
+    return is_open(value) if isinstance(value, Program) else isinstance(value, Dim)
+
+
 def _filled(value: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, Dim):
         return value.evaluate(sizes)
     if value.__class__ is tuple:
         return tuple([_filled(v, sizes) for v in value])
-    if isinstance(value, Program) and value.symbolic:
-        return substitute(value, sizes)
+    if isinstance(value, Program):
+        return substitute(value, sizes) if is_open(value) else value
     return value

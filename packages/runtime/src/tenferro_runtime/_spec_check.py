@@ -7,6 +7,7 @@
 5. A program is closed: its constants are concrete tensors, and nothing outside is referred to.
 6. Outputs are defined variables.
 7. A size that depends on data is mentioned only after the equation that defines it.
+8. Programs in the metadata of an equation obey the law as well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NoReturn
 
 from tenferro_runtime._data_sizes import decided, defining, definitions
 from tenferro_runtime._inference import infer
-from tenferro_runtime._program import Equation, Literal, Program, ProgramError
+from tenferro_runtime._program import Equation, Literal, Program, ProgramError, inner_programs
 from tenferro_tensor import SCALARS, Spec, Tensor
 from tenferro_tensor_core import TenferroError
 
@@ -82,6 +83,8 @@ def _check_equation(program: Program, defined: set[int], i: int, eq: Equation) -
     key = tuple(seen)
     if eq.operands and not any(isinstance(s, Spec) for s in key):
         broken("it has no array operand")
+    for inner in inner_programs(eq.op.params):
+        check_program(inner)
     try:
         outs, _ = infer(eq.op, key)
     except TenferroError as cause:

@@ -131,8 +131,8 @@ class TracedTensor(Array):
     def __bool__(self) -> bool:
         self._no_value(
             "a truth value was asked for (by if, while, and, or, not, assert)",
-            "use where() to choose between values, or pass what decides the branch as a static argument "
-            "(static_argnames=)",
+            "use tr.where() to choose between values, tr.cond() or tr.while_loop() to branch or loop on them, or pass "
+            "what decides as a static argument (static_argnames=)",
         )
 
     def __int__(self) -> int:

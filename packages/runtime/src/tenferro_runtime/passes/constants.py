@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tenferro_runtime._inference import operand_specs
-from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime._program import Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import TenferroError
@@ -17,7 +17,8 @@ SMALL: Final = 4096
 def fold_constants(program: Program) -> Program:
     """Replace equations whose operands are all constants by constants.
 
-    A broadcast stays: its small operand is the better constant. An op that fails stays too, and fails when it runs.
+    A broadcast stays: its small operand is the better constant. A loop stays: it may run for long, or for ever. An op
+    that fails stays too, and fails when it runs.
     """
     constants = dict(program.constants)
     equations: list[Equation] = []
@@ -33,7 +34,9 @@ def fold_constants(program: Program) -> Program:
 
 
 def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tuple[Tensor, ...] | None:
-    if eq.op.symbolic or eq.op.primitive is catalog.broadcast_in_dim or any(v not in constants for v in eq.variables):
+    if eq.op.symbolic or eq.op.primitive is catalog.broadcast_in_dim or inner_programs(eq.op.params):
+        return None
+    if any(v not in constants for v in eq.variables):
         return None
     if not all(_is_small(program.specs[v]) for v in (*eq.variables, *eq.results)):
         return None

@@ -1,0 +1,13 @@
+"""Branches and loops: `cond`, `switch`, `while_loop`, `scan`.
+
+Where everything that decides is concrete they are Python's own control flow; on traced values they are recorded, as
+primitives whose metadata holds the branch or the body as a program.
+"""
+
+from tenferro_runtime.control_flow import _kernels as _kernels
+from tenferro_runtime.control_flow._agreement import StructureError
+from tenferro_runtime.control_flow._cond import cond, switch
+from tenferro_runtime.control_flow._scan import scan
+from tenferro_runtime.control_flow._while import while_loop
+
+__all__ = ["StructureError", "cond", "scan", "switch", "while_loop"]

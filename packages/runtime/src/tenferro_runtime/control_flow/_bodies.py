@@ -1,0 +1,97 @@
+"""From user functions to closed programs: run on traced inputs, brought to one form, closed over what they captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_runtime._builder import Builder
+from tenferro_runtime._program import Program
+from tenferro_runtime._runtime import current_runtime
+from tenferro_runtime._staging import stage
+from tenferro_runtime._tree import flatten
+from tenferro_runtime.control_flow._agreement import next_kind
+from tenferro_runtime.control_flow._values import Kind, leaf_value
+from tenferro_tensor_core import TenferroError
+
+
+class Run:
+    """A function that has been run on traced inputs, its program still open.
+
+    Attributes:
+        builder: records the program.
+        leaves: leaves of what it returned.
+        tree: their structure.
+    """
+
+    def __init__(self, what: str, f: Callable[[list[Any]], Any], kinds: Sequence[Kind]) -> None:
+        self.builder = Builder()
+        try:
+            inputs = [self.builder.input(kind.spec, None, kind.weak) for kind in kinds]
+            with stage(self.builder):
+                out = f(inputs)
+            leaves, self.tree = flatten(out)
+            self.leaves = [leaf_value(leaf, f"the result of a function given to {what}") for leaf in leaves]
+        except BaseException:
+            self.builder.closed = True
+            raise
+
+    def drop(self) -> None:
+        """Give the program up."""
+        self.builder.closed = True
+
+
+def settled(
+    what: str, f: Callable[[list[Any]], Any], entry: Sequence[Kind], others: Sequence[Kind]
+) -> tuple[Run, list[Kind]]:
+    """Run a body until the kinds of its carry hold: a Python number that meets arrays takes their dtype.
+
+    Args:
+        what: the name of the loop.
+        f: the body, of the leaves of carry and slices; its first results are the leaves of the carry.
+        entry: kinds of the carry.
+        others: kinds of what else it takes.
+    """
+    kinds = list(entry)
+    while True:
+        run = Run(what, f, [*kinds, *others])
+        now = [next_kind(kind, leaf) for kind, leaf in zip(kinds, run.leaves)]
+        if now == kinds or len(now) < len(kinds):  # the structure is for the caller to judge
+            return run, kinds
+        kinds = now  # each step widens a number or makes it an array, so there are few
+        run.drop()
+
+
+def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[Program], list[Any]]:
+    """The programs of runs that take the same operands, and the values that they use from outside.
+
+    These become leading inputs of all of them.
+    """
+    try:
+        programs = [run.builder.close(outs) for run, outs in zip(runs, outputs, strict=True)]
+    except TenferroError:
+        for run in runs:
+            run.drop()
+        raise
+    captured = {id(value): value for run in runs for value, _ in run.builder.captured}
+    optimise = current_runtime().optimise
+    return [
+        optimise(_with_leading_inputs(program, run, captured)) for program, run in zip(programs, runs, strict=True)
+    ], list(captured.values())
+
+
+def _with_leading_inputs(program: Program, run: Run, captured: dict[int, Any]) -> Program:
+    if not captured:
+        return program
+    own = {id(value): v for value, v in run.builder.captured}
+    specs = dict(program.specs)
+    fresh = max(specs, default=-1) + 1
+    leading = []
+    for key, value in captured.items():
+        v = own.get(key)
+        if v is None:
+            v, fresh = fresh, fresh + 1
+            specs[v] = value.spec
+        leading.append(v)
+    declared = program.input_ids[: len(program.input_ids) - len(own)]
+    return Program((*leading, *declared), program.constants, program.equations, program.output_ids, specs)

@@ -1,0 +1,68 @@
+"""`Carry`: what a Python loop passes from step to step, under the same law as a recorded one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime._tree import flatten, unflatten
+from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
+from tenferro_runtime.control_flow._values import is_traced, kind_of, leaf_value
+from tenferro_tensor import SCALARS
+from tenferro_tensor.functions import asarray
+
+
+class Carry:
+    """The carry of a loop that runs in Python.
+
+    Attributes:
+        leaves: its leaves now; Python numbers stay numbers as long as the body makes numbers of them.
+    """
+
+    def __init__(self, what: str, init: Any, f: Any) -> None:
+        leaves, self.tree = flatten(init)
+        self.leaves = [leaf_value(leaf, f"the carry of {what}") for leaf in leaves]
+        self.what, self.f = what, f
+
+    @property
+    def tree_of_leaves(self) -> Any:
+        """The carry as the body takes it."""
+        return unflatten(self.tree, self.leaves)
+
+    @property
+    def traced(self) -> bool:
+        """Whether the elements of some leaf are not known."""
+        return any(map(is_traced, self.leaves))
+
+    def arrays(self) -> Any:
+        """The carry with arrays in the place of numbers."""
+        return unflatten(self.tree, [asarray(leaf) for leaf in self.leaves])
+
+    def step(self, body: Callable[[Any], tuple[Any, Any]], unroll: bool = False) -> tuple[Any] | None:
+        """Run the body once, keep the carry that it returns, and return what it gives beside it, in a tuple.
+
+        A number that the body turns into an array becomes one, and the step is made again with it. Where the body has
+        used traced values, nothing is kept and the result is ``None``, unless the loop is unrolled.
+        """
+        carry, beside = body(self.tree_of_leaves)
+        leaves, tree = flatten(carry)
+        require_tree(self.what, self.tree, "the carry", tree, self.f)
+        outs = [leaf_value(leaf, f"the carry of {self.what}") for leaf in leaves]
+        if not unroll and (any(map(is_traced, outs)) or any(map(is_traced, flatten(beside)[0]))):
+            return None
+        if all(a.__class__ not in SCALARS and a.spec is getattr(b, "spec", None) for a, b in zip(self.leaves, outs)):
+            self.leaves = outs
+            return (beside,)
+        entry = [kind_of(leaf) for leaf in self.leaves]
+        kinds = [next_kind(kind, out) for kind, out in zip(entry, outs, strict=True)]
+        arrays = [i for i, kind in enumerate(kinds) if kind.weak is None and entry[i].weak is not None]
+        if arrays:
+            for i in arrays:
+                self.leaves[i] = in_kind(self.leaves[i], kinds[i])
+            return self.step(body, unroll)
+        brought = same_carry(self.what, list(self.tree.paths()), kinds, outs, self.f)
+        self.leaves = [
+            kind.weak(out) if kind.weak is not None and out.__class__ in SCALARS else array
+            for kind, out, array in zip(kinds, outs, brought, strict=True)
+        ]
+        return (beside,)

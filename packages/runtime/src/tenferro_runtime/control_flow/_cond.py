@@ -1,0 +1,104 @@
+"""`cond` and `switch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_runtime._source import here
+from tenferro_runtime._tree import flatten, map_tree, unflatten
+from tenferro_runtime.control_flow import _primitives
+from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
+from tenferro_runtime.control_flow._bodies import Run, closed
+from tenferro_runtime.control_flow._values import innermost, is_traced, kind_of, leaf_value
+from tenferro_tensor import catalog
+from tenferro_tensor.functions import asarray
+from tenferro_tensor_core import ArgumentError
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """``true_fun(*operands)`` where `pred` holds, else ``false_fun(*operands)``.
+
+    A concrete predicate chooses at once, as ``if`` does, and only that function runs. A traced one is recorded: both
+    functions are traced, and when the program runs only the chosen one is computed. They may use values from outside.
+
+    Args:
+        pred: one boolean, or one number, which counts as true where it is not 0.
+        true_fun: a function of the operands to arrays in any containers.
+        false_fun: one that returns the same containers, shapes and dtypes.
+        operands: arrays and numbers in any containers.
+
+    Raises:
+        ArgumentError: `pred` is not a single element.
+        StructureError: the functions return different structures, shapes or dtypes.
+
+    >>> f = tr.compile(lambda x: tr.cond(tr.sum(x) > 0, tr.sqrt, tr.zeros_like, x))
+    >>> f(tr.asarray([1.0, 4.0])), f(tr.asarray([1.0, -4.0]))
+    (Tensor([1., 2.]), Tensor([0., 0.]))
+    """
+    p = _single(pred, "cond")
+    if not is_traced(p):
+        return _arrays((true_fun if bool(innermost(p)) else false_fun)(*operands), "cond")
+    if p.spec.dtype.kind != "b":
+        p = catalog.ne(p, 0)
+    return _recorded("cond", p, (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, where an index out of range means the nearest branch.
+
+    As `cond`, for any number of functions: negative indices choose the first, too large ones the last.
+
+    Args:
+        index: one integer.
+        branches: functions of the operands; all return the same containers, shapes and dtypes.
+        operands: arrays and numbers in any containers.
+
+    Raises:
+        ArgumentError: `index` is not a single integer, or there are no branches.
+        StructureError: the functions return different structures, shapes or dtypes.
+
+    >>> tr.switch(1, [lambda x: x, lambda x: -x, lambda x: x * x], tr.asarray(3.0))
+    Tensor(-3.)
+    """
+    functions = tuple(branches)
+    i = _single(index, "switch")
+    if not functions:
+        raise ArgumentError(f"switch needs at least one branch{here()}, got none")
+    if i.spec.dtype.kind not in "iu":
+        raise ArgumentError(f"switch takes one integer as index{here()}, got {i.spec!r}; convert it with astype")
+    if len(functions) == 1 or not is_traced(i):
+        chosen = 0 if len(functions) == 1 else min(max(int(innermost(i)), 0), len(functions) - 1)
+        return _arrays(functions[chosen](*operands), "switch")
+    return _recorded("switch", i, functions, operands)
+
+
+def _single(x: Any, name: str) -> Any:
+    value = asarray(x)
+    if value.spec.shape != ():
+        raise ArgumentError(
+            f"{name} decides by a single element{here()}, got {value.spec!r}; reduce it with any() or all(), or choose "
+            "element by element with where()",
+            spec=repr(value.spec),
+        )
+    return value
+
+
+def _arrays(out: Any, name: str) -> Any:
+    return map_tree(lambda leaf: asarray(leaf_value(leaf, f"the result of a function given to {name}")), out)
+
+
+def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    leaves, tree = flatten(operands)
+    values = [leaf_value(leaf, f"an operand of {name}") for leaf in leaves]
+    kinds = [kind_of(v) for v in values]
+    runs: list[Run] = []
+    for f in functions:
+        runs.append(Run(name, lambda xs, f=f: f(*unflatten(tree, xs)), kinds))  # type: ignore[misc]
+        require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
+    goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
+    outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]
+    programs, captured = closed(runs, outputs)
+    arrays = [in_kind(v, kind) for v, kind in zip(values, kinds, strict=True)]
+    found = _primitives.cond(index, *captured, *arrays, branches=tuple(programs))
+    return unflatten(runs[0].tree, found)

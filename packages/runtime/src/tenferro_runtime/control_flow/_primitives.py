@@ -1,0 +1,125 @@
+"""The primitives `cond`, `while_loop` and `scan`: their metadata are closed programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime._program import Program, ProgramError, inner_programs
+from tenferro_runtime.passes.dead_code import remove_dead_code
+from tenferro_tensor import REGISTRY, Op, Primitive, Spec
+from tenferro_tensor_core import DimLike
+
+
+class _Structured(Primitive):
+    """A primitive that holds programs; the first of them owns the op, so that no table keeps programs alive."""
+
+    def op(self, **params: Any) -> Op:
+        if len(params) != len(self.metadata) or any(name not in params for name in self.metadata):
+            raise ProgramError(f"{self.name} needs the metadata {', '.join(self.metadata)}, got {', '.join(params)}")
+        ordered = {name: params[name] for name in self.metadata}
+        held = inner_programs(ordered)
+        if not held:
+            raise ProgramError(f"{self.name} needs programs in its metadata, got {params!r:.80}")
+        memo, key = held[0].memo, (self.name, *ordered.values())
+        found: Op | None = memo.get(key)
+        return memo.setdefault(key, Op(self, ordered)) if found is None else found
+
+
+def _require_fit(name: str, what: str, program: Program, specs: tuple[Spec, ...]) -> None:
+    if program.inputs != specs:
+        raise ProgramError(
+            f"{what} of {name} takes ({', '.join(map(repr, program.inputs))}), but its operands are "
+            f"({', '.join(map(repr, specs))}); record the function for such operands"
+        )
+
+
+def _require_outputs(name: str, what: str, program: Program, specs: tuple[Spec, ...]) -> None:
+    if program.outputs != specs:
+        raise ProgramError(
+            f"{what} of {name} gives ({', '.join(map(repr, program.outputs))}), but "
+            f"({', '.join(map(repr, specs))}) is needed"
+        )
+
+
+def _infer_cond(index: Spec, *xs: Spec, branches: tuple[Program, ...]) -> tuple[Spec, ...]:
+    """Apply the program ``branches[index]`` to the operands; always a tuple of outputs.
+
+    The index is one integer, clamped to the branches that there are, or one boolean, which counts as 0 or 1.
+    """
+    if index.shape != () or index.dtype.kind not in "biu":
+        raise ProgramError(f"cond chooses by one boolean or integer, got {index!r}")
+    for k, branch in enumerate(branches):
+        _require_fit("cond", f"branch {k}", branch, xs)
+        _require_outputs("cond", f"branch {k}", branch, branches[0].outputs)
+    return branches[0].outputs
+
+
+def _infer_while(*xs: Spec, cond: Program, body: Program, consts: int, max_steps: int | None) -> tuple[Spec, ...]:
+    """Apply `body` to the carry as long as `cond` holds, at most `max_steps` times; the last carry.
+
+    The first `consts` operands are what both programs take before the carry.
+    """
+    _require_fit("while_loop", "the condition", cond, xs)
+    _require_fit("while_loop", "the body", body, xs)
+    _require_outputs("while_loop", "the body", body, xs[consts:])
+    if len(cond.outputs) != 1 or cond.outputs[0].shape != () or cond.outputs[0].dtype.kind != "b":
+        raise ProgramError(f"the condition of while_loop gives one boolean, not {cond.outputs!r}")
+    return body.outputs
+
+
+def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLike, reverse: bool) -> tuple[Spec, ...]:
+    """Fold `body` over the leading axis of the last operands; the last carry, then the stacked rows.
+
+    The body maps (constants, carry, slices) to (carry, rows). With `reverse` it runs from the last index to the first;
+    a row stands at the index of its slices.
+    """
+    start = consts + carry
+    for s in xs[start:]:
+        if not s.shape or s.shape[0] != length:
+            raise ProgramError(f"scan goes over {length} slices, but one of its operands is {s!r}")
+    slices = tuple([s.with_(shape=s.shape[1:]) for s in xs[start:]])
+    _require_fit("scan", "the body", body, (*xs[:start], *slices))
+    kept, rows = body.outputs[:carry], body.outputs[carry:]
+    if kept != xs[consts:start]:
+        raise ProgramError(f"the body of scan changes its carry from {xs[consts:start]!r} to {kept!r}")
+    return (*kept, *[s.with_(shape=(length, *s.shape)) for s in rows])
+
+
+def _named(infer: Any, name: str) -> Primitive:
+    infer.__name__ = name
+    return _Structured(infer)
+
+
+cond = _named(_infer_cond, "cond")
+while_loop = _named(_infer_while, "while_loop")
+scan = _named(_infer_scan, "scan")
+
+
+def _prune_cond(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
+    branches = tuple([_only_outputs(b, used) for b in op.params["branches"]])
+    return cond.op(branches=branches), _places(used)
+
+
+def _prune_scan(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    carry = op.params["carry"]
+    kept = (*[True] * carry, *used[carry:])
+    if all(kept):
+        return None
+    return scan.op(**{**op.params, "body": _only_outputs(op.params["body"], kept)}), _places(kept)
+
+
+def _only_outputs(program: Program, used: tuple[bool, ...]) -> Program:
+    """The program without the outputs that nobody reads; one object for each choice."""
+    found: Program | None = program.memo.get(("outputs", used))
+    if found is None:
+        kept = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])
+        found = program.memo.setdefault(("outputs", used), remove_dead_code(program.with_(output_ids=kept)))
+    return found
+
+
+def _places(used: tuple[bool, ...]) -> tuple[int | None, ...]:
+    return tuple([sum(used[:i]) if there else None for i, there in enumerate(used)])
+
+
+REGISTRY.pruning(cond, _prune_cond)
+REGISTRY.pruning(scan, _prune_scan)

@@ -1,0 +1,164 @@
+"""`scan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_runtime._source import here
+from tenferro_runtime._tree import LEAF, TreeDef, flatten, unflatten
+from tenferro_runtime.control_flow import _primitives
+from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
+from tenferro_runtime.control_flow._bodies import Run, closed, settled
+from tenferro_runtime.control_flow._carry import Carry
+from tenferro_runtime.control_flow._values import Kind, is_traced, kind_of, leaf_value, name_of
+from tenferro_tensor import SCALARS, Spec, catalog
+from tenferro_tensor.functions import asarray, stack, zeros
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    *,
+    reverse: bool = False,
+    unroll: bool = False,
+) -> tuple[Any, Any]:
+    """Carry a value along the leading axis of arrays: ``carry, y = f(carry, x)`` for each slice; the y are stacked.
+
+    On concrete values, differentiated ones included, this is Python's own loop. On traced values it is recorded: `f` is
+    traced once, whatever the length, and may use values from outside. Reverse mode keeps of each step what its
+    derivative needs, and of what is the same in all steps one copy.
+
+    Args:
+        f: a function of carry and slice to a pair: a carry of the same containers, shapes and dtypes, and a row of
+            any containers (``None`` for no rows).
+        init: the first carry. A Python number takes the dtype that the body gives it.
+        xs: arrays of one leading extent, in any containers; ``None`` for none.
+        length: number of steps; needed where there are no `xs`.
+        reverse: go from the last index to the first. A row still stands at the index of its slice.
+        unroll: while tracing, write out all steps one after the other instead of recording a loop.
+
+    Returns:
+        The last carry, and the rows stacked along a new leading axis.
+
+    Raises:
+        ShapeError: leading extents differ from each other or from `length`.
+        StructureError: `f` returns no pair, or the carry changes its structure, shape or dtype.
+
+    >>> tr.scan(lambda total, x: (total + x, total), 0.0, tr.asarray([1.0, 2.0, 3.0]))
+    (Tensor(6.), Tensor([0., 1., 3.]))
+    """
+    leaves, slices = flatten(xs)
+    over = [asarray(leaf_value(leaf, "xs of scan")) for leaf in leaves]
+    n = _length(over, list(slices.paths()), length)
+    carry = Carry("scan", init, f)
+    if n.__class__ is not int or ((carry.traced or any(map(is_traced, over))) and unroll is False):
+        return _recorded(f, carry, over, slices, n, reverse)
+    if n == 0:
+        return _of_no_steps(f, carry, over, slices)
+
+    def body(i: int) -> Callable[[Any], tuple[Any, Any]]:
+        x = unflatten(slices, [v[i] for v in over])
+        return lambda value: _pair(f(value, x), f)
+
+    rows: list[list[Any]] = []
+    tree: TreeDef = LEAF
+    for i in reversed(range(n)) if reverse else range(n):
+        found = carry.step(body(i), unroll)
+        if found is None:
+            return _recorded(f, carry, over, slices, n, reverse)
+        row, now = flatten(found[0])
+        if rows:
+            require_tree("scan", tree, "the row of the first step", now, f)
+        tree = now
+        rows.append([leaf_value(leaf, "a row of scan") for leaf in row])
+    if reverse:
+        rows.reverse()
+    columns = [stack([asarray(x) for x in column]) for column in zip(*rows, strict=True)]
+    return carry.arrays(), unflatten(tree, columns)
+
+
+def _pair(out: Any, f: Any) -> tuple[Any, Any]:
+    if not isinstance(out, tuple) or len(out) != 2:
+        seen = f"a tuple of {len(out)}" if isinstance(out, tuple) else f"a {type(out).__name__}"
+        raise StructureError(
+            f"scan{here()}: {name_of(f)} returned {seen}; return a pair (carry, row), with None for no row"
+        )
+    return out
+
+
+def _length(over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
+    """The number of steps that all arrays agree on."""
+    n: Any = length
+    for x, path in zip(over, paths, strict=True):
+        if not x.spec.shape:
+            raise ShapeError(
+                f"scan goes over leading axes{here()}, but xs{path} is {x.spec!r}; close over what is the same in "
+                "every step"
+            )
+        d = x.spec.shape[0]
+        if n is None:
+            n = d
+        elif not ask(d, "==", n):
+            said = f"length={length}" if length is not None else f"xs{paths[0]}, which has {n}"
+            raise ShapeError(
+                f"scan{here()}: xs{path} has {d} slices, unlike {said}; cut them to one leading extent",
+                sizes=(str(d), str(n)),
+            )
+    if n is None:
+        raise ArgumentError(f"scan needs arrays to go over, or length={here()}; both are missing")
+    if n.__class__ is int and n < 0:
+        raise ArgumentError(f"scan cannot make {n} steps{here()}; give a length of at least 0")
+    return n  # type: ignore[no-any-return]
+
+
+def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> tuple[Any, Any]:
+    """The carry as it is, and empty rows of the specs that a step would give."""
+    run, kinds, _, rows = _traced_body(f, carry, over, slices)
+    run.drop()
+    arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
+    empty = [zeros((0, *k.spec.shape), dtype=k.spec.dtype) for k in map(kind_of, rows[0])]
+    return unflatten(carry.tree, arrays), unflatten(rows[1], empty)
+
+
+def _traced_body(
+    f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef
+) -> tuple[Run, list[Kind], list[Any], tuple[list[Any], TreeDef]]:
+    """The body run on traced values: kinds of the carry, its leaves afterwards, and the row with its structure."""
+    count = len(carry.leaves)
+    trees: list[TreeDef] = []
+
+    def body(values: list[Any]) -> Any:
+        kept, row = _pair(f(unflatten(carry.tree, values[:count]), unflatten(slices, values[count:])), f)
+        leaves, tree = flatten(kept)
+        require_tree("scan", carry.tree, "the carry", tree, f)
+        outs, row_tree = flatten(row)
+        trees[:] = [row_tree]
+        return [*leaves, *outs]
+
+    others = [Kind(Spec(x.spec.shape[1:], x.spec.dtype, x.spec.place), None) for x in over]
+    run, kinds = settled("scan", body, [kind_of(v) for v in carry.leaves], others)
+    outs = same_carry("scan", list(carry.tree.paths()), kinds, run.leaves[:count], f)
+    return run, kinds, outs, (run.leaves[count:], trees[0])
+
+
+def _recorded(f: Any, carry: Carry, over: list[Any], slices: TreeDef, n: DimLike, reverse: bool) -> tuple[Any, Any]:
+    run, kinds, outs, (row, row_tree) = _traced_body(f, carry, over, slices)
+    rows = [asarray(x) if x.__class__ in SCALARS else x for x in row]
+    (program,), captured = closed((run,), ([*outs, *rows],))
+    arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
+    even = [x if x.spec.shape[0] is n or x.spec.shape[0] == n else _with_length(x, n) for x in over]
+    count = len(arrays)
+    found = _primitives.scan(
+        *captured, *arrays, *even,
+        body=program, consts=len(captured), carry=count, length=n, reverse=bool(reverse),
+    )  # fmt: skip
+    return unflatten(carry.tree, found[:count]), unflatten(row_tree, found[count:])
+
+
+def _with_length(x: Any, n: DimLike) -> Any:
+    """An array whose leading extent was found equal to `n`."""
+    return catalog.reshape(x, shape=(n, *x.spec.shape[1:]))

@@ -1,0 +1,79 @@
+"""Leaves of operands and carries: whether they are traced, and whether they stand for a Python number."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from tenferro_runtime._source import here, where
+from tenferro_runtime._traced import TracedTensor
+from tenferro_tensor import SCALARS, Spec, tensor
+from tenferro_tensor.functions import asarray
+from tenferro_tensor_core import ArgumentError, TenferroError
+
+_ORDER: Final = (bool, int, float, complex)
+
+
+class Kind(NamedTuple):
+    """What is known of a leaf before it has elements.
+
+    Attributes:
+        spec: its spec.
+        weak: class of the Python number that it stands for; ``None`` for an array.
+    """
+
+    spec: Spec
+    weak: type | None
+
+
+def leaf_value(x: Any, what: str) -> Any:
+    """A leaf as it goes into a function: numbers stay numbers, host data become tensors."""
+    if x.__class__ in SCALARS or hasattr(x, "spec"):
+        return x
+    try:
+        return asarray(x)
+    except TenferroError as cause:
+        raise ArgumentError(
+            f"{what} holds a {type(x).__name__}, which is no array or number{here()}; close over it instead"
+        ) from cause
+
+
+def innermost(x: Any) -> Any:
+    """What a differentiated value holds at the bottom: a concrete or a traced value."""
+    while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
+        x = x.value
+    return x
+
+
+def is_traced(x: Any) -> bool:
+    """Whether the elements of a leaf are not known yet."""
+    return innermost(x).__class__ is TracedTensor
+
+
+def weak_class(x: Any) -> type | None:
+    """Class of the Python number that a leaf is, or stands for while tracing; ``None`` for an array."""
+    if x.__class__ in SCALARS:
+        return type(x)
+    x = innermost(x)
+    return x.home.weak_class(x) if x.__class__ is TracedTensor else None
+
+
+def kind_of(x: Any) -> Kind:
+    """The kind of a leaf."""
+    return Kind(tensor(x).spec if x.__class__ in SCALARS else x.spec, weak_class(x))
+
+
+def number_kind(cls: type) -> Kind:
+    """The kind of a Python number that meets no array."""
+    return Kind(tensor(cls(0)).spec, cls)
+
+
+def wider(a: type, b: type) -> type:
+    """The one of two classes of numbers that holds the other."""
+    return max(a, b, key=_ORDER.index)
+
+
+def name_of(f: Any) -> str:
+    """A function as errors name it, with the line where it is defined."""
+    code = getattr(f, "__code__", None)
+    name = getattr(f, "__name__", type(f).__name__)
+    return f"{name} ({where((code, code.co_firstlineno))})" if code is not None else name
