@@ -42,6 +42,15 @@ PROGRAMS = {
     "layers": (lambda x, w: tr.sum(tr.tanh(tr.tanh(x @ w) @ w), axis=1), M, S),
     "batched matmul": (lambda x, y: tr.matmul(x, y.mT) * 0.5, BATCH, BATCH),
     "complex parts": (lambda z: tr.real(z @ z) * tr.abs(z) + tr.imag(tr.conj(z) * tr.exp(z)), Z),
+    "branches": (lambda x: tr.cond(tr.sum(x) > 0, tr.sin, lambda v: v * v, x) + tr.switch(9, [tr.cos, tr.exp], x), V),
+    "scan": (lambda w, x: tr.scan(lambda h, v: (tr.tanh(w @ h) + v, h * v), x[0], x, reverse=True)[1], S, M),
+    "complex scan": (lambda z: tr.scan(lambda c, v: (c * v + 1j, c), tr.ones_like(z[0]), z)[1], Z),
+    "bounded loop": (
+        lambda x: tr.while_loop(
+            lambda c: tr.sum(c[1]) < 5.0, lambda c: (c[0] + 1, c[1] * 1.5 + x * x), (0, tr.abs(x)), max_steps=4
+        )[1],
+        V,
+    ),
     "einsum of four": (lambda a, b: einsum("ij,jk,lk,li->", a, b, a, tr.tanh(a)), S, S),
     "einsum with diagonals": (lambda a: einsum("ii,ij->ij", a, a) + einsum("i->ii", einsum("ii->i", a)), S),
     "fourier": (lambda x: irfft(rfft(x) * 2.0, n=6) + tr.real(fft(x * (1 + 0j))), V),

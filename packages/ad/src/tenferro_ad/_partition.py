@@ -7,8 +7,8 @@ operands alone is thereby computed, once, in the first part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from tenferro_ad._dual import Dual, dual
@@ -16,6 +16,8 @@ from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
 from tenferro_runtime._runtime import optimised_like
+from tenferro_runtime._sizes import is_open
+from tenferro_runtime._staging import stage
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Decisions
@@ -72,18 +74,21 @@ class _Residuals:
         return Second(optimised_like(program, self.program), tuple(taken), there)
 
 
-def split_reverse(program: Program, need: tuple[int, ...]) -> Split:
-    """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it."""
-    key = ("reverse", need)
+def split_reverse(program: Program, need: tuple[int, ...], *, whole: bool = False) -> Split:
+    """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it.
+
+    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative.
+    """
+    key = ("reverse", need, whole)
     found: Split | None = program.memo.get(key)
     if found is None:
         first = Builder()
         with sizes_decided(program, first):
-            found = program.memo.setdefault(key, _split_reverse(program, need, first))
+            found = program.memo.setdefault(key, _split_reverse(program, need, first, whole))
     return found
 
 
-def _split_reverse(program: Program, need: tuple[int, ...], first: Builder) -> Split:
+def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whole: bool) -> Split:
     level = next_level()
     xs = [first.input(s) for s in program.inputs]
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
@@ -91,7 +96,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder) -> S
     active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
     residuals = _Residuals(program)
     seconds = {}
-    for mask in _masks(active):
+    for mask in _masks(active)[: 1 if whole else None]:
         second = Builder()
         roots = [(o.node, second.input(o.spec)) for o, there in zip(outs, mask) if there]
         reached = sweep(roots)
@@ -143,9 +148,15 @@ def _split(
     return Split(lighter, active, found)
 
 
-def sizes_decided(program: Program, home: Builder) -> Any:
+@contextmanager
+def sizes_decided(program: Program, home: Builder) -> Iterator[None]:
     """Questions about open sizes are decided as they were when the program was traced.
 
-    Values made of sizes alone are recorded by `home`.
+    Values made of sizes alone are recorded by `home`. A program inside another one, a branch or a body, has no examples
+    of its own: those around it decide.
     """
-    return Decisions(program.examples, home) if program.symbolic else nullcontext()
+    if not is_open(program):
+        yield
+        return
+    with Decisions(program.examples, home) if program.examples else nullcontext(), stage(home):
+        yield

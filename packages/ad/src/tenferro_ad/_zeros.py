@@ -13,6 +13,12 @@ def full(spec: Spec, number: float) -> Any:
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
+def zeros_in(builder: Any, spec: Spec) -> Any:
+    """Zeros as a value of a program that is being recorded."""
+    scalar = builder.constant(tensor(0, dtype=spec.dtype, device=spec.place.device))
+    return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
+
+
 def zeros_like(x: Any) -> Any:
     """Zeros with the spec of a value."""
     return full(x.spec, 0)

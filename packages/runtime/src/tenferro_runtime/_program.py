@@ -144,6 +144,7 @@ class Program(Structured, Tooled):
     def with_(
         self,
         *,
+        input_ids: tuple[int, ...] | None = None,
         constants: Mapping[int, Tensor] | None = None,
         equations: tuple[Equation, ...] | None = None,
         output_ids: tuple[int, ...] | None = None,
@@ -151,15 +152,16 @@ class Program(Structured, Tooled):
         guards: tuple[Guard, ...] | None = None,
     ) -> Program:
         """The program with parts replaced; specs of variables that are gone are dropped."""
+        input_ids = self.input_ids if input_ids is None else input_ids
         constants = self.constants if constants is None else constants
         equations = self.equations if equations is None else equations
         specs = self.specs if specs is None else specs
-        kept = {v: specs[v] for v in (*self.input_ids, *constants)}
+        kept = {v: specs[v] for v in (*input_ids, *constants)}
         for eq in equations:
             for v in eq.results:
                 kept[v] = specs[v]
         return Program(
-            self.input_ids,
+            input_ids,
             constants,
             equations,
             self.output_ids if output_ids is None else output_ids,
@@ -184,7 +186,10 @@ class Program(Structured, Tooled):
     def __str__(self) -> str:
         lines = [f"program({', '.join(f'{self.label(v)}: {self.specs[v]!r}' for v in self.input_ids)}) {{"]
         lines += [f"  {self.label(v)}: {c.spec!r} = constant {_brief(c)}" for v, c in self.constants.items()]
-        lines += [f"  {self.show(eq)}" for eq in self.equations]
+        for eq in self.equations:
+            lines.append(f"  {self.show(eq)}")
+            for name, inner in _named_programs(eq.op.params):
+                lines += [f"    {line}" for line in f"{name}: {inner}".splitlines()]
         lines += [f"  guard {guard}" for guard in self.guards]
         lines += [f"  return {', '.join(map(self.label, self.output_ids))}", "}"]
         return "\n".join(lines)
@@ -198,8 +203,7 @@ class Program(Structured, Tooled):
     def show(self, eq: Equation) -> str:
         """An equation as it is printed, with specs and the line that it came from."""
         left = ", ".join(f"{self.label(v)}: {self.specs[v]!r}" if v in self.specs else f"v{v}" for v in eq.results)
-        params = {k: v if not isinstance(v, Program) else repr(v) for k, v in eq.op.params.items()}
-        inner = ", ".join(f"{k}={v}" for k, v in params.items())
+        inner = ", ".join(f"{k}={v!r}" if isinstance(v, Program) else f"{k}={v}" for k, v in eq.op.params.items())
         head = f"{eq.op.primitive.name}[{inner}]" if inner else eq.op.primitive.name
         text = f"{left} = {head}({', '.join(map(self.label, eq.operands))})"
         return f"{text}  # {eq.where}" if eq.where else text
@@ -207,9 +211,16 @@ class Program(Structured, Tooled):
 
 def inner_programs(params: Mapping[str, Any]) -> list[Program]:
     """The programs in the metadata of an op: what a call calls, a body, branches."""
-    found: list[Program] = []
-    for v in params.values():
-        found += [p for p in (v if v.__class__ is tuple else (v,)) if isinstance(p, Program)]
+    return [program for _, program in _named_programs(params)]
+
+
+def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
+    found: list[tuple[str, Program]] = []
+    for name, v in params.items():
+        if isinstance(v, Program):
+            found.append((name, v))
+        elif v.__class__ is tuple:
+            found += [(f"{name}[{i}]", p) for i, p in enumerate(v) if isinstance(p, Program)]
     return found
 
 

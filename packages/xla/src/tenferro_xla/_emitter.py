@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec
 from tenferro_xla._text import dense, i64s, tensor_type
 
@@ -20,6 +21,9 @@ class Value(NamedTuple):
 
 class Emitter:
     """Writes operations; lowerings are functions of an emitter and values."""
+
+    inliner: ClassVar[Callable[[Emitter, Program, list[Value]], list[Value]]]
+    """Writes the equations of a program; set by `_lower`, which finds the lowerings."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -63,7 +67,7 @@ class Emitter:
         return results
 
     def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[Value]]) -> str:
-        """The text of a region that maps scalar arguments to what `body` returns."""
+        """The text of a region that maps arguments to what `body` returns."""
         inner = Emitter()
         inner._count, inner._indent = self._count, self._indent + "  "
         values = [inner.named(s) for s in arguments]
@@ -72,6 +76,10 @@ class Emitter:
         inner.ops("return", results, ())
         self._count = inner._count
         return "\n".join(["{", f"{self._indent}^bb0({header}):", *inner.lines, f"{self._indent}}}"])
+
+    def inline(self, program: Program, arguments: Sequence[Value]) -> list[Value]:
+        """Append what a program does with the arguments; its outputs."""
+        return Emitter.inliner(self, program, list(arguments))
 
     def constant(self, array: Any, spec: Spec) -> Value:
         """A constant; a scalar fills the whole shape."""

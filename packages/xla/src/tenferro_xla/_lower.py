@@ -92,7 +92,7 @@ def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value
     operands = _operands(e, program, eq, values)
     p = eq.op.primitive
     if p in (call, fused):
-        return _inlined(e, eq.op.params["program"], operands)
+        return e.inline(eq.op.params["program"], operands)
     if p is catalog.transfer:
         raise PlacementError(
             f"transfer{_at(eq)} moves data between devices, but a StableHLO module runs on one; "
@@ -125,3 +125,6 @@ def _operands(e: Emitter, program: Program, eq: Equation, values: dict[int, Valu
     for v, spec in zip(eq.operands, targets(eq.op, seen), strict=True):
         found.append(e.constant(np.asarray(v.value, spec.dtype), spec) if isinstance(v, Literal) else values[v])
     return found
+
+
+Emitter.inliner = staticmethod(_inlined)

@@ -94,4 +94,4 @@ def _with_leading_inputs(program: Program, run: Run, captured: dict[int, Any]) -
             specs[v] = value.spec
         leading.append(v)
     declared = program.input_ids[: len(program.input_ids) - len(own)]
-    return Program((*leading, *declared), program.constants, program.equations, program.output_ids, specs)
+    return program.with_(input_ids=(*leading, *declared), specs=specs)

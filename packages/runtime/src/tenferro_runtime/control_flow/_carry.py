@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_runtime._tree import flatten, unflatten
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._values import is_traced, kind_of, leaf_value
-from tenferro_tensor import SCALARS
+from tenferro_tensor import SCALARS, Tensor
 from tenferro_tensor.functions import asarray
 
 
@@ -38,28 +38,32 @@ class Carry:
         """The carry with arrays in the place of numbers."""
         return unflatten(self.tree, [asarray(leaf) for leaf in self.leaves])
 
-    def step(self, body: Callable[[Any], tuple[Any, Any]], unroll: bool = False) -> tuple[Any] | None:
+    def step(self, body: Callable[[Any], tuple[Any, Any]], *, unroll: bool = False) -> tuple[Any] | None:
         """Run the body once, keep the carry that it returns, and return what it gives beside it, in a tuple.
 
-        A number that the body turns into an array becomes one, and the step is made again with it. Where the body has
-        used traced values, nothing is kept and the result is ``None``, unless the loop is unrolled.
+        A number that the body turns into an array becomes one, and the step is made again with it. Where the carry
+        turns out to be traced, nothing is kept and the result is ``None``, unless the loop is unrolled.
         """
         carry, beside = body(self.tree_of_leaves)
         leaves, tree = flatten(carry)
+        if tree is self.tree:  # the short way of concrete steps
+            for before, after in zip(self.leaves, leaves):
+                if not before.__class__ is Tensor is after.__class__ or before.spec is not after.spec:
+                    break
+            else:
+                self.leaves = leaves
+                return (beside,)
         require_tree(self.what, self.tree, "the carry", tree, self.f)
         outs = [leaf_value(leaf, f"the carry of {self.what}") for leaf in leaves]
-        if not unroll and (any(map(is_traced, outs)) or any(map(is_traced, flatten(beside)[0]))):
+        if not unroll and any(map(is_traced, outs)):
             return None
-        if all(a.__class__ not in SCALARS and a.spec is getattr(b, "spec", None) for a, b in zip(self.leaves, outs)):
-            self.leaves = outs
-            return (beside,)
         entry = [kind_of(leaf) for leaf in self.leaves]
         kinds = [next_kind(kind, out) for kind, out in zip(entry, outs, strict=True)]
         arrays = [i for i, kind in enumerate(kinds) if kind.weak is None and entry[i].weak is not None]
         if arrays:
             for i in arrays:
                 self.leaves[i] = in_kind(self.leaves[i], kinds[i])
-            return self.step(body, unroll)
+            return self.step(body, unroll=unroll)
         brought = same_carry(self.what, list(self.tree.paths()), kinds, outs, self.f)
         self.leaves = [
             kind.weak(out) if kind.weak is not None and out.__class__ in SCALARS else array

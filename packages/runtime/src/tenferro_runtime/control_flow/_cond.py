@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_runtime._source import here
 from tenferro_runtime._tree import flatten, map_tree, unflatten
-from tenferro_runtime.control_flow import _primitives
+from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
 from tenferro_runtime.control_flow._bodies import Run, closed
 from tenferro_runtime.control_flow._values import innermost, is_traced, kind_of, leaf_value
@@ -100,5 +100,5 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]
     programs, captured = closed(runs, outputs)
     arrays = [in_kind(v, kind) for v, kind in zip(values, kinds, strict=True)]
-    found = _primitives.cond(index, *captured, *arrays, branches=tuple(programs))
+    found = primitives.cond(index, *captured, *arrays, branches=tuple(programs))
     return unflatten(runs[0].tree, found)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_runtime._execute import executable
 from tenferro_runtime._program import Program
-from tenferro_runtime.control_flow._primitives import cond, scan, while_loop
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_tensor import REGISTRY, Spec, tensor
 
 Kernel = Callable[..., Any]

@@ -7,10 +7,11 @@ from typing import Any
 
 from tenferro_runtime._source import here
 from tenferro_runtime._tree import LEAF, TreeDef, flatten, unflatten
-from tenferro_runtime.control_flow import _primitives
+from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
+from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import Kind, is_traced, kind_of, leaf_value, name_of
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
@@ -60,25 +61,29 @@ def scan(
     if n == 0:
         return _of_no_steps(f, carry, over, slices)
 
+    columns = [rows(x) if x.level else x for x in over]
+
     def body(i: int) -> Callable[[Any], tuple[Any, Any]]:
-        x = unflatten(slices, [v[i] for v in over])
+        x = unflatten(slices, [column[i] for column in columns])
         return lambda value: _pair(f(value, x), f)
 
-    rows: list[list[Any]] = []
+    kept: list[list[Any]] = []
     tree: TreeDef = LEAF
     for i in reversed(range(n)) if reverse else range(n):
-        found = carry.step(body(i), unroll)
-        if found is None:
+        start = list(carry.leaves)
+        found = carry.step(body(i), unroll=unroll)
+        row, now = flatten(found[0]) if found is not None else ([], LEAF)
+        if found is None or (not kept and not unroll and any(map(is_traced, row))):
+            carry.leaves = start
             return _recorded(f, carry, over, slices, n, reverse)
-        row, now = flatten(found[0])
-        if rows:
+        if kept:
             require_tree("scan", tree, "the row of the first step", now, f)
         tree = now
-        rows.append([leaf_value(leaf, "a row of scan") for leaf in row])
+        kept.append(row)
     if reverse:
-        rows.reverse()
-    columns = [stack([asarray(x) for x in column]) for column in zip(*rows, strict=True)]
-    return carry.arrays(), unflatten(tree, columns)
+        kept.reverse()
+    stacked = [stack([asarray(leaf_value(x, "a row of scan")) for x in column]) for column in zip(*kept, strict=True)]
+    return carry.arrays(), unflatten(tree, stacked)
 
 
 def _pair(out: Any, f: Any) -> tuple[Any, Any]:
@@ -117,11 +122,11 @@ def _length(over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
 
 def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> tuple[Any, Any]:
     """The carry as it is, and empty rows of the specs that a step would give."""
-    run, kinds, _, rows = _traced_body(f, carry, over, slices)
+    run, kinds, _, (row, tree) = _traced_body(f, carry, over, slices)
     run.drop()
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
-    empty = [zeros((0, *k.spec.shape), dtype=k.spec.dtype) for k in map(kind_of, rows[0])]
-    return unflatten(carry.tree, arrays), unflatten(rows[1], empty)
+    empty = [zeros((0, *k.spec.shape), dtype=k.spec.dtype) for k in map(kind_of, row)]
+    return unflatten(carry.tree, arrays), unflatten(tree, empty)
 
 
 def _traced_body(
@@ -147,12 +152,12 @@ def _traced_body(
 
 def _recorded(f: Any, carry: Carry, over: list[Any], slices: TreeDef, n: DimLike, reverse: bool) -> tuple[Any, Any]:
     run, kinds, outs, (row, row_tree) = _traced_body(f, carry, over, slices)
-    rows = [asarray(x) if x.__class__ in SCALARS else x for x in row]
-    (program,), captured = closed((run,), ([*outs, *rows],))
+    results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
+    (program,), captured = closed((run,), (results,))
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
     even = [x if x.spec.shape[0] is n or x.spec.shape[0] == n else _with_length(x, n) for x in over]
     count = len(arrays)
-    found = _primitives.scan(
+    found = primitives.scan(
         *captured, *arrays, *even,
         body=program, consts=len(captured), carry=count, length=n, reverse=bool(reverse),
     )  # fmt: skip

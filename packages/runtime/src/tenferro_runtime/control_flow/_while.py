@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_runtime._source import here
 from tenferro_runtime._tree import unflatten
-from tenferro_runtime.control_flow import _primitives
+from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
@@ -76,7 +76,7 @@ def _recorded(
     condition = Run("while_loop", lambda xs: _truth(cond_fun(unflatten(tree, xs)), cond_fun), kinds)
     programs, captured = closed((condition, body), (condition.leaves, outs))
     arrays = [in_kind(v, kind) for v, kind in zip(leaves, kinds, strict=True)]
-    found = _primitives.while_loop(
+    found = primitives.while_loop(
         *captured, *arrays, cond=programs[0], body=programs[1], consts=len(captured), max_steps=max_steps
     )
     return unflatten(tree, found)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenferro_tensor import Primitive
+from tenferro_xla.lowerings.control_flow import CONTROL_FLOW
 from tenferro_xla.lowerings.elementwise import ELEMENTWISE
 from tenferro_xla.lowerings.indexing import INDEXING
 from tenferro_xla.lowerings.reduction import REDUCTIONS
@@ -16,7 +17,7 @@ from tenferro_xla.lowerings.structure import STRUCTURE
 
 Lowering = Callable[..., Any]
 
-CORE: dict[Primitive, Lowering] = {**ELEMENTWISE, **STRUCTURE, **REDUCTIONS, **INDEXING}
+CORE: dict[Primitive, Lowering] = {**ELEMENTWISE, **STRUCTURE, **REDUCTIONS, **INDEXING, **CONTROL_FLOW}
 """Lowerings of the core primitives."""
 
 __all__ = ["CORE", "Lowering"]

@@ -1,0 +1,170 @@
+"""Derivatives of `cond`: a choice between the derivatives of the branches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._eager import wrap_many
+from tenferro_ad._node import Node, make_node
+from tenferro_ad._partition import Split, split_reverse
+from tenferro_ad._record import HOOKS
+from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._pushed import outranked, pushed_program
+from tenferro_runtime.control_flow.primitives import cond
+from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_tensor import Op, Spec
+
+
+class _Choice(NamedTuple):
+    """The branches in two parts.
+
+    Attributes:
+        firsts: first parts: of the operands, to the outputs and then the residuals.
+        active: which outputs carry a derivative in some branch.
+        splits: the parts of each branch.
+        slots: which residual of `firsts` stands for each residual of a branch; a negative number ``~i`` means operand
+            ``i``.
+    """
+
+    firsts: tuple[Program, ...]
+    active: tuple[bool, ...]
+    splits: tuple[Split, ...]
+    slots: tuple[tuple[int, ...], ...]
+
+
+def _choice(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
+    memo, key = branches[0].memo, ("cond", branches, need)
+    found: _Choice | None = memo.get(key)
+    return memo.setdefault(key, _split(branches, need)) if found is None else found
+
+
+def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
+    splits = tuple([split_reverse(branch, need, whole=True) for branch in branches])
+    count = len(branches[0].output_ids)
+    # Branches share the places of residuals of one spec; operands are there anyway.
+    specs: list[Spec] = []
+    slots: list[tuple[int, ...]] = []
+    for split in splits:
+        free = list(range(len(specs)))
+        mine = []
+        for v in split.first.output_ids[count:]:
+            if v in split.first.input_ids:
+                mine.append(~split.first.input_ids.index(v))
+                continue
+            spec = split.first.specs[v]
+            slot = next((i for i in free if specs[i] is spec), None)
+            if slot is None:
+                slot = len(specs)
+                specs.append(spec)
+            else:
+                free.remove(slot)
+            mine.append(slot)
+        slots.append(tuple(mine))
+    firsts = tuple([_first(split, count, mine, specs) for split, mine in zip(splits, slots)])
+    active = tuple([any(split.active[k] for split in splits) for k in range(count)])
+    return _Choice(firsts, active, splits, tuple(slots))
+
+
+def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
+    """The first part of a branch with its residuals where all branches expect them, and zeros in the other places."""
+    builder = Builder()
+    found = split.first.run(*[builder.input(s) for s in split.first.inputs])
+    residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
+    rest = [residuals[i] if i in residuals else zeros_in(builder, spec) for i, spec in enumerate(specs)]
+    return optimise(builder.close([*found[:count], *rest]))
+
+
+class _Backward(NamedTuple):
+    """The second parts of the branches for some cotangents.
+
+    Attributes:
+        branches: programs of the residuals, the operands at `kept`, and the cotangents.
+        kept: which operands they read.
+        places: positions in `need` of their outputs.
+    """
+
+    branches: tuple[Program, ...]
+    kept: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+def _backward(branches: tuple[Program, ...], need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
+    memo, key = branches[0].memo, ("cond backward", branches, need, there)
+    found: _Backward | None = memo.get(key)
+    return memo.setdefault(key, _make_backward(_choice(branches, need), need, there)) if found is None else found
+
+
+def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
+    kept = tuple(sorted({~slot for slots in choice.slots for slot in slots if slot < 0}))
+    opened = [_pulled(choice, k, there, kept) for k in range(len(choice.splits))]
+    places = tuple(sorted({i for _, found in opened for i in found}))
+    inputs = choice.firsts[0].inputs
+    programs = [
+        optimise(builder.close([found[i] if i in found else zeros_in(builder, inputs[need[i]]) for i in places]))
+        for builder, found in opened
+    ]
+    return _Backward(tuple(programs), kept, places)
+
+
+def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Builder, dict[int, Any]]:
+    """The open second part of branch `k`, and the cotangents that it gives by position in `need`."""
+    split, outputs = choice.splits[k], choice.firsts[k].outputs
+    builder = Builder()
+    residuals = [builder.input(s) for s in outputs[len(there) :]]
+    operands = {i: builder.input(split.first.inputs[i]) for i in kept}
+    given = {i: builder.input(outputs[i]) for i, g in enumerate(there) if g}
+    mine = [i for i, active in enumerate(split.active) if active]
+    if not any(i in given for i in mine):
+        return builder, {}
+    second = split.seconds[split.active]
+    cts = [given[i] if i in given else zeros_in(builder, outputs[i]) for i in mine]
+    slots = [choice.slots[k][r] for r in second.residuals]
+    rest = [residuals[slot] if slot >= 0 else operands[~slot] for slot in slots]
+    return builder, dict(zip(second.places, second.program.run(*cts, *rest)))
+
+
+def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
+    """Run the first parts, and keep the index, the residuals and the operands that second parts read."""
+    branches = op.params["branches"]
+    index, *operands = lower
+    wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
+    choice = _choice(branches, wanted)
+    if not any(choice.active):
+        return op(*lower)
+    found = cond(index, *operands, branches=choice.firsts)
+    count = len(choice.active)
+    outs, residuals = found[:count], found[count:]
+    kept = sorted({~slot for slots in choice.slots for slot in slots if slot < 0})
+    saved = (index, *residuals, *[operands[i] for i in kept])
+
+    def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
+        back = _backward(branches, wanted, tuple([g is not None for g in gs]))
+        results: list[Any] = [None] * len(need)
+        if back.places:
+            cts = cond(*saved, *[g for g in gs if g is not None], branches=back.branches)
+            for i, c in zip(back.places, cts):
+                results[i] = c
+        return results
+
+    pull.op = op  # type: ignore[attr-defined]
+    wrapped = wrap_many(outs, level, make_node(pull, parents, saved))  # type: ignore[arg-type]
+    return tuple([w if there else z for w, z, there in zip(wrapped, outs, choice.active)])
+
+
+def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+    """Choose among the branches of values and tangents."""
+    branches = op.params["branches"]
+    wanted = tuple([i - 1 for i in need])
+    active = {k for branch in branches for k in pushed_program(branch, wanted).active}
+    forced = tuple(sorted(active))
+    programs = tuple([pushed_program(branch, wanted, forced).program for branch in branches])
+    found = cond(*lower, *tangents, branches=programs)
+    count = len(branches[0].output_ids)
+    outs = op(*lower) if outranked(lower, tangents) else found[:count]
+    moved = dict(zip(forced, found[count:]))
+    return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
+
+
+HOOKS[cond] = _record
+PUSHES[cond] = _push

@@ -1,0 +1,211 @@
+"""Derivatives of `scan`.
+
+Reverse mode: the first part of the body in a scan that also stacks the residuals, then the second part in a scan over
+them in the opposite direction. What is the same in all steps is computed once, before the loop, and kept once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._eager import wrap_many
+from tenferro_ad._node import Node, make_node
+from tenferro_ad._partition import Split, split_reverse
+from tenferro_ad._record import HOOKS
+from tenferro_ad._zeros import full, zeros_in, zeros_like
+from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
+from tenferro_runtime.control_flow._hoisting import hoisted
+from tenferro_runtime.control_flow.primitives import scan
+from tenferro_runtime.extension import Builder, Program, call, optimise
+from tenferro_tensor import Op
+
+
+class _Forward(NamedTuple):
+    """The first part of a loop, and where its residuals are.
+
+    Attributes:
+        split: the two parts of the body.
+        need: operands that carry derivatives, positions in order; more than asked for where the carry spreads them.
+        once: program of the constants, to what is the same in all steps.
+        body: of the constants, of what `once` gives, the carry and the slices; to carry, rows and stacked residuals.
+        sources: where each residual of the body is: ``("once", i)``, ``("row", i)`` among rows and stacked
+            residuals, ``("operand", i)``, or ``("constant", v)`` for a constant of the first part.
+    """
+
+    split: Split
+    need: tuple[int, ...]
+    once: Program
+    body: Program
+    sources: tuple[tuple[str, int], ...]
+
+
+def _forward(op: Op, need: tuple[int, ...]) -> _Forward:
+    body, consts, carry = op.params["body"], op.params["consts"], op.params["carry"]
+    key = ("scan forward", need, consts, carry)
+    found: _Forward | None = body.memo.get(key)
+    return body.memo.setdefault(key, _make_forward(body, consts, carry, need)) if found is None else found
+
+
+def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> _Forward:
+    while True:
+        split = split_reverse(body, need, whole=True)
+        spread = {*need, *[consts + j for j in range(carry) if split.active[j]]}
+        if len(spread) == len(need):
+            break
+        need = tuple(sorted(spread))
+    first = split.first
+    count = len(body.output_ids)
+    once, rest, names = hoisted(first, consts)
+    sources: list[tuple[str, int]] = []
+    rows = list(rest.output_ids[carry:count])
+    for old in first.output_ids[count:]:
+        if old in first.input_ids and not consts <= first.input_ids.index(old) < consts + carry:
+            sources.append(("operand", first.input_ids.index(old)))
+        elif old in names:
+            sources.append(("once", names[old]))
+        elif old in first.constants:
+            sources.append(("constant", old))
+        else:
+            if old not in rows:
+                rows.append(old)
+            sources.append(("row", rows.index(old)))
+    rest = rest.with_(output_ids=(*rest.output_ids[:carry], *rows))
+    return _Forward(split, need, once, optimise(rest), tuple(sources))
+
+
+class _Backward(NamedTuple):
+    """The second part of a loop, for some cotangents.
+
+    Attributes:
+        body: of what `once` gave and of operands that are the same in all steps; of the cotangents of the carry and
+            the sums of those of constants; of slices of cotangents of rows, of stacked residuals and of operands.
+        reads: which sources the body takes from all steps and from each: ``(kind, i)`` in order.
+        sliced: the same for those that are cut into slices.
+        slices: operands whose cotangents are its rows.
+    """
+
+    body: Program
+    reads: tuple[tuple[str, int], ...]
+    sliced: tuple[tuple[str, int], ...]
+    slices: tuple[int, ...]
+
+
+def _backward(op: Op, forward: _Forward, there: tuple[bool, ...]) -> _Backward:
+    body, consts, carry = op.params["body"], op.params["consts"], op.params["carry"]
+    key = ("scan backward", forward.need, consts, carry, there)
+    found: _Backward | None = body.memo.get(key)
+    return body.memo.setdefault(key, _make_backward(forward, consts, carry, there)) if found is None else found
+
+
+def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool, ...]) -> _Backward:
+    split, need, _, _, sources = forward
+    inputs, outputs = split.first.inputs, split.first.outputs
+    sliced = [s for s in dict.fromkeys(sources) if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)]
+    reads = [s for s in dict.fromkeys(sources) if s not in sliced and s[0] != "constant"]
+    builder = Builder()
+    found: dict[tuple[str, int], Any] = {}
+    for source in sources:
+        if source[0] == "constant":
+            found[source] = split.first.constants[source[1]]
+    for kind, i in reads:
+        found[kind, i] = builder.input((forward.once.outputs if kind == "once" else inputs)[i])
+    moving = [i for i in need if consts <= i < consts + carry]
+    cts = {i - consts: builder.input(inputs[i]) for i in moving}
+    sums = {i: builder.input(inputs[i]) for i in need if i < consts}
+    cts.update({carry + k: builder.input(outputs[carry + k]) for k, g in enumerate(there) if g})
+    for kind, i in sliced:
+        found[kind, i] = builder.input((forward.body.outputs[carry:] if kind == "row" else inputs)[i])
+    results: dict[int, Any] = {}
+    second = split.seconds.get(split.active)
+    if second is not None:
+        given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
+        pulled = second.program.run(*given, *[found[sources[r]] for r in second.residuals])
+        results = {need[k]: c for k, c in zip(second.places, pulled)}
+    slices = tuple([i for i in need if i >= consts + carry and i in results])
+    outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
+    outs += [total + results[i] if i in results else total for i, total in sums.items()]
+    body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
+    return _Backward(body, tuple(reads), tuple(sliced), slices)
+
+
+def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
+    """Run the first part of all steps, and keep its residuals for the second."""
+    params = op.params
+    consts, carry = params["consts"], params["carry"]
+    forward = _forward(op, need)
+    once = call(*lower[:consts], program=forward.once) if forward.once.output_ids else ()
+    step = scan.op(**{**params, "body": forward.body, "consts": consts + len(once)})
+    found = step(*lower[:consts], *once, *lower[consts:])
+    count = len(forward.split.active)
+    held = {("once", i): v for i, v in enumerate(once)}
+    held.update({("row", i): v for i, v in enumerate(found[carry:])})
+    held.update({("operand", i): v for i, v in enumerate(lower)})
+    wanted = [source for source in dict.fromkeys(forward.sources) if source[0] != "constant"]
+
+    def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
+        return _pull(op, forward, dict(zip(wanted, saved)), gs, need)
+
+    pull.op = op  # type: ignore[attr-defined]
+    node = make_node(pull, parents, tuple([held[source] for source in wanted]))  # type: ignore[arg-type]
+    # Over no steps the carry is what it was: a differentiated one stays so whatever the body does.
+    active = [forward.split.active[k] or consts + k in need for k in range(carry)]
+    active += forward.split.active[carry:]
+    wrapped = wrap_many(found[:count], level, node)
+    return tuple([w if there else z for w, z, there in zip(wrapped, found, active)])
+
+
+def _pull(
+    op: Op, forward: _Forward, saved: dict[tuple[str, int], Any], gs: list[Any], asked: tuple[int, ...]
+) -> list[Any]:
+    params = op.params
+    consts, carry = params["consts"], params["carry"]
+    rows = gs[carry:]
+    back = _backward(op, forward, tuple([g is not None for g in rows]))
+    moving = [i for i in forward.need if consts <= i < consts + carry]
+    sums = [i for i in forward.need if i < consts]
+    inputs = params["body"].inputs
+    start = [full(inputs[i], 0) if gs[i - consts] is None else gs[i - consts] for i in moving]
+    start += [full(inputs[i], 0) for i in sums]
+    found = scan(
+        *[saved[source] for source in back.reads],
+        *start,
+        *[g for g in rows if g is not None],
+        *[saved[source] for source in back.sliced],
+        body=back.body, consts=len(back.reads), carry=len(start),
+        length=params["length"], reverse=not params["reverse"],
+    )  # fmt: skip
+    results = dict(zip((*moving, *sums, *back.slices), found))
+    return [results.get(i) for i in asked]
+
+
+def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+    """The loop over values and tangents."""
+    params = op.params
+    consts, carry, total = params["consts"], params["carry"], len(lower)
+    pushed, wanted, moving = spread(params["body"], need, consts, carry)
+    order = interleaved(total, wanted, consts, consts + carry)
+    program = pushed.program
+    count = len(params["body"].output_ids)
+    out = interleaved(count, pushed.active, carry)
+    joint = scan.op(
+        **{
+            **params,
+            "body": program.with_(
+                input_ids=tuple([program.input_ids[i] for i in order]),
+                output_ids=tuple([program.output_ids[k] for k in out]),
+            ),
+            "consts": consts + sum(i < consts for i in wanted),
+            "carry": carry + len(moving),
+        }
+    )
+    given = dict(zip(need, tangents))
+    every = [*lower, *[given[i] if i in given else zeros_like(lower[i]) for i in wanted]]
+    found = dict(zip(out, joint(*[every[i] for i in order])))
+    outs = op(*lower) if outranked(lower, tangents) else [found[k] for k in range(count)]
+    moved = {k: found[count + j] for j, k in enumerate(pushed.active)}
+    return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
+
+
+HOOKS[scan] = record_scan
+PUSHES[scan] = _push

@@ -1,0 +1,89 @@
+"""Derivatives of `while_loop`: forward mode always; reverse mode as a scan of bounded length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._node import Node
+from tenferro_ad._record import HOOKS
+from tenferro_ad._zeros import zeros_like
+from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
+from tenferro_ad.control_flow._scan import record_scan
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.extension import Builder, GradientError, Program, call, optimise
+from tenferro_tensor import Op, tensor
+
+
+def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
+    """As a scan over the greatest number of steps whose carry says whether the loop still goes on."""
+    consts, steps = op.params["consts"], op.params["max_steps"]
+    if steps is None:
+        raise GradientError(
+            "a recorded while_loop was differentiated in reverse mode, which must keep values of every step, but the "
+            "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n), use "
+            "scan with a fixed length, or use forward mode (jvp)"
+        )
+    live = call(*lower, program=op.params["cond"])[0]
+    step = scan.op(
+        body=_guarded(op.params["cond"], op.params["body"], consts),
+        consts=consts, carry=1 + len(lower) - consts, length=steps, reverse=False,
+    )  # fmt: skip
+    shifted = tuple([i if i < consts else i + 1 for i in need])
+    return record_scan(step, level, [*lower[:consts], live, *lower[consts:]], shifted, parents)[1:]
+
+
+def _guarded(condition: Program, body: Program, consts: int) -> Program:
+    """One step of the scan: of the constants, whether the loop goes on, and the carry, to the last two."""
+    key = ("guarded", condition)
+    found: Program | None = body.memo.get(key)
+    if found is None:
+        specs = body.inputs
+        on = Builder()
+        xs = [on.input(s) for s in specs]
+        after = body.run(*xs)
+        going = on.close([condition.run(*xs[:consts], *after)[0], *after])
+        off = Builder()
+        ys = [off.input(s) for s in specs]
+        ended = off.close([tensor(False), *ys[consts:]])
+        step = Builder()
+        fixed = [step.input(s) for s in specs[:consts]]
+        live = step.input(condition.outputs[0])
+        carry = [step.input(s) for s in specs[consts:]]
+        out = cond(live, *fixed, *carry, branches=(optimise(ended), optimise(going)))
+        found = body.memo.setdefault(key, step.close(out))
+    return found
+
+
+def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+    """The loop over values and tangents; the condition sees the values only."""
+    condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
+    total = len(lower)
+    pushed, wanted, moving = spread(body, need, consts, total - consts)
+    order = interleaved(total, wanted, consts)
+    program = pushed.program
+    joint = while_loop.op(
+        cond=_with_tangents(condition, program, order),
+        body=program.with_(input_ids=tuple([program.input_ids[i] for i in order])),
+        consts=consts + sum(i < consts for i in wanted),
+        max_steps=op.params["max_steps"],
+    )
+    given = dict(zip(need, tangents))
+    every = [*lower, *[given[i] if i in given else zeros_like(lower[i]) for i in wanted]]
+    found = joint(*[every[i] for i in order])
+    count = total - consts
+    outs = op(*lower) if outranked(lower, tangents) else found[:count]
+    moved = dict(zip(moving, found[count:]))
+    return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
+
+
+def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Program:
+    """The condition as a program of values and tangents, which it does not read."""
+    builder = Builder()
+    xs = [builder.input(s) for s in pushed.inputs]
+    program = builder.close(condition.run(*xs[: len(condition.input_ids)]))
+    return optimise(program.with_(input_ids=tuple([program.input_ids[i] for i in order])))
+
+
+HOOKS[while_loop] = _record
+PUSHES[while_loop] = _push

@@ -1,0 +1,41 @@
+"""What a loop body computes from constants alone, computed once before the loop."""
+
+from __future__ import annotations
+
+from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.passes.dead_code import remove_dead_code
+
+
+def hoisted(body: Program, consts: int) -> tuple[Program, Program, dict[int, int]]:
+    """A body in two programs: what is the same in every step, and the rest.
+
+    Args:
+        body: program of a loop.
+        consts: number of leading inputs that are the same in every step.
+
+    Returns:
+        The program of these inputs to the values that the rest reads; the rest, which takes them behind the constants;
+        and which variable of `body` is which of those values.
+    """
+    fixed = {*body.input_ids[:consts], *body.constants}
+    same: list[Equation] = []
+    others: list[Equation] = []
+    for eq in body.equations:
+        if consts and _is_same(body, eq, fixed):
+            same.append(eq)
+            fixed.update(eq.results)
+        else:
+            others.append(eq)
+    read = {v for eq in others for v in eq.variables} | {*body.output_ids}
+    names = {v: i for i, v in enumerate(v for eq in same for v in eq.results if v in read)}
+    once = body.with_(input_ids=body.input_ids[:consts], equations=tuple(same), output_ids=tuple(names))
+    takes = (*body.input_ids[:consts], *names, *body.input_ids[consts:])
+    return remove_dead_code(once), body.with_(input_ids=takes, equations=tuple(others)), names
+
+
+def _is_same(body: Program, eq: Equation, fixed: set[int]) -> bool:
+    read = eq.variables
+    if not read or any(v not in fixed for v in read):
+        return False
+    # What takes its sizes from nowhere but the metadata has no place outside of the trace that knows them.
+    return any(body.specs[v].symbolic for v in read) or not any(body.specs[v].symbolic for v in eq.results)

@@ -1,0 +1,125 @@
+"""Branches and loops: StableHLO's ``case`` and ``while`` around the bodies of their programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.control_flow import primitives
+from tenferro_runtime.control_flow._rows import rows
+from tenferro_runtime.extension import Primitive, Program, Spec
+from tenferro_tensor_core import int64
+from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._text import i64s
+
+_INT32: Final = np.dtype("int32")
+
+
+def _cond(e: Emitter, operands: Sequence[Value], outs: Any, branches: tuple[Program, ...]) -> Sequence[Value]:
+    index, rest = operands[0], list(operands[1:])
+    last = len(branches) - 1
+    # A case takes its last branch for every index out of range, so those below 0 are clamped here.
+    wide = e.convert(index, int64)
+    zero = e.constant(0, wide.spec)
+    small = e.select(e.compare("LT", wide, zero), zero, wide)
+    most = e.constant(last, wide.spec)
+    chosen = e.convert(e.select(e.compare("GT", small, most), most, small), _INT32)
+    regions = [e.region((), lambda inner, p=p: inner.inline(p, rest)) for p in branches]
+    return e.ops("case", (chosen,), branches[0].outputs, regions=regions)
+
+
+def _while(
+    e: Emitter, operands: Sequence[Value], outs: Any, cond: Program, body: Program, consts: int, max_steps: int | None
+) -> Sequence[Value]:
+    count = _count(e)
+    fixed = list(operands[:consts])
+
+    def goes_on(inner: Emitter, i: Value, *carry: Value) -> Sequence[Value]:
+        going = inner.inline(cond, [*fixed, *carry])[0]
+        if max_steps is None:
+            return (going,)
+        below = inner.compare("LT", i, inner.constant(max_steps, i.spec))
+        return (inner.op("and", (going, below), going.spec),)
+
+    def step(inner: Emitter, i: Value, *carry: Value) -> Sequence[Value]:
+        return [_next(inner, i), *inner.inline(body, [*fixed, *carry])]
+
+    return _loop(e, [count, *operands[consts:]], goes_on, step)[1:]
+
+
+def _scan(
+    e: Emitter,
+    operands: Sequence[Value],
+    outs: Any,
+    body: Program,
+    consts: int,
+    carry: int,
+    length: int,
+    reverse: bool,
+) -> Sequence[Value]:
+    fixed, start, over = list(operands[:consts]), operands[consts : consts + carry], operands[consts + carry :]
+    rows = [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
+    empty = [e.constant(0, s) for s in rows]
+    if length == 0:
+        return [*start, *empty]
+
+    def goes_on(inner: Emitter, i: Value, *rest: Value) -> Sequence[Value]:
+        return (inner.compare("LT", i, inner.constant(length, i.spec)),)
+
+    def step(inner: Emitter, i: Value, *rest: Value) -> Sequence[Value]:
+        at = inner.op("subtract", (inner.constant(length - 1, i.spec), i), i.spec) if reverse else i
+        slices = [_row(inner, x, at) for x in over]
+        found = inner.inline(body, [*fixed, *rest[:carry], *slices])
+        made = [_with_row(inner, xs, row, at) for xs, row in zip(rest[carry:], found[carry:], strict=True)]
+        return [_next(inner, i), *found[:carry], *made]
+
+    return _loop(e, [_count(e), *start, *empty], goes_on, step)[1:]
+
+
+def _count(e: Emitter) -> Value:
+    return e.constant(0, Spec((), int64))
+
+
+def _next(e: Emitter, i: Value) -> Value:
+    return e.op("add", (i, e.constant(1, i.spec)), i.spec)
+
+
+def _loop(
+    e: Emitter,
+    start: list[Value],
+    goes_on: Callable[..., Sequence[Value]],
+    step: Callable[..., Sequence[Value]],
+) -> tuple[Value, ...]:
+    specs = [v.spec for v in start]
+    return e.ops("while", start, specs, regions=(e.region(specs, goes_on), e.region(specs, step)))
+
+
+def _rows(e: Emitter, operands: Sequence[Value], outs: Sequence[Spec]) -> Sequence[Value]:
+    x = operands[0]
+    return [_row(e, x, e.constant(i, Spec((), int64))) for i in range(len(outs))]
+
+
+def _row(e: Emitter, x: Value, i: Value) -> Value:
+    """``x[i]``."""
+    shape: tuple[Any, ...] = (1, *x.spec.shape[1:])
+    zero = e.constant(0, i.spec)
+    starts = [i, *[zero] * (x.spec.ndim - 1)]
+    cut = e.op("dynamic_slice", (x, *starts), x.spec.with_(shape=shape), f"slice_sizes = {i64s(shape)}")
+    return e.op("reshape", (cut,), x.spec.with_(shape=shape[1:]))
+
+
+def _with_row(e: Emitter, xs: Value, row: Value, i: Value) -> Value:
+    """``xs`` with ``row`` at index ``i``."""
+    zero = e.constant(0, i.spec)
+    update = e.op("reshape", (row,), row.spec.with_(shape=(1, *row.spec.shape)))
+    return e.op("dynamic_update_slice", (xs, update, i, *[zero] * row.spec.ndim), xs.spec)
+
+
+CONTROL_FLOW: Final[dict[Primitive, Callable[..., Sequence[Value]]]] = {
+    primitives.cond: _cond,
+    primitives.while_loop: _while,
+    primitives.scan: _scan,
+    rows: _rows,
+}
