@@ -15,6 +15,7 @@ from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import Kind, is_traced, kind_of, leaf_value, name_of
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
+from tenferro_tensor.functions._operand import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
 
@@ -97,7 +98,7 @@ def _pair(out: Any, f: Any) -> tuple[Any, Any]:
 
 def _length(over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
     """The number of steps that all arrays agree on."""
-    n: Any = length
+    n: Any = None if length is None else size_of("scan", "length", length)
     for x, path in zip(over, paths, strict=True):
         if not x.spec.shape:
             raise ShapeError(

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._source import here, where
 from tenferro_runtime._traced import TracedTensor
 from tenferro_tensor import SCALARS, Spec, tensor
-from tenferro_tensor.functions import asarray
-from tenferro_tensor_core import ArgumentError, TenferroError
+from tenferro_tensor.functions._operand import value
+from tenferro_tensor_core import ArgumentError
 
 _ORDER: Final = (bool, int, float, complex)
 
@@ -26,12 +26,12 @@ class Kind(NamedTuple):
 
 
 def leaf_value(x: Any, what: str) -> Any:
-    """A leaf as it goes into a function: numbers stay numbers, host data become tensors."""
-    if x.__class__ in SCALARS or hasattr(x, "spec"):
+    """A leaf as it goes into a function: numbers stay numbers, host data and sizes become values."""
+    if x.__class__ in SCALARS:
         return x
     try:
-        return asarray(x)
-    except TenferroError as cause:
+        return value(x)
+    except ArgumentError as cause:
         raise ArgumentError(
             f"{what} holds a {type(x).__name__}, which is no array or number{here()}; close over it instead"
         ) from cause
