@@ -57,7 +57,7 @@ def test_outputs_that_are_not_used_cost_nothing_and_integers_pass():
     out = g(v)
     assert type(out[2]) is Tensor and out[3] == 2.0
     program = g.program(X)
-    split = split_reverse(program, (0,))
+    split = split_reverse(program, (0,), {"n0": len(X)})
     assert split.active == (True, True, False)
     alone = split.seconds[(True, False, False)]
     assert [eq.op.primitive.name for eq in alone.program.equations] == ["cos", "mul"]  # nothing of the square
@@ -72,13 +72,13 @@ def test_many_outputs_fall_back_to_zeros():
 
 def test_the_parts_are_programs_that_hold_their_law():
     program = tr.trace(net, Spec((3, 3), F8), Spec((3,), F8))
-    for split in (split_reverse(program, (0, 1)), split_forward(program, (0,))):
+    for split in (split_reverse(program, (0, 1), {}), split_forward(program, (0,), {})):
         check_program(split.first)
         for second in split.seconds.values():
             check_program(second.program)
-    assert split_reverse(program, (0, 1)) is split_reverse(program, (0, 1))
+    assert split_reverse(program, (0, 1), {}) is split_reverse(program, (0, 1), {})
     # The backward part has no tanh: what it needs of the forward part is saved.
-    names = {eq.op.primitive.name for eq in split_reverse(program, (0, 1)).seconds[(True,)].program.equations}
+    names = {eq.op.primitive.name for eq in split_reverse(program, (0, 1), {}).seconds[(True,)].program.equations}
     assert "tanh" not in names
 
 
@@ -89,7 +89,7 @@ def test_residuals_are_few():
         return x.sum()
 
     program = tr.trace(layers, Spec((3, 3), F8), Spec((3,), F8))
-    split = split_reverse(program, (0, 1))
+    split = split_reverse(program, (0, 1), {})
     residuals = split.first.output_ids[1:]
     made = {v: eq.op.primitive.name for eq in split.first.equations for v in eq.results}
     # Both operands and one value for each layer: y where the next layer needs it too, else 1 - y * y; never both.
@@ -106,13 +106,17 @@ def test_thinning_moves_nothing_that_the_first_part_needs():
     g = tr.compile(tangle)
     check_grads(g, (X, X + 1), order=2)
     program = tr.trace(tangle, Spec((3,), F8), Spec((3,), F8))
-    for split in (split_reverse(program, (0, 1)), split_reverse(program, (1,)), split_forward(program, (0, 1))):
+    for split in (
+        split_reverse(program, (0, 1), {}),
+        split_reverse(program, (1,), {}),
+        split_forward(program, (0, 1), {}),
+    ):
         check_program(split.first)
         for second in split.seconds.values():
             check_program(second.program)
         outs = split.first.run(X, X + 1)
         np.testing.assert_allclose(host(outs[0]), host(tangle(tensor(X), tensor(X + 1))), rtol=1e-14)
-    assert movable(split_reverse(program, (0, 1)).first, 1) == []  # once is enough
+    assert movable(split_reverse(program, (0, 1), {}).first, 1) == []  # once is enough
 
 
 def test_linearize_a_program_computes_the_value_once():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from tenferro_ad import grad
 from tenferro_runtime.extension import Builder
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import (
@@ -54,7 +55,7 @@ def test_one_trace_for_one_kind_of_arguments() -> None:
     assert len(calls) == 1
     f(X(5), X(1))
     f(X(5, 6, dtype="float32"), X(1, 1))
-    assert len(calls) == 3 and f.cache_info().traces == 3
+    assert len(calls) == 2 and f.cache_info().traces == 2
 
 
 def test_the_short_way_and_the_long_way_agree() -> None:
@@ -302,7 +303,7 @@ def test_an_outer_traced_value_is_captured_and_refreshed() -> None:
 
     for value in (2.0, 3.0):
         assert tr.compile(using)(X(value), X(10)).tolist() == [10 * value]
-    assert len(calls) == 1  # one program; the captured value is an operand of it
+    assert len(calls) == 2  # each time a part of the outer trace, whose sizes are open
     w = tensor([7.0])
     assert shared(X(10)).tolist() == [70.0]
 
@@ -327,7 +328,7 @@ def test_values_that_are_nowhere_to_be_found_say_so() -> None:
         return inner(x)
 
     for value in (2.0, 3.0):
-        assert tr.compile(outer)(X(value), X(10)).tolist() == [10 * value]
+        assert grad(lambda w: tr.sum(outer(w, X(10))))(X(value)).tolist() == [10.0]
     info = inner.cache_info()
     assert info.traces == 2 and info.size == 0
     assert "not kept, because it uses a differentiated or traced value that is neither an argument" in info.reasons[-1]
@@ -337,7 +338,7 @@ def test_compiled_functions_nest_and_trace() -> None:
     inner, calls = counted(lambda x: tr.sin(x) * 2)
     outer = tr.compile(lambda x: inner(x) + inner(x))
     assert outer(X(0.5)).tolist() == outer(X(0.5)).tolist() == [4 * np.sin(0.5)]
-    assert len(calls) == 1
+    assert len(calls) == 2
     assert [eq.op.primitive.name for eq in outer.program(X(0.5)).equations] == ["sin", "mul", "add"]
 
 
@@ -348,13 +349,17 @@ def test_reasons_name_what_is_new() -> None:
 
     f(X(1))
     f(X(1, 2))
-    f(X(1, 2), 2)
+    f(tensor([[1.0, 2.0]]))
+    f(X(1, 2))
+    f(X(1, 2, dtype="float32"))
+    f(X(1, 2, dtype="float32"), 2)
     f({"a": X(1, 2)}, 2)
     f({"a": 2.0}, 2)
     reasons = [r.partition(" (/")[0] for r in f.cache_info().reasons]
     assert reasons == [
         "first call",
-        "x: float64[2] instead of float64[1]",
+        "x: float64[1, 2] instead of float64[1]",
+        "x: float32[2] instead of float64[1, 2]",
         "static n has changed",
         "structure ({'a': *},) instead of (*,)",
         "x['a']: float instead of float64[2]",
@@ -366,7 +371,8 @@ def test_the_number_of_programs_is_bounded() -> None:
     with tr.Runtime(check=True, programs_per_function=2, kinds_per_function=2):
         f = tr.compile(lambda x: x + 1)
     for n in (1, 2, 3, 4):
-        assert f(tensor(np.zeros(n))).tolist() == [1.0] * n
+        x = np.zeros((2,) * n)
+        np.testing.assert_array_equal(f(tensor(x)).data, x + 1)
     info = f.cache_info()
     assert info.size == 2 and info.bound == 2 and info.fast <= 2 and info.traces == 4
     f.clear()
@@ -433,7 +439,7 @@ def test_threads_share_one_compiled_function() -> None:
     for t in threads:
         t.join()
     assert not errors and all(results) and len(results) == 400
-    assert 4 <= len(calls) <= 8
+    assert 1 <= len(calls) <= 8
 
 
 def test_programs_are_freed_with_the_function() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tenferro_ad._dual import PUSHES, dual
@@ -10,22 +11,27 @@ from tenferro_ad._node import Node, make_node
 from tenferro_ad._partition import Second, Split, split_forward, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import full
-from tenferro_runtime._call import concrete
+from tenferro_runtime._call import sizes_for
+from tenferro_runtime._sizes import chosen, filled, named
 from tenferro_runtime.extension import call
 from tenferro_tensor import Op
+from tenferro_tensor_core import DimLike
+
+Sizes = Mapping[str, DimLike]
 
 
 def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
     """Run the forward part, and keep the residuals for the backward part."""
-    program = concrete(op.params["program"], tuple([x.spec for x in lower]))
-    split = split_reverse(program, need)
-    found = call(*lower, program=split.first)
+    program = op.params["program"]
+    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    split = split_reverse(program, need, sizes)
+    found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
     outs, residuals = found[: len(split.active)], found[len(split.active) :]
     if not any(split.active):
         return outs
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        return _pull(split, gs, saved, len(need))
+        return _pull(split, gs, saved, len(need), sizes)
 
     pull.op = op  # type: ignore[attr-defined]
     node = make_node(pull, parents, residuals)  # type: ignore[arg-type]
@@ -33,26 +39,31 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
 
 
-def _pull(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: int) -> list[Any]:
+def _pull(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
     mask = tuple([g is not None for g in gs])
     second = split.seconds.get(mask)
     if second is None:
         # No program for just these cotangents: the one for all of them, with zeros for those that are absent.
         second = split.seconds[split.active]
         specs = iter(second.program.inputs)
-        gs = [full(spec, 0) if g is None else g for g, spec in zip(_those(gs, split.active), specs)]
-    return run_second(second, [g for g in gs if g is not None], residuals, count)
+        gs = [
+            full(spec.with_(shape=filled(spec.shape, sizes)), 0) if g is None else g
+            for g, spec in zip(_those(gs, split.active), specs)
+        ]
+    return run_second(second, [g for g in gs if g is not None], residuals, count, sizes)
 
 
 def _those(values: list[Any], chosen: tuple[bool, ...]) -> list[Any]:
     return [v for v, there in zip(values, chosen) if there]
 
 
-def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], count: int) -> list[Any]:
+def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
     """Run the second part; `None` where a result is zero."""
     if not second.places:
         return [None] * count
-    found = call(*given, *[residuals[i] for i in second.residuals], program=second.program)
+    program = second.program
+    operands = [*given, *[residuals[i] for i in second.residuals]]
+    found = call(*operands, program=program, sizes=chosen(program, sizes))
     results: list[Any] = [None] * count
     for i, value in zip(second.places, found):
         results[i] = value
@@ -61,11 +72,12 @@ def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], cou
 
 def push_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """Run the part for values, then the part for tangents."""
-    program = concrete(op.params["program"], tuple([x.spec for x in lower]))
-    split = split_forward(program, need)
-    found = call(*lower, program=split.first)
+    program = op.params["program"]
+    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    split = split_forward(program, need, sizes)
+    found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
     outs, residuals = found[: len(split.active)], found[len(split.active) :]
-    pushed = run_second(split.seconds[()], tangents, residuals, len(outs))
+    pushed = run_second(split.seconds[()], tangents, residuals, len(outs), sizes)
     return tuple([z if t is None else dual(z, t, level) for z, t in zip(outs, pushed)])
 
 

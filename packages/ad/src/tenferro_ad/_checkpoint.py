@@ -3,79 +3,80 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 from tenferro_ad._call import push_call
+from tenferro_ad._derived import derived
 from tenferro_ad._dual import PUSHES
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
 from tenferro_ad._node import Node, make_node
-from tenferro_ad._partition import sizes_decided
 from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
-from tenferro_runtime._call import concrete
+from tenferro_runtime._call import ProgramPrimitive, called, sizes_for
 from tenferro_runtime._compile import _Compiled
 from tenferro_runtime._entry import make_entry
-from tenferro_runtime._execute import executable
+from tenferro_runtime._execute import call_kernel
 from tenferro_runtime._render import explain_failure
+from tenferro_runtime._sizes import chosen, filled, named, substitute
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
-from tenferro_tensor import Op, Primitive, Spec, next_level
+from tenferro_tensor import Op, Spec, next_level
+from tenferro_tensor_core import DimLike
 
 
-class _Checkpointed(Primitive):
-    """The primitive behind `checkpoint`; a program owns its op, as for `call`."""
-
-    def op(self, **params: Any) -> Op:
-        program = params["program"]
-        found: Op | None = program.memo.get("checkpoint")
-        if found is None:
-            found = program.memo.setdefault("checkpoint", Op(self, {"program": program}))
-        return found
-
-
-def _infer(*xs: Spec, program: Program) -> tuple[Spec, ...]:
+def _infer(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
     """Apply a program to operands; its values are computed anew when it is differentiated."""
-    return concrete(program, xs).outputs
+    return called(*xs, program=program, sizes=sizes)
 
 
 _infer.__name__ = "checkpointed"
-checkpointed = _Checkpointed(_infer, family="tenferro-ad.checkpointed.v1")
+checkpointed = ProgramPrimitive(_infer, family="tenferro-ad.checkpointed.v1")
 
 
-def _kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:
-    return executable(concrete(program, ins))
+class _Recomputed(NamedTuple):
+    """Operands and cotangents to cotangents.
+
+    Attributes:
+        program: runs the function again, and the sweep.
+        active: which outputs carry a derivative.
+        places: positions of its outputs among the results; the others are zero.
+    """
+
+    program: Program
+    active: tuple[bool, ...]
+    places: tuple[int, ...]
 
 
-def _recomputing(program: Program, need: tuple[int, ...]) -> tuple[Program, tuple[bool, ...], tuple[int, ...]]:
-    """Program of operands and cotangents to cotangents, which outputs are active, and which results are not zero."""
-    key = ("recompute", need)
-    found: Any = program.memo.get(key)
-    if found is None:
-        builder = Builder()
-        with sizes_decided(program, builder):
-            level = next_level()
-            xs = [builder.input(s) for s in program.inputs]
-            ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
-            outs: Any = interpret(program, ins)
-            active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
-            reached = sweep([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
-            pulled = [reached.get(ins[i].node) for i in need]
-            places = tuple([k for k, c in enumerate(pulled) if c is not None])
-            back = optimise(builder.close([pulled[k] for k in places]))
-        found = program.memo.setdefault(key, (back, active, places))
-    return found  # type: ignore[no-any-return]
+def _recomputing(need: tuple[int, ...], program: Program, builder: Builder) -> _Recomputed:
+    level = next_level()
+    xs = [builder.input(s) for s in program.inputs]
+    ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
+    outs: Any = interpret(program, ins)
+    active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
+    reached = sweep([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
+    pulled = [reached.get(ins[i].node) for i in need]
+    places = tuple([k for k, c in enumerate(pulled) if c is not None])
+    back = optimise(builder.close([pulled[k] for k in places], examples=program.examples))
+    return _Recomputed(back, active, places)
+
+
+def _unified(found: _Recomputed, equalities: Mapping[str, DimLike]) -> _Recomputed:
+    return found._replace(program=substitute(found.program, equalities))
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    program = concrete(op.params["program"], tuple([x.spec for x in lower]))
-    back, active, places = _recomputing(program, need)
-    outs = checkpointed(*lower, program=program)
-    specs = back.inputs[len(lower) :]
+    program = op.params["program"]
+    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    back, active, places = derived(program, ("recompute", need), sizes, partial(_recomputing, need), _unified)
+    outs = checkpointed(*lower, program=program, sizes=op.params["sizes"])
+    specs = [s.with_(shape=filled(s.shape, sizes)) for s in back.inputs[len(lower) :]]
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         those = [g for g, there in zip(gs, active) if there]
-        found = call(*saved, *[full(s, 0) if g is None else g for g, s in zip(those, specs)], program=back)
+        cotangents = [full(s, 0) if g is None else g for g, s in zip(those, specs)]
+        found = call(*saved, *cotangents, program=back, sizes=chosen(back, sizes))
         results: list[Any] = [None] * len(need)
         for k, c in zip(places, found):
             results[k] = c
@@ -86,7 +87,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
 
 
-REGISTRY.kernel(checkpointed, "*", _kernel)
+REGISTRY.kernel(checkpointed, "*", call_kernel)
 HOOKS[checkpointed] = _record
 PUSHES[checkpointed] = push_call
 
@@ -96,8 +97,9 @@ class _Function(_Compiled):
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         dynamic, static = self.signature.split(values)
-        form, ready, _, captured, _ = self.find(dynamic, static, *flatten(dynamic))
-        return form.result(checkpointed(*ready, *captured, program=form.program))
+        found = self.find(dynamic, static, *flatten(dynamic))
+        form = found.form
+        return form.result(checkpointed(*found.leaves, *found.captured, program=form.program, sizes=found.sizes))
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:

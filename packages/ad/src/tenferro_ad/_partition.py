@@ -7,20 +7,19 @@ operands alone is thereby computed, once, in the first part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tenferro_ad._derived import derived
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
 from tenferro_runtime._runtime import optimised_like
-from tenferro_runtime._sizes import is_open
-from tenferro_runtime._staging import stage
+from tenferro_runtime._sizes import substitute
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_tensor import next_level
-from tenferro_tensor_core import Decisions
+from tenferro_tensor_core import DimLike
 
 MOST_MASKS = 4
 """Up to this number of differentiable outputs there is a backward program for each of them alone."""
@@ -64,7 +63,7 @@ class _Residuals:
 
     def close(self, builder: Builder, results: Sequence[Any]) -> Second:
         there = tuple([i for i, r in enumerate(results) if r is not None])
-        program = builder.close([results[i] for i in there])
+        program = builder.close([results[i] for i in there], examples=self.program.examples)
         taken = []
         for value, _ in builder.captured:
             if value.id not in self._at:
@@ -74,18 +73,17 @@ class _Residuals:
         return Second(optimised_like(program, self.program), tuple(taken), there)
 
 
-def split_reverse(program: Program, need: tuple[int, ...], *, whole: bool = False) -> Split:
+def split_reverse(
+    program: Program, need: tuple[int, ...], sizes: Mapping[str, DimLike] | None = None, *, whole: bool = False
+) -> Split:
     """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it.
 
-    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative.
+    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative. For `sizes`, see
+    `derived`.
     """
-    key = ("reverse", need, whole)
-    found: Split | None = program.memo.get(key)
-    if found is None:
-        first = Builder()
-        with sizes_decided(program, first):
-            found = program.memo.setdefault(key, _split_reverse(program, need, first, whole))
-    return found
+    return derived(
+        program, ("reverse", need, whole), sizes, lambda p, first: _split_reverse(p, need, first, whole), _unified
+    )
 
 
 def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whole: bool) -> Split:
@@ -102,7 +100,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
         reached = sweep(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(program, first.close([*plain, *residuals.values]), active, seconds)
+    return _split(program, first.close([*plain, *residuals.values], examples=program.examples), active, seconds)
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -114,15 +112,9 @@ def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
     return masks
 
 
-def split_forward(program: Program, need: tuple[int, ...]) -> Split:
+def split_forward(program: Program, need: tuple[int, ...], sizes: Mapping[str, DimLike]) -> Split:
     """A program as a part for values and a part for tangents, with respect to the operands at `need`; kept with it."""
-    key = ("forward", need)
-    found: Split | None = program.memo.get(key)
-    if found is None:
-        first = Builder()
-        with sizes_decided(program, first):
-            found = program.memo.setdefault(key, _split_forward(program, need, first))
-    return found
+    return derived(program, ("forward", need), sizes, lambda p, first: _split_forward(p, need, first), _unified)
 
 
 def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> Split:
@@ -136,7 +128,7 @@ def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> S
     tangents = [o.tangent if there else None for o, there in zip(outs, active)]
     seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(program, first.close([*plain, *residuals.values]), active, seconds)
+    return _split(program, first.close([*plain, *residuals.values], examples=program.examples), active, seconds)
 
 
 def _split(
@@ -148,15 +140,7 @@ def _split(
     return Split(lighter, active, found)
 
 
-@contextmanager
-def sizes_decided(program: Program, home: Builder) -> Iterator[None]:
-    """Questions about open sizes are decided as they were when the program was traced.
-
-    Values made of sizes alone are recorded by `home`. A program inside another one, a branch or a body, has no examples
-    of its own: those around it decide.
-    """
-    if not is_open(program):
-        yield
-        return
-    with Decisions(program.examples, home) if program.examples else nullcontext(), stage(home):
-        yield
+def _unified(split: Split, equalities: Mapping[str, DimLike]) -> Split:
+    """The parts with one name for sizes that the derivative needs to be equal."""
+    seconds = {m: s._replace(program=substitute(s.program, equalities)) for m, s in split.seconds.items()}
+    return Split(substitute(split.first, equalities), split.active, seconds)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_runtime._runtime import optimised_like, promised_like
-from tenferro_runtime.extension import Builder, Equation, Literal, Program
+from tenferro_runtime.extension import Builder, Equation, Literal, Program, interpret
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS
 
@@ -106,5 +106,5 @@ def _with_moves(
     for eq in moves:
         if eq.results[0] in needed:
             env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
-    outs = second.run(*given, *[env[old[i]] for i in taken])
-    return optimised_like(builder.close(outs), first), tuple([at[v] for v in now])
+    outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
+    return optimised_like(builder.close(outs, examples=second.examples), first), tuple([at[v] for v in now])

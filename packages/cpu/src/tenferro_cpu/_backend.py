@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog, library
+from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import Later, Region
 from tenferro_tensor.reference import kernels
 
@@ -55,6 +55,20 @@ class CpuBackend(Backend):
         """As the contract says: one machine code for each way in which operands lie in memory."""
         return _region.fused(region, fallback, later)
 
+    def open_kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> OpenKernel | None:
+        """As the contract says; a kernel that calls BLAS or LAPACK is told how many threads it gets."""
+        found = super().open_kernel(op, ins, outs, device)
+        if found is None or not getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
+            return found
+        threads = _threads.wanted(sum(map(_threads.work_of, ins)))
+        return found._replace(run=_threads.bounded_open(found.run), sizes=(*found.sizes, threads))
+
+    def replayed(self, run: Callable[..., Any], largest: int) -> Callable[..., Any]:
+        """The program, with large values taken from the memory pool."""
+        return _pool.pooled_replay(run) if largest >= _pool.POOLED else run
+
 
 def make_backend() -> CpuBackend:
     """The CPU backend, its kernels registered; the entry point that `get_backend` calls.
@@ -80,8 +94,12 @@ def _reference() -> dict[Any, Any]:
     packed = _movement.packed(matrices, reference)
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
+        if any(s.symbolic for s in ins):
+            return reference(ins, outs, **axes)
         return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
 
+    dot_general.sizes = reference.sizes  # type: ignore[attr-defined]
+    dot_general.large = _products.large  # type: ignore[attr-defined]
     return table | _eager.entries(table) | _movement.movers(table) | {catalog.dot_general: dot_general}
 
 

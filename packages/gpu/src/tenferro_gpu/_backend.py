@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from tenferro_gpu._stack import checked_index, cupy, device_count
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, Spec, catalog
+from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import UnsupportedError
 
@@ -36,7 +36,16 @@ class _CupyBackend(Backend):
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
         """The kernel, with `device` current while it runs."""
-        run = super().kernel(op, ins, outs, device)
+        return self._on(device, super().kernel(op, ins, outs, device))
+
+    def open_kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> OpenKernel | None:
+        """The kernel for all sizes, with `device` current while it runs."""
+        found = super().open_kernel(op, ins, outs, device)
+        return found and found._replace(run=self._on(device, found.run))
+
+    def _on(self, device: ComputeDevice, run: Callable[..., Any]) -> Callable[..., Any]:
         on = self._cupy.cuda.Device(checked_index(self.kind, device.index))
 
         def run_on_device(*raws: Any) -> Any:

@@ -67,5 +67,10 @@ def register(registry: Registry) -> None:
     """Kernel and rule of the primitive of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, cholesky_, lambda la, ins, outs: lambda x: la.cholesky(hermitian(la.finite("cholesky", x))))
+    kernels(
+        registry,
+        cholesky_,
+        lambda la, ins, outs: lambda x: la.cholesky(hermitian(la.finite("cholesky", x))),
+        any_size=True,
+    )
     registry.rule(cholesky_, General(jvp=_jvp, vjp=_vjp))

@@ -282,7 +282,7 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, cotangent_scale_, _scale_kernel)
+    kernels(registry, cotangent_scale_, _scale_kernel, any_size=True)
     kernels(registry, checked_, _checked_kernel)
     kernels(registry, quotient_, _quotient_kernel)
     kernels(registry, certified_, _certified_kernel)

@@ -29,13 +29,24 @@ def device() -> Any:
     return Device()
 
 
-def kernels(registry: Registry, primitive: Primitive, make: Maker) -> None:
-    """Register one kernel maker for every backend that has a provider."""
+def kernels(registry: Registry, primitive: Primitive, make: Maker, *, any_size: bool = False) -> None:
+    """Register one kernel maker for every backend that has a provider.
+
+    Args:
+        registry: where.
+        primitive: whose kernel it makes.
+        make: the maker, with the provider as its first argument.
+        any_size: whether it never looks at extents, so that its kernels are right for all of them.
+    """
 
     def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
         return make(host(), ins, outs, **p)
 
+    def on_device(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
+        return make(device(), ins, outs, **p)
+
     on_host.blas = True  # type: ignore[attr-defined]
+    on_host.any_size = on_device.any_size = any_size  # type: ignore[attr-defined]
     registry.kernel(primitive, "cpu", on_host)
     for backend in ("cuda", "rocm"):
-        registry.kernel(primitive, backend, lambda ins, outs, **p: make(device(), ins, outs, **p))
+        registry.kernel(primitive, backend, on_device)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from os import PathLike
-from typing import Any, Final, Protocol, overload
+from typing import Any, Final, NamedTuple, Protocol, overload
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
@@ -16,25 +18,27 @@ from tenferro_runtime._compiled_tools import Traced, equip
 from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
-from tenferro_runtime._execute import HOST_ARRAYS, executable, lowered
+from tenferro_runtime._execute import HOST_ARRAYS, OFTEN, Ready
+from tenferro_runtime._forms import Form, opened
 from tenferro_runtime._program import Program
-from tenferro_runtime._render import explain_failure, render
+from tenferro_runtime._render import explain_failure
+from tenferro_runtime._retraces import Retraces, guard_failure
 from tenferro_runtime._runtime import current_runtime
-from tenferro_runtime._source import here, user_line, where
+from tenferro_runtime._sizes import open_sizes
+from tenferro_runtime._source import here
 from tenferro_runtime._trace import record
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
-from tenferro_runtime._tree_code import builder, reader
+from tenferro_runtime._tree_code import reader
 from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
-from tenferro_tensor_core import ArgumentError
-
-REASONS: Final = 64
-"""Number of retraces whose reasons are remembered."""
+from tenferro_tensor_core import ArgumentError, DimLike, decisions
 
 READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
+
+DROPPED: Final = "its program had been dropped"
 
 _NOTHING: Final = Snapshot((), (), (), True)
 
@@ -92,31 +96,24 @@ class CompiledFunction(Protocol):
         """The first step that makes a NaN or an infinity of these arguments."""
 
 
-class _Form:
-    """A traced form of the function: program, structure of the result, and where captured values come from."""
+class Found(NamedTuple):
+    """A form for some arguments.
 
-    __slots__ = ("_finish", "arrays", "fixed", "kept", "outer", "program", "tree")
+    Attributes:
+        form: the form.
+        leaves: the arguments as arrays.
+        sizes: values of the program's open sizes.
+        outer: whether some argument is not concrete.
+        captured: values from outside that the program takes besides the arguments.
+        around: what the function reads besides its arguments.
+    """
 
-    def __init__(
-        self, program: Program, tree: TreeDef, fixed: dict[int, Any], outer: tuple[int, ...], kept: tuple[Any, ...]
-    ) -> None:
-        self.program, self.tree, self.fixed, self.outer, self.kept = program, tree, fixed, outer, kept
-        self._finish: Callable[[tuple[Any, ...]], Any] | None = None
-        self.arrays = [i for i in range(tree.size) if i not in fixed]
-
-    def result(self, values: Iterable[Any]) -> Any:
-        if not self.fixed:
-            return unflatten(self.tree, tuple(values))
-        leaves = [self.fixed.get(i) for i in range(self.tree.size)]
-        for i, value in zip(self.arrays, values, strict=True):
-            leaves[i] = value
-        return unflatten(self.tree, leaves)
-
-    def finish(self) -> Callable[[tuple[Any, ...]], Any]:
-        """Makes the result of the raw outputs."""
-        if self._finish is None:
-            self._finish = builder(self.tree, self.fixed, self.program.outputs)
-        return self._finish
+    form: Form
+    leaves: list[Any]
+    sizes: tuple[DimLike, ...]
+    outer: bool
+    captured: tuple[Any, ...]
+    around: Snapshot
 
 
 class _Compiled:
@@ -133,124 +130,199 @@ class _Compiled:
         self.f, self.runtime, self.deterministic = f, runtime, deterministic
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames)
-        self.programs: BoundedCache[Any, _Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
+        self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
+        self.candidates: dict[Any, list[int]] = {}
+        """Keys of `programs` by class of arguments, in order of tracing."""
+        self.closed: dict[Any, str] = {}
+        """Classes of arguments whose sizes cannot be left open, and why."""
         self.hits: BoundedCache[Any, Hit] = BoundedCache(
             f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
         )
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
-        self.reasons: deque[str] = deque(maxlen=REASONS)
-        self.traces = 0
+        self.retraces = Retraces(self.title)
         self.last: Any = None
         self.lock = threading.Lock()
+        self._number = count().__next__
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         for read in self.readers:
-            found = None if open_scopes() else read(values)
-            if found is not None:
-                hit = self.hits.table.get(found[0])
+            known = None if open_scopes() else read(values)
+            if known is not None:
+                hit = self.hits.table.get(known[0])
                 if hit is not None and (hit.fresh is None or hit.fresh()):
-                    return self._run(hit.run, found[1], hit.finish)
+                    return self._run(hit.run, hit.values, known[1], hit.finish)
         dynamic, static = self.signature.split(values)
+        if in_open_trace():
+            # Part of a trace with open sizes: what it asks about them belongs to that trace.
+            return self.signature.apply(self.f, dynamic, static)
         leaves, treedef = flatten(dynamic)
-        form, ready, outer, captured, around = self.find(dynamic, static, leaves, treedef)
+        found = self.find(dynamic, static, leaves, treedef)
+        form, sizes = found.form, found.sizes
         if definitions(form.program):
-            return form.result(form.program.run(*ready, *captured))
-        if outer or captured:
-            return form.result(call(*ready, *captured, program=form.program))
-        run = executable(form.program)
-        if around.plain:
-            self._remember(values, leaves, treedef, form)
-        return self._run(run, [t.data for t in ready], form.finish())
+            return form.result(form.program.run(*found.leaves, *found.captured))
+        if found.outer or found.captured:
+            return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+        made = form.ready(sizes)  # type: ignore[arg-type]
+        finish = form.finish(made.outputs)
+        if found.around.plain:
+            self._remember(values, leaves, treedef, found, made, finish)
+        return self._run(made.run, made.values, [t.data for t in found.leaves], finish)
 
-    def _run(self, run: Callable[..., Any], raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
+    def _run(self, run: Callable[..., Any], sizes: Any, raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
         try:
-            outs = run(*raws)
+            outs = run(sizes, *raws)
         except Exception as error:
             explain_failure(error)
             raise
         return finish(outs)
 
-    def find(
-        self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef
-    ) -> tuple[_Form, list[Any], bool, tuple[Any, ...], Snapshot]:
-        """The form for these arguments; the leaves as arrays, whether some are not concrete, and captured values."""
+    def find(self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef) -> Found:
+        """The form for these arguments, traced where there is none."""
         ready: list[Any] = []
         kinds: list[Any] = []
         outer = False
         for i, leaf in enumerate(leaves):
             cls = leaf.__class__
-            if cls is Tensor:
-                kinds.append(leaf.spec)
-            elif cls in SCALARS:
-                leaf = tensor(leaf)
+            if cls in SCALARS:
                 kinds.append(cls)
-            elif isinstance(leaf, Array):
-                kinds.append(leaf.spec)
-                outer = outer or leaf.level > 0
-            elif isinstance(leaf, HOST_ARRAYS):
-                leaf = tensor(leaf)
-                kinds.append(leaf.spec)
-            else:
-                self._refuse_leaf(leaf, list(treedef.paths())[i])
+                ready.append(tensor(leaf))
+                continue
+            if cls is not Tensor:
+                if isinstance(leaf, Array):
+                    outer = outer or leaf.level > 0
+                elif isinstance(leaf, HOST_ARRAYS):
+                    leaf = tensor(leaf)
+                else:
+                    self._refuse_leaf(leaf, list(treedef.paths())[i])
+            spec = leaf.spec
+            kinds.append((spec.ndim, spec.dtype, spec.place))
             ready.append(leaf)
         if self.slots is None:
             self.slots = slots_of(self.f)
         around = snapshot(self.slots) if self.slots else _NOTHING
         key = (treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key)
-        form = self.programs.get(key)
-        if form is not None:
-            return form, ready, outer, tuple([around.outer[i] for i in form.outer]), around
-        return self._trace(key, ready, static, around, outer)
+        specs = [leaf.spec for leaf in ready]
+        if in_open_trace():
+            form, captured = self._traced(key, ready, static, around, specs, None, within=True)
+            return Found(form, ready, open_sizes(form.program), outer, captured, around)
+        found = self._candidate(key, specs)
+        if found is not None:
+            form, sizes = found
+            return Found(form, ready, sizes, outer, tuple([around.outer[i] for i in form.outer]), around)
+        form, captured = self._trace(key, ready, static, around, specs)
+        fitting = form.sizes(specs)
+        assert fitting is not None, "a program fits the sizes that it was traced with"
+        return Found(form, ready, fitting, outer, captured, around)
+
+    def _candidate(self, key: Any, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
+        """The first program of this class whose guards hold, and its sizes."""
+        for number in tuple(self.candidates.get(key, ())):
+            form = self.programs.table.get(number)
+            if form is None:
+                with self.lock, suppress(ValueError):
+                    self.candidates[key].remove(number)
+                continue
+            sizes = form.sizes(specs)
+            if sizes is not None:
+                self.programs.get(number)  # used now
+                return form, sizes
+        return None
 
     def _trace(
-        self, key: Any, ready: list[Any], static: tuple[Any, ...], around: Snapshot, outer: bool
-    ) -> tuple[_Form, list[Any], bool, tuple[Any, ...], Snapshot]:
+        self, key: Any, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
+    ) -> tuple[Form, tuple[Any, ...]]:
+        """Trace with open sizes; with the sizes at hand where the function cannot do without them."""
+        reason, cause = self._difference(key, specs)
+        self.last = key, specs
+        open_specs, examples = opened(specs)
+        if key not in self.closed:
+            try:
+                found = self._traced(key, ready, static, around, open_specs, examples or None)
+            except Exception as error:
+                why = str(error).partition("\n")[0]
+                if not examples:
+                    self.retraces.add(reason, cause)
+                    raise
+                open_ = f"{type(error).__name__}: {why}"
+            else:
+                self.retraces.add(reason, cause)
+                return self._kept(key, found, around)
+        else:
+            open_ = self.closed[key]
+        # Without symbols a mistake of the user raises with the numbers at hand.
+        found = self._traced(key, ready, static, around, specs, None)
+        if len(self.closed) >= 4 * self.programs.bound:
+            self.closed.clear()
+        self.closed[key] = open_
+        closed = f"its sizes cannot be left open ({open_})"
+        self.retraces.add(f"{reason}; {closed}", closed)
+        return self._kept(key, found, around)
+
+    def _kept(self, key: Any, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
+        if -1 in found[0].outer:
+            self.retraces.extend(
+                "; not kept, because it uses a differentiated or traced value that is neither an "
+                "argument nor a variable of the function: pass it as an argument"
+            )
+            return found
+        number = self._number()
+        with self.lock:
+            if len(self.candidates) >= 4 * self.programs.bound:
+                self.candidates = {k: n for k, n in self.candidates.items() if any(i in self.programs.table for i in n)}
+            self.programs.put(number, found[0])
+            self.candidates.setdefault(key, []).append(number)
+        return found
+
+    def _traced(
+        self,
+        key: Any,
+        ready: list[Any],
+        static: tuple[Any, ...],
+        around: Snapshot,
+        specs: list[Spec],
+        examples: dict[str, int] | None,
+        within: bool = False,
+    ) -> tuple[Form, tuple[Any, ...]]:
         treedef, kinds = key[0], key[1]
         label = self.signature.label
         inputs = [
-            (leaf.spec, label(path), None if isinstance(kind, Spec) else kind)
-            for leaf, kind, path in zip(ready, kinds, treedef.paths(), strict=True)
+            (spec, label(path), kind if isinstance(kind, type) else None)
+            for spec, kind, path in zip(specs, kinds, treedef.paths(), strict=True)
         ]
 
         def body(values: list[TracedTensor]) -> Any:
             return self.signature.apply(self.f, unflatten(treedef, values), static)
 
-        with self.lock:
-            self.reasons.append(self._reason(key))
-            self.traces += 1
-            self.last = key
-        recorded = record(body, inputs)
-        program = self.runtime.optimise(recorded.program, deterministic=self.deterministic)
+        recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
-        form = _Form(program, recorded.tree, recorded.fixed, places, around.kept)
-        if -1 in places:
-            with self.lock:
-                self.reasons[-1] += "; not kept, because it uses a differentiated or traced value that is neither an "
-                self.reasons[-1] += "argument nor a variable of the function: pass it as an argument"
-        else:
-            self.programs.put(key, form)
-        return form, ready, outer, recorded.captured, around
+        optimise = partial(self.runtime.optimise, deterministic=self.deterministic)
+        return Form(recorded, optimise, specs, places, around.kept), recorded.captured
 
-    def _remember(self, values: tuple[Any, ...], leaves: list[Any], treedef: TreeDef, form: _Form) -> None:
-        """Let later calls with arguments of this kind take the short way."""
+    def _remember(
+        self,
+        values: tuple[Any, ...],
+        leaves: list[Any],
+        treedef: TreeDef,
+        found: Found,
+        made: Ready,
+        finish: Callable[[Any], Any],
+    ) -> None:
+        """Let later calls with arguments of this kind and these sizes take the short way."""
         if open_scopes() or self.signature.names is None:
             return
         fresh = _same_data(self.slots) if self.slots else None
+        if not found.form.tuned(found.sizes):  # type: ignore[arg-type]
+            fresh = _for_a_while(fresh)
         key = fast_key(self.signature, values)
-        if key is None:
-            kinds = tuple([leaf.__class__ for leaf in leaves])
-            if all(kind is Tensor or kind in SCALARS for kind in kinds):
-                hit = Hit(executable(form.program), None, form.finish(), fresh)
-                self._remember_tree(values, treedef, kinds, hit)
-        elif form.tree.kind is None and not form.fixed:
-            run = form.program.memo.get("bare")
-            if run is None:
-                run = form.program.memo["bare"] = render(lowered(form.program), "raw", bare=True)
-            self.hits.put(key, Hit(run, form.program.outputs[0], _itself, fresh))
-        else:
-            self.hits.put(key, Hit(executable(form.program), None, form.finish(), fresh))
+        hit = Hit(made.run, made.values, made.outputs[0] if found.form.bare else None, finish, fresh)
+        if key is not None:
+            self.hits.put(key, hit)
+            return
+        kinds = tuple([leaf.__class__ for leaf in leaves])
+        if all(kind is Tensor or kind in SCALARS for kind in kinds):
+            self._remember_tree(values, treedef, kinds, hit)
 
     def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:
         for read in self.readers:
@@ -290,20 +362,32 @@ class _Compiled:
             argument=label,
         )
 
-    def _reason(self, key: Any) -> str:
-        """What is new about a key, compared with the key of the trace before."""
-        at = where(user_line())
-        return f"{self._difference(key)}{f' ({at})' if at else ''}"
-
-    def _difference(self, key: Any) -> str:
+    def _difference(self, key: Any, specs: list[Spec]) -> tuple[str, str]:
+        """What is new about arguments, compared with those of the trace before; with numbers, and without."""
         if self.last is None:
-            return "first call"
-        (tree, kinds, static, device, data), (tree0, kinds0, static0, device0, data0) = key, self.last
+            return ("first call",) * 2
+        last, specs0 = self.last
+        if key != last:
+            return (self._new_class(key, specs, last, specs0),) * 2
+        if key in self.closed:
+            pairs = zip(key[0].paths(), specs, specs0, strict=True)
+            now = next(((p, a, b) for p, a, b in pairs if a is not b), None)
+            return (f"{self.signature.label(now[0])}: {now[1]!r} instead of {now[2]!r}" if now else DROPPED,) * 2
+        labels = [self.signature.label(path) for path in key[0].paths()]
+        for number in reversed(self.candidates.get(key, ())):
+            form = self.programs.table.get(number)
+            guard = None if form is None else form.failed(specs)
+            if guard is not None:
+                return guard_failure(guard, labels, specs), f"the guard {guard}"
+        return (DROPPED,) * 2
+
+    def _new_class(self, key: Any, specs: list[Spec], last: Any, specs0: list[Spec]) -> str:
+        (tree, kinds, static, device, data), (tree0, kinds0, static0, device0, data0) = key, last
         if tree is not tree0:
             return f"structure {tree.show()} instead of {tree0.show()}"
-        for path, now, before in zip(tree.paths(), kinds, kinds0, strict=True):
-            if now is not before:
-                shown = [k.__name__ if isinstance(k, type) else repr(k) for k in (now, before)]
+        for path, now, before, spec, spec0 in zip(tree.paths(), kinds, kinds0, specs, specs0, strict=True):
+            if now != before:
+                shown = [k.__name__ if isinstance(k, type) else repr(s) for k, s in ((now, spec), (before, spec0))]
                 return f"{self.signature.label(path)}: {shown[0]} instead of {shown[1]}"
         for (name, now), (_, before) in zip(static, static0, strict=False):
             if now != before:
@@ -314,14 +398,17 @@ class _Compiled:
             return f"runs on {device} instead of {device0}"
         if data != data0:
             return f"data outside the arguments has changed: {', '.join(s.name for s in self.slots or ())}"
-        return "its program had been dropped"
+        return DROPPED
 
     def info(self) -> CacheInfo:
         with self.lock:
-            return CacheInfo(self.traces, len(self.programs), self.programs.bound, len(self.hits), tuple(self.reasons))
+            reasons = tuple(self.retraces.reasons)
+            return CacheInfo(self.retraces.count, len(self.programs), self.programs.bound, len(self.hits), reasons)
 
     def clear(self) -> None:
         self.programs.clear()
+        self.candidates.clear()
+        self.closed.clear()
         self.hits.clear()
         self.readers.clear()
         self.last = None
@@ -332,8 +419,22 @@ def open_scopes() -> bool:
     return bool(_select.open_scopes)
 
 
-def _itself(x: Any) -> Any:
-    return x
+def _for_a_while(fresh: Callable[[], bool] | None) -> Callable[[], bool]:
+    """As `fresh`, until the short way has been taken so often that kernels made for these sizes pay."""
+    left = OFTEN
+
+    def still() -> bool:
+        nonlocal left
+        left -= 1
+        return left > 0 and (fresh is None or fresh())
+
+    return still
+
+
+def in_open_trace() -> bool:
+    """Whether a trace is going on whose sizes are open, or depend on data."""
+    going_on = decisions()
+    return going_on is not None and bool(going_on.examples or going_on.unknown)
 
 
 def _same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
@@ -435,9 +536,10 @@ def _compile(
         signature = state.signature
         dynamic, static = signature.split((args, kwargs) if signature.names is None else _bound(f, args, kwargs))
         leaves, treedef = flatten(dynamic)
-        form, ready, _, captured, _ = state.find(dynamic, static, leaves, treedef)
+        found = state.find(dynamic, static, leaves, treedef)
+        form = found.form
         names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
-        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, ready, captured)
+        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured)
 
     functools.update_wrapper(entry, f)
     entry.cache_info, entry.clear = state.info, state.clear

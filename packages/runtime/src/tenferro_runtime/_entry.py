@@ -20,13 +20,15 @@ class Hit(NamedTuple):
     """What the dictionary of an entry holds.
 
     Attributes:
-        run: rendered program over raw arrays; of one bare output where `spec` is given.
+        run: rendered program over `values` and raw arrays; of one bare output where `spec` is given.
+        values: what the program needs of the sizes.
         spec: spec of the result, if it is one tensor.
         finish: makes the result of the raw outputs otherwise.
         fresh: tells whether the data that the function reads besides its arguments is still the same, or ``None``.
     """
 
     run: Callable[..., Any]
+    values: tuple[Any, ...]
     spec: Any
     finish: Callable[[Any], Any]
     fresh: Callable[[], bool] | None
@@ -195,6 +197,7 @@ def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
     dynamic = [n for n in names if n not in signature.static_names]
     parts = [f"__key({n})" if n in signature.static_names else f"{n}.spec" for n in names]
     key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    raws = [f"{n}.data" for n in dynamic]
     tests = [f"{n}.__class__ is __T" for n in dynamic]
     return f"""\
 def entry({", ".join(heads)}):
@@ -204,13 +207,13 @@ def entry({", ".join(heads)}):
         except TypeError:
             __hit = None
         if __hit is not None:
-            __run, __spec, __finish, __fresh = __hit
+            __run, __values, __spec, __finish, __fresh = __hit
             if __fresh is None or __fresh():
                 try:
                     if __spec is None:
-                        return __finish(__run({", ".join(f"{n}.data" for n in dynamic)}))
+                        return __finish(__run({", ".join(["__values", *raws])}))
                     __z = __new(__T)
-                    __z.data = __run({", ".join(f"{n}.data" for n in dynamic)})
+                    __z.data = __run({", ".join(["__values", *raws])})
                     __z.spec = __spec
                     return __z
                 except Exception as __error:

@@ -3,37 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime._call import call, concrete, require_count
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._call import call, require_fit, sizes_for
+from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._data_sizes import definitions, replayed
 from tenferro_runtime._program import Program, ProgramError
-from tenferro_runtime._render import explain_failure, render
+from tenferro_runtime._render import Rendered, explain_failure, render, render_open
 from tenferro_runtime._runtime import FUSION, current_runtime
-from tenferro_runtime._sizes import bind_sizes
+from tenferro_runtime._sizes import named, sizes_of
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
-from tenferro_tensor import REGISTRY, SCALARS, Array, Spec, Tensor, tensor
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, get_backend, tensor
 from tenferro_tensor._select import scoped_device
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
+
+BOUND: Final = 256
+"""Number of sizes for which one program keeps what it needs to run."""
+
+OFTEN: Final = 4
+"""Number of runs at one size after which kernels are made for it."""
+
+
+class Ready(NamedTuple):
+    """A program prepared for sizes.
+
+    Attributes:
+        run: ``run(values, *raws)``.
+        values: what the program needs of the sizes.
+        outputs: specs of the outputs.
+    """
+
+    run: Callable[..., Any]
+    values: tuple[Any, ...]
+    outputs: tuple[Spec, ...]
 
 
 def lowered(program: Program) -> Program:
     """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
-        runtime = current_runtime()
-        fusion, exact = program.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
+        fusion, exact = _how(program)
         found = remove_identities(program)
         found = program.memo["lowered"] = fuse(found, exact=exact) if fusion else found
     return found
 
 
+def _how(program: Program) -> tuple[bool, bool]:
+    """Whether regions of a program are fused, and whether it gives the bits of single operations."""
+    runtime = current_runtime()
+    found: tuple[bool, bool] = program.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
+    return found
+
+
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
-    """The program rendered over raw arrays, kept with the program for each device that a scope may choose."""
+    """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose."""
     key = ("raw", scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
@@ -41,35 +69,89 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     return found
 
 
+def replay(program: Program, *, bare: bool = False) -> Rendered:
+    """A program rendered for all sizes; kept with it for each device that a scope may choose."""
+    key = ("replay", bare, scoped_device())
+    found: Rendered | None = program.memo.get(key)
+    if found is None:
+        found = program.memo[key] = render_open(lowered(program), bare=bare)
+    return found
+
+
+def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, tuned: bool = False) -> Ready:
+    """The program prepared for sizes.
+
+    Args:
+        program: a program, with open sizes or without.
+        sizes: their values.
+        bare: let `run` return the only output itself instead of a tuple of one.
+        tuned: make kernels for these very numbers where they are faster; deterministic programs always have those, as
+            single operations do.
+    """
+    COUNTERS.binds += 1
+    form = replay(program, bare=bare)
+    bound = form.bind(tuned or _how(program)[1], *sizes)
+    place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
+    run = get_backend(place.device.kind).replayed(form.run, bound.largest)
+    return Ready(run, bound.values, bound.outputs)
+
+
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Run a program on values of any level; host arrays and numbers become concrete tensors."""
-    ready = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
-    for i, v in enumerate(ready):
+    given = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
+    for i, v in enumerate(given):
         if not isinstance(v, Array):
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
-    specs = tuple([v.spec for v in ready])
+    specs = tuple([v.spec for v in given])
+    require_fit(program, specs)
     if definitions(program):
-        require_count(program, specs)
-        return replayed(program, ready, bind_sizes(program, specs))
-    fitting = concrete(program, specs)
-    if all(v.__class__ is Tensor for v in ready):
-        return run_concrete(fitting, ready)
-    return call(*ready, program=fitting)  # type: ignore[no-any-return]
+        return replayed(program, given, named(program, sizes_of(program, specs)))
+    if not all(v.__class__ is Tensor for v in given):
+        return call(*given, program=program, sizes=sizes_for(program, specs))  # type: ignore[no-any-return]
+    if not program.symbolic:
+        return _run(executable(program), [t.data for t in given], program.outputs)
+    cache = program.memo.get("bound")
+    if cache is None:
+        cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
+    key = (scoped_device(), *specs)
+    found: _Counted = cache.get_or_make(key, lambda: _Counted(program, sizes_of(program, specs)))  # type: ignore[arg-type]
+    return _run(found, [t.data for t in given], found.ready.outputs)
 
 
-def run_concrete(program: Program, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Run on concrete tensors that fit."""
+def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:
     try:
-        raws = executable(program)(*[t.data for t in tensors])
+        outs = function(*raws)
     except Exception as error:
         explain_failure(error)
         raise
-    return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(raws, program.outputs, strict=True)])
+    return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
 
 
-def _call_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:
-    return executable(concrete(program, ins))
+class _Counted:
+    """A program at some sizes over raw arrays, which gets kernels of its own when it is run often."""
+
+    __slots__ = ("count", "program", "ready", "sizes")
+
+    def __init__(self, program: Program, sizes: tuple[int, ...]) -> None:
+        self.program, self.sizes, self.count = program, sizes, 0
+        self.ready = ready(program, sizes)
+
+    def __call__(self, *raws: Any) -> tuple[Any, ...]:
+        self.count += 1
+        if self.count == OFTEN:
+            self.ready = ready(self.program, self.sizes, tuned=True)
+        run, values, _ = self.ready
+        return run(values, *raws)  # type: ignore[no-any-return]
 
 
-REGISTRY.kernel(call, "*", _call_kernel)
+def call_kernel(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[int, ...]
+) -> Callable[..., Any]:
+    """The kernel of `call`, and of whatever else means to run a program."""
+    if not program.symbolic:
+        return executable(program)
+    return _Counted(program, sizes or sizes_of(program, ins))  # type: ignore[arg-type]
+
+
+REGISTRY.kernel(call, "*", call_kernel)
 Program.runner = staticmethod(run)

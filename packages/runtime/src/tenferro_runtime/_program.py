@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+from tenferro_runtime._bind import is_open_op
 from tenferro_runtime._source import Source, where
 from tenferro_runtime._structure import Structured
 from tenferro_runtime._tools import Tooled
@@ -139,7 +140,13 @@ class Program(Structured, Tooled):
     @property
     def symbolic(self) -> bool:
         """Whether sizes are left open."""
-        return any(self.specs[v].symbolic for v in self.input_ids)
+        found: bool | None = self.memo.get("symbolic")
+        if found is None:
+            found = any(s.symbolic for s in self.specs.values()) or any(
+                is_open_op(eq.op) for eq in self.equations
+            )
+            self.memo["symbolic"] = found
+        return found
 
     def with_(
         self,

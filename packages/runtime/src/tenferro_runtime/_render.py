@@ -12,13 +12,16 @@ import math
 import weakref
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from typing import Literal as Choice
 
+from tenferro_runtime._bind import Binder, Binding
+from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime._sizes import filled, variables
 from tenferro_runtime._steps import Step, aliases, raw_steps, value_steps
 from tenferro_runtime._tiers import Tiered
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, Decisions
 
 CHUNK: Final = 200
 """Number of steps in one rendered function."""
@@ -34,7 +37,7 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
     """
     if mode == "raw":
         if program.symbolic:
-            raise ArgumentError("kernels need numbers as sizes; give the sizes of the program values first")
+            raise ArgumentError("kernels need numbers as sizes; render_open gives a function for all sizes")
         steps, alias = aliases(raw_steps(program))
         constants = {v: c.data for v, c in program.constants.items()}
     else:
@@ -51,6 +54,32 @@ def render_steps(
 ) -> Callable[..., Any]:
     """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them."""
     return _Writer(inputs, constants, steps, outputs, bare).function()
+
+
+class Rendered(NamedTuple):
+    """A program over raw arrays, for all sizes.
+
+    Attributes:
+        run: ``run(Z, *raws)``, the tuple of outputs, or the only output itself.
+        bind: ``bind(tuned, *sizes)``, which computes Z; `tuned` asks for kernels made for these numbers.
+        tunable: whether that makes a difference.
+    """
+
+    run: Callable[..., Any]
+    bind: Callable[..., Binding]
+    tunable: bool
+
+
+def render_open(program: Program, *, bare: bool = False) -> Rendered:
+    """The program as a function for all sizes, and the function that prepares it for some."""
+    binder = Binder(variables(program), filled)
+    with Decisions(program.examples):
+        steps, alias = aliases(raw_steps(program, binder))
+    constants = {v: c.data for v, c in program.constants.items()}
+    outputs = tuple([alias.get(v, v) for v in program.output_ids])
+    bind = binder.function(program.outputs)
+    run = _Writer(program.input_ids, constants, steps, outputs, bare, sized=True).function()
+    return Rendered(run, bind, binder.tunable)
 
 
 class _Registers:
@@ -90,8 +119,11 @@ class _Writer:
         steps: list[Step],
         outputs: tuple[int, ...],
         bare: bool,
+        sized: bool = False,
     ) -> None:
+        COUNTERS.renders += 1
         self.inputs, self.steps, self.outputs, self.bare = inputs, steps, outputs, bare
+        self.lead = ["Z"] if sized else []
         self.fixed = {v: f"c{v}" for v in constants}
         self.lines: dict[tuple[str, int], Equation] = {}
         self.globals: dict[str, Any] = {
@@ -112,7 +144,7 @@ class _Writer:
 
     def function(self) -> Callable[..., Any]:
         registers = _Registers(self.inputs)
-        head = f"def program({', '.join(registers.of.values())}):"
+        head = f"def program({', '.join([*self.lead, *registers.of.values()])}):"
         if len(self.steps) <= CHUNK:
             body = self._steps("program", 0, len(self.steps), registers)
         else:
@@ -138,11 +170,11 @@ class _Writer:
         takes = tuple([u for u in read if u not in made])
         gives = [v for step in steps for v in step.results if self.last[v] >= stop]
         inner = _Registers(takes)
-        head = f"def {name}({', '.join(inner.of.values())}):"
+        head = f"def {name}({', '.join([*self.lead, *inner.of.values()])}):"
         body = self._steps(name, start, stop, inner)
         body.append(f"    return {_tuple([inner.of[v] for v in gives])}")
         self._define(name, [head, *body])
-        arguments = ", ".join([outer.of[u] for u in takes])
+        arguments = ", ".join([*self.lead, *[outer.of[u] for u in takes]])
         dead = {outer.give_back(u) for u in takes if self.last[u] < stop}
         targets = [outer.take(v) for v in gives]
         lines = [f"    {_tuple(targets) + ' = ' if targets else ''}{name}({arguments})"]
@@ -159,7 +191,8 @@ class _Writer:
             registers.give_back(v)
         for i in range(start, stop):
             step = self.steps[i]
-            right = ", ".join([self._operand(v, registers) for v in step.operands])
+            arguments = [self._operand(v, registers) for v in step.operands]
+            right = ", ".join([*arguments, *[f"Z[{e.at}]" for e in step.sizes]])
             for u in step.operands:
                 if u.__class__ is int and last.get(u) == i:
                     registers.give_back(u)
@@ -169,7 +202,7 @@ class _Writer:
                     registers.give_back(v)
             target = _tuple(left) if step.many else "".join(left)
             self.lines[name, len(body) + 2] = step.equation
-            body.append(f"    {target + ' = ' if left else ''}{self._callee(step.function)}({right})")
+            body.append(f"    {target + ' = ' if left else ''}{self._callee(step)}({right})")
         return body
 
     def _define(self, name: str, lines: list[str]) -> Callable[..., Any]:
@@ -187,7 +220,10 @@ class _Writer:
             return name
         return self.fixed.get(v) or registers.of[v]
 
-    def _callee(self, function: Callable[..., Any]) -> str:
+    def _callee(self, step: Step) -> str:
+        if step.entry is not None:
+            return f"Z[{step.entry.at}]"
+        function = step.function
         name = self.callees.get(id(function))
         if name is None:
             name = self.callees[id(function)] = f"k{len(self.callees)}"

@@ -6,22 +6,28 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import Any, NamedTuple
 
+from tenferro_runtime._bind import Binder, Entry, is_open, is_open_op
 from tenferro_runtime._inference import infer
 from tenferro_runtime._program import Equation, Literal, Operand, Program
-from tenferro_tensor import Spec, broadcast_shapes, catalog
+from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import _select as select
-from tenferro_tensor._plan import make_plan, remember
-from tenferro_tensor_core import Decisions, TenferroError
+from tenferro_tensor._plan import make_plan, open_step, remember
+from tenferro_tensor_core import Decisions, DimLike, TenferroError
 
 
 class Step(NamedTuple):
-    """One call of a rendered program: ``results = function(*operands)``."""
+    """One call of a rendered program: ``results = function(*operands, *sizes)``.
+
+    Where `entry` is given, the function is found when the program is bound, and stands there in Z.
+    """
 
     function: Callable[..., Any]
     operands: tuple[Operand, ...]
     results: tuple[int, ...]
     many: bool
     equation: Equation
+    sizes: tuple[Entry, ...] = ()
+    entry: Entry | None = None
 
 
 def value_steps(program: Program) -> list[Step]:
@@ -30,19 +36,49 @@ def value_steps(program: Program) -> list[Step]:
         return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
 
 
-def raw_steps(program: Program) -> list[Step]:
-    """Kernels on raw arrays, specialised for the specs."""
+def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
+    """Kernels on raw arrays: specialised where the specs are concrete.
+
+    Where they are not, `binder` collects what the steps need of the sizes: kernels for all sizes are told them, others
+    are found when the program is bound.
+    """
     thin = _thin_broadcasts(program)
     steps = []
     for eq in program.equations:
         if eq.results and eq.results[0] in thin:
             shape = thin[eq.results[0]]
-            function: Callable[..., Any] = _same if shape is None else methodcaller("reshape", shape)
-            steps.append(Step(function, eq.operands, eq.results, False, eq))
+            if shape is None:
+                steps.append(Step(_same, eq.operands, eq.results, False, eq))
+            elif binder is not None and is_open(shape):
+                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (binder.size(shape),)))
+            else:
+                steps.append(Step(methodcaller("reshape", shape), eq.operands, eq.results, False, eq))
+        elif binder is not None and _is_open(program, eq):
+            steps.append(_open_step(program, eq, binder))
         else:
-            plan = _plan(program, eq)
+            plan = plan_of(eq.op, _seen(program, eq), eq)
             steps.append(Step(plan.run, eq.operands, eq.results, plan.many, eq))
     return steps
+
+
+def _is_open(program: Program, eq: Equation) -> bool:
+    return (
+        any(program.specs[v].symbolic for v in (*eq.variables, *eq.results))
+        or is_open_op(eq.op)
+    )  # fmt: skip
+
+
+def _open_step(program: Program, eq: Equation, binder: Binder) -> Step:
+    seen, many = _seen(program, eq), _many(program, eq)
+    outs = tuple([program.specs[v] for v in eq.results])
+    binder.made(outs)
+    step = open_step(eq.op, seen, outs)
+    kernel = step.backend.open_kernel(eq.op, step.operands, outs, step.device)
+    if kernel is None:
+        return Step(_bound, eq.operands, eq.results, many, eq, entry=binder.kernel(step))
+    if kernel.large is not None:
+        return Step(_bound, eq.operands, eq.results, many, eq, entry=binder.tuned(step, kernel))
+    return Step(kernel.run, eq.operands, eq.results, many, eq, tuple(map(binder.size, kernel.sizes)))
 
 
 def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
@@ -50,7 +86,7 @@ def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
     alias: dict[int, int] = {}
     kept = []
     for step in steps:
-        operands = tuple([v if isinstance(v, Literal) else alias.get(v, v) for v in step.operands])
+        operands = tuple([alias.get(v, v) if v.__class__ is int else v for v in step.operands])
         if step.function is _same:
             alias[step.results[0]] = operands[0]  # type: ignore[assignment]
         else:
@@ -60,6 +96,14 @@ def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
 
 def _same(x: Any) -> Any:
     return x
+
+
+def _bound(*raws: Any) -> Any:
+    raise AssertionError("the kernel of this step is an entry of Z")
+
+
+def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
 
 
 def _many(program: Program, eq: Equation) -> bool:
@@ -72,34 +116,34 @@ def _seen(program: Program, eq: Equation) -> tuple[Spec | type, ...]:
     return tuple([v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands])
 
 
-def _plan(program: Program, eq: Equation) -> Any:
-    """The forward plan that a concrete call of the op would use."""
-    key = _seen(program, eq)
+def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -> Any:
+    """The forward plan that a concrete call of the op would use; `eq` is named where there is none."""
     try:
         if select.open_scopes:
-            return make_plan(eq.op, key)
-        plan = eq.op.plans.get(key)
+            return make_plan(op, seen)
+        plan = op.plans.get(seen)
         if plan is None:
-            plan = remember(eq.op.plans, key, make_plan(eq.op, key))
-            if key and isinstance(key[0], Spec) and all(k is key[0] for k in key) and len(key) <= 2 and not plan.many:
-                remember(eq.op.same if len(key) == 2 else eq.op.one, key[0], plan)  # where concrete operators look
+            plan = remember(op.plans, seen, make_plan(op, seen))
+            if seen and isinstance(seen[0], Spec) and all(k is seen[0] for k in seen) and len(seen) <= 2:
+                if not plan.many:  # where concrete operators look
+                    remember(op.same if len(seen) == 2 else op.one, seen[0], plan)
         return plan
     except TenferroError as error:
-        if eq.where:
-            error.add_note(f"in {eq.op.primitive.name}, traced at {eq.where}")
+        if eq is not None and eq.where:
+            error.add_note(f"in {op.primitive.name}, traced at {eq.where}")
         raise
 
 
-def _thin_broadcasts(program: Program) -> dict[int, tuple[int, ...] | None]:
+def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:
     """Broadcasts that need not be carried out, because kernels that read them broadcast by themselves.
 
     Such a variable feeds element-wise kernels only, and beside it stands enough to give the result its full shape.
     Maps it to the shape with axes of extent 1 that it is read with, or ``None`` when the operand does as it is.
     """
-    thin: dict[int, tuple[int, ...]] = {}
+    thin: dict[int, tuple[DimLike, ...]] = {}
     specs = program.specs
     for eq in program.equations:
-        if eq.op.primitive is catalog.broadcast_in_dim and not specs[eq.results[0]].symbolic:
+        if eq.op.primitive is catalog.broadcast_in_dim:
             source, out = specs[eq.operands[0]], specs[eq.results[0]]  # type: ignore[index]
             dims = eq.op.params["dims"]
             shape: list[Any] = [1] * out.ndim
@@ -123,8 +167,13 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[int, ...] | None]:
         full = specs[eq.results[0]].shape
         while used:
             read = [thin.get(v, specs[v].shape) for v in eq.operands if v.__class__ is int]
-            if broadcast_shapes(*read) == full:
+            if _covers(read, full):
                 break
             thin.pop(used.pop(), None)
     sources = {eq.results[0]: eq.operands[0] for eq in program.equations if eq.results and eq.results[0] in thin}
     return {v: None if specs[sources[v]].shape == shape else shape for v, shape in thin.items()}  # type: ignore[index]
+
+
+def _covers(shapes: list[tuple[DimLike, ...]], full: tuple[DimLike, ...]) -> bool:
+    """Whether operands of these shapes, each broadcast to `full`, have it together; nothing is asked."""
+    return all(any(len(s) >= i and s[-i] == full[-i] for s in shapes) for i in range(1, len(full) + 1))

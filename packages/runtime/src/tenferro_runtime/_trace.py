@@ -8,13 +8,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_runtime._builder import Builder
+from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._program import Program
 from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime._source import here, tell_line
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
-from tenferro_tensor_core import ArgumentError, Decisions, Dim, TracingError
+from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
+from tenferro_tensor_core import decisions as active
 
 FIRST_EXAMPLE: Final = 5
 """Example sizes of open dimensions start here: beyond the sizes 0 and 1 that mean something special."""
@@ -28,12 +30,14 @@ class Recorded(NamedTuple):
         tree: structure of the result.
         fixed: results that are plain numbers, by position among the leaves of the result.
         captured: values of outer transformations that the function used without being given them.
+        equalities: open sizes that turned out equal to others, by name.
     """
 
     program: Program
     tree: TreeDef
     fixed: dict[int, Any]
     captured: tuple[Any, ...]
+    equalities: dict[str, DimLike]
 
 
 def record(
@@ -42,6 +46,7 @@ def record(
     examples: Mapping[str, int] | None = None,
     *,
     strict: bool = False,
+    within: bool = False,
 ) -> Recorded:
     """Run `f` on traced values.
 
@@ -50,9 +55,11 @@ def record(
         inputs: spec, name, and for Python scalars their class, which makes the value weak.
         examples: example sizes, where sizes are open.
         strict: refuse to make numbers of open sizes.
+        within: the sizes are those of a trace that is going on; what is asked about them belongs to that trace.
     """
     builder = Builder()
-    decisions = Decisions(examples or {}, builder, strict=strict)
+    going_on = active() if within else None
+    decisions = Decisions(examples or {}, builder, strict=strict) if going_on is None else going_on
     try:
         values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
         with decisions:
@@ -68,7 +75,9 @@ def record(
         raise
     finally:
         builder.closed = True
-    return Recorded(program, tree, fixed, tuple([v for v, _ in builder.captured]))
+    COUNTERS.traces += 1
+    captured = tuple([v for v, _ in builder.captured])
+    return Recorded(program, tree, fixed, captured, decisions.equalities)
 
 
 def _require_arrays(leaves: list[Any], tree: TreeDef) -> None:

@@ -99,25 +99,26 @@ def _read(w: _Writer, treedef: TreeDef, name: str, leaves: list[str]) -> None:
         _read(w, child, part, leaves)
 
 
-def builder(treedef: TreeDef, fixed: dict[int, Any], specs: tuple[Spec, ...]) -> Callable[[tuple[Any, ...]], Any]:
-    """A function that makes the result of the given structure from raw outputs.
+def builder(treedef: TreeDef, fixed: dict[int, Any]) -> Callable[[tuple[Spec, ...]], Callable[[tuple[Any, ...]], Any]]:
+    """A function of the specs of raw outputs, that gives a function which makes the result of them.
 
     Args:
-        treedef: the structure.
+        treedef: structure of the result.
         fixed: leaves that are plain numbers, by position.
-        specs: specs of the other leaves, in order.
     """
     w = _Writer()
     leaves = []
-    raw = 0
+    specs: list[str] = []
     for i in range(treedef.size):
         if i in fixed:
             leaves.append(w.bind(fixed[i]))
             continue
-        w.lines.append(f"t{i} = new(T); t{i}.data = raws[{raw}]; t{i}.spec = {w.bind(specs[raw])}")
+        w.lines.append(f"    t{i} = new(T); t{i}.data = raws[{len(specs)}]; t{i}.spec = s{i}")
         leaves.append(f"t{i}")
-        raw += 1
-    return w.define("build(raws)", _built(w, treedef, iter(leaves)))
+        specs.append(f"s{i}, ")
+    names = [f"{''.join(specs)} = specs"] if specs else []
+    w.lines = [*names, "def build(raws):", *w.lines, f"    return {_built(w, treedef, iter(leaves))}"]
+    return w.define("build_for(specs)", "build")
 
 
 def _built(w: _Writer, treedef: TreeDef, leaves: Any) -> str:

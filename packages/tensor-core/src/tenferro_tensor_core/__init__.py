@@ -54,7 +54,19 @@ from ._errors import (
     TracingError,
     UnsupportedError,
 )
-from ._guards import Decisions, Guard, ask, assume, example_of, home_of, likely, new_size, require_equal, specialise
+from ._guards import (
+    Decisions,
+    Guard,
+    ask,
+    assume,
+    decisions,
+    example_of,
+    home_of,
+    likely,
+    new_size,
+    require_equal,
+    specialise,
+)
 from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
 from ._layout import Layout
 from ._limits import FloatLimits, IntLimits, finfo, iinfo
@@ -101,6 +113,7 @@ __all__ = [
     "complex128",
     "complex_of",
     "decide",
+    "decisions",
     "dim",
     "dim_max",
     "dim_min",

@@ -225,6 +225,16 @@ class Decisions:
 _active: ContextVar[tuple[Decisions, ...]] = ContextVar("tenferro_decisions", default=())
 
 
+def decisions() -> Decisions | None:
+    """Return who answers questions about open sizes here: the innermost active `Decisions`, or None.
+
+    >>> decisions() is None
+    True
+    """
+    active = _active.get()
+    return active[-1] if active else None
+
+
 def ask(a: DimLike, op: str, b: DimLike) -> bool:
     """Answer `a op b` for sizes, op one of == != < <= > >=.
 

@@ -2,7 +2,7 @@
 
 from tenferro_tensor import catalog
 from tenferro_tensor._array import Array
-from tenferro_tensor._backend import Backend, available_backends, get_backend
+from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
 from tenferro_tensor._normalise import broadcast_shapes
@@ -26,6 +26,7 @@ __all__ = [
     "Cost",
     "MemorySpace",
     "Op",
+    "OpenKernel",
     "Place",
     "Primitive",
     "Registry",

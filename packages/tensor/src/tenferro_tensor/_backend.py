@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,14 @@ from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model import Later, Region
-from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, TenferroError, UnsupportedError
+from tenferro_tensor_core import (
+    BackendUnavailableError,
+    DimLike,
+    PlacementError,
+    RegistryError,
+    TenferroError,
+    UnsupportedError,
+)
 
 BACKENDS: Final = "tenferro.backends"
 
@@ -25,6 +32,21 @@ _INSTALL: Final = {
     "cuda": "pip install 'tenferro-gpu[cuda12]' (or [cuda13], to match the driver)",
     "rocm": "pip install 'tenferro-gpu[rocm]'",
 }
+
+
+class OpenKernel(NamedTuple):
+    """A kernel for all sizes that symbolic specs stand for.
+
+    Attributes:
+        run: the kernel on raw arrays, followed by the values of `sizes`.
+        sizes: what it has to be told: extents and tuples of extents.
+        large: a pair of sizes, or ``None``: where the first exceeds the second, a kernel made for numbers is faster at
+            once; below, it pays at sizes that come again and again.
+    """
+
+    run: Callable[..., Any]
+    sizes: tuple[Any, ...]
+    large: tuple[DimLike, DimLike] | None = None
 
 
 class Backend(ABC):
@@ -108,6 +130,25 @@ class Backend(ABC):
             later: has further compiling done in the background.
         """
         return None
+
+    def open_kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> OpenKernel | None:
+        """A kernel for symbolic specs, or ``None`` where kernels of the op are made for numbers only."""
+        make = REGISTRY.find("kernel", op.primitive, self.name)
+        if make is None:
+            return None
+        sizes: tuple[Any, ...] | None = () if getattr(make, "any_size", False) else None
+        if sizes is None and hasattr(make, "sizes"):
+            sizes = make.sizes(ins, outs, **op.params)
+        if sizes is None:
+            return None
+        large = make.large(ins, outs, **op.params) if hasattr(make, "large") else None
+        return OpenKernel(make(ins, outs, **op.params), sizes, large)
+
+    def replayed(self, run: Callable[..., Any], largest: int) -> Callable[..., Any]:
+        """A program over raw arrays as this backend runs it; its largest intermediate value has `largest` bytes."""
+        return run
 
 
 _made: dict[str, Backend] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tenferro_tensor import catalog
-from tenferro_tensor._backend import get_backend
+from tenferro_tensor._backend import Backend, get_backend
 from tenferro_tensor._normalise import Operand, targets
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
@@ -59,6 +59,31 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
         if isinstance(o, Spec) and isinstance(t, Spec) and o.dtype != t.dtype
     ]
     return Plan(_with_casts(run, casts) if casts else run, out)
+
+
+class OpenStep(NamedTuple):
+    """An op on operands with open sizes, and who makes its kernels.
+
+    Attributes:
+        op: the op.
+        operands: specs of the operands, those that Python scalars stand in for included.
+        outputs: specs of the outputs.
+        backend: the backend that it runs on.
+        device: the device.
+    """
+
+    op: Op
+    operands: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
+    backend: Backend
+    device: ComputeDevice
+
+
+def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> OpenStep:
+    """Select the device of an op whose operands are in the form of programs: those of an element-wise op alike."""
+    device = _device_of(op, [o for o in operands if isinstance(o, Spec)] or list(outs))
+    specs: Any = targets(op, operands) if op.primitive.elementwise else operands
+    return OpenStep(op, specs, outs, get_backend(device.kind), device)
 
 
 def _device_of(op: Op, given: list[Spec]) -> ComputeDevice:

@@ -18,7 +18,15 @@ KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
 
 A maker whose attribute ``blas`` is true says that its kernels spend their time in BLAS or LAPACK: a backend may then
-bound the threads that these use."""
+bound the threads that these use. Two more attributes let programs with open sizes replay without making kernels anew:
+
+- ``any_size = True``: called with symbolic specs, the maker gives a kernel for all sizes; it never looks at extents.
+- ``sizes = f``: called with symbolic specs, the maker gives a kernel that takes sizes as trailing arguments, and
+  ``f(ins, outs, **params)`` says which: a tuple of extents and of tuples of extents. Where ``f`` gives ``None``,
+  kernels are made for numbers only, as those of a maker without marks.
+
+A maker with ``large = g`` makes faster kernels where it knows the numbers; ``g(ins, outs, **params)`` is a pair of
+sizes: where the first exceeds the second, a program uses them at once, else at sizes that come again and again."""
 
 EXTENSIONS: Final = "tenferro.extensions"
 

@@ -118,6 +118,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
         near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
         return elementwise(usual[0], nin, dtype, run, limit=near, large=lambda *a: streaming()(*a), **how)
 
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
 
 

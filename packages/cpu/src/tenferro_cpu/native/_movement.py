@@ -37,10 +37,12 @@ def movers(table: dict[Any, Maker]) -> dict[Any, Maker]:
 
 def _reshape(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Ints) -> Kernel:
-        if _bytes(ins[0]) < SMALLEST:
+        if ins[0].symbolic or outs[0].symbolic or _bytes(ins[0]) < SMALLEST:
             return reference(ins, outs, shape=shape)
         return arranged(shape)
 
+    make.sizes = reference.sizes  # type: ignore[attr-defined]
+    make.large = lambda ins, outs, shape: (_bytes(ins[0]), SMALLEST)  # type: ignore[attr-defined]
     return make
 
 
@@ -93,7 +95,7 @@ def _readable(x: Array) -> bool:
 def _concatenate(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
         plain = reference(ins, outs, axis=axis)
-        if len(ins) == 1 or _bytes(outs[0]) < SMALLEST * len(ins):
+        if len(ins) == 1 or any(s.symbolic for s in (*ins, *outs)) or _bytes(outs[0]) < SMALLEST * len(ins):
             return plain
         shape, dtype = _extents(outs[0]), outs[0].dtype
         ends = np.cumsum([_extents(x)[axis] for x in ins]).tolist()
@@ -109,6 +111,8 @@ def _concatenate(reference: Maker) -> Maker:
 
         return run
 
+    make.any_size = True  # type: ignore[attr-defined]
+    make.large = lambda ins, outs, axis: (_bytes(outs[0]), SMALLEST * len(ins))  # type: ignore[attr-defined]
     return make
 
 
@@ -167,8 +171,9 @@ def _side(s: Spec, batch: Ints, contracted: Ints, *, first: bool = False) -> tup
 
 
 def _extents(s: Spec) -> Ints:
-    return s.shape  # type: ignore[return-value]  # kernels are made for concrete shapes
+    return s.shape  # type: ignore[return-value]
 
 
 def _bytes(s: Spec) -> int:
+    """Bytes of an array; a symbolic size for a symbolic spec."""
     return math.prod(_extents(s)) * s.dtype.itemsize

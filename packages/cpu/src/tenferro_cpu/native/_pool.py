@@ -26,6 +26,9 @@ from tenferro_tensor import Spec
 from tenferro_tensor.device_model import Allocator
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
+POOLED: Final = ir.POOLED
+"""Bytes from which on a block is worth keeping."""
+
 VARIABLE: Final = "TENFERRO_CPU_POOL"
 _SET_HANDLER: Final = 304
 _MEMORY_SHARE: Final = 8
@@ -249,8 +252,11 @@ def memory_pool() -> MemoryPool | None:
 
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:
     """`run`, with large results taken from the pool."""
-    if sum(map(_bytes, outs)) < ir.POOLED:
-        return run
+    return pooled_replay(run) if sum(map(_bytes, outs)) >= POOLED else run
+
+
+def pooled_replay(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, with everything that NumPy allocates in it taken from the pool."""
     have = pool()
     return run if have is None else have.scoped(run)
 

@@ -22,6 +22,7 @@ from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry
 from tenferro_cpu.native._small_matmul import LARGEST, TYPES, SmallProduct, render
 from tenferro_cpu.native._threads import arbiter, bounded, wanted
 from tenferro_tensor import Spec
+from tenferro_tensor_core import DimLike
 
 Kernel = Callable[..., Any]
 Ints = tuple[int, ...]
@@ -187,6 +188,12 @@ def dot_general(
         words += [*shape, *[0] * (AXES - len(shape))]
     payload = struct.pack(f"={len(words)}q", *words)
     return builtin(have.entry, (payload, fallback, x.dtype))  # type: ignore[no-any-return]
+
+
+def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike]:
+    """Multiplications and additions of a product, and the number above which it is worth a kernel of its own."""
+    x, y = ins
+    return x.size * math.prod(_rest(y.shape, contract[1] + batch[1])), ONE_THREAD
 
 
 def _small_of(product: Product, kind: str) -> SmallProduct:

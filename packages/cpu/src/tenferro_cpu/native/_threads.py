@@ -15,12 +15,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from tenferro_cpu.native import _blas
 from tenferro_cpu.native._arbiter import make as native_arbiter
 from tenferro_tensor import Spec
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, DimLike, dim_max, dim_min, floordiv
 
 PER_THREAD: Final = 1 << 23
 """Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""
@@ -74,16 +75,16 @@ def usable_cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def wanted(work: int) -> int:
+def wanted(work: DimLike) -> DimLike:
     """Threads that `work` multiplications and additions pay for.
 
     >>> wanted(100**3), wanted(400**3)
     (1, 7)
     """
-    return max(1, work // PER_THREAD)
+    return dim_max(1, floordiv(work, PER_THREAD))
 
 
-def work_of(spec: Spec) -> int:
+def work_of(spec: Spec) -> DimLike:
     """Multiplications and additions of a decomposition of one matrix of a stack, but for a factor.
 
     Stacks are worked on matrix by matrix, so their length pays for no thread.
@@ -93,8 +94,8 @@ def work_of(spec: Spec) -> int:
     """
     if spec.ndim < 2:
         return 0
-    rows, columns = (int(n) for n in spec.shape[-2:])  # type: ignore[arg-type]
-    return rows * columns * min(rows, columns)
+    rows, columns = spec.shape[-2:]
+    return rows * columns * dim_min(rows, columns)
 
 
 class Arbiter:
@@ -176,17 +177,31 @@ def arbiter() -> Any:
     return _arbiter
 
 
-def bounded(kernel: Callable[..., Any], work: int) -> Callable[..., Any]:
+def bounded(kernel: Callable[..., Any], work: DimLike) -> Callable[..., Any]:
     """`kernel`, run with as many BLAS threads as `work` multiplications and additions pay for.
 
     >>> bounded(lambda a, b: a + b, 8**3)(1, 2)
     3
     """
-    most, chief, modules = wanted(work), arbiter(), sys.modules
+    return partial(_told(kernel), wanted(work))
+
+
+def bounded_open(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel`, run with as many BLAS threads as the last argument says, which it does not get.
+
+    >>> bounded_open(lambda a, b: a + b)(1, 2, 1)
+    3
+    """
+    run = _told(kernel)
+    return lambda *raws: run(raws[-1], *raws[:-1])
+
+
+def _told(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    chief, modules = arbiter(), sys.modules
     enter, leave, allowed = chief.enter, chief.leave, limit_variable.get
     complete = False
 
-    def run_bounded(*raws: Any) -> Any:
+    def run_bounded(most: int, *raws: Any) -> Any:
         nonlocal complete
         if not complete and "scipy.linalg" in modules:  # it has brought a BLAS of its own
             complete = True

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from math import log2, prod
 from typing import Any, Final
 
-from tenferro_runtime._call import call
+from tenferro_runtime._call import call, instance
 from tenferro_runtime._program import Equation, Program
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
+from tenferro_tensor_core import DimLike
 
 Specs = tuple[Spec, ...]
 
@@ -82,7 +83,8 @@ def _nothing(ins: Specs, outs: Specs, **_: Any) -> Cost:
     return Cost(0)
 
 
-def _called(ins: Specs, outs: Specs, *, program: Program) -> Cost:
+def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, ...] = ()) -> Cost:
+    program = instance(program, sizes) if sizes else program
     storage = Storage(program)
     parts = [cost(program, eq, storage) for eq in program.equations]
     known = [c.flops for c in parts if c.flops is not None]
@@ -106,7 +108,7 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table.update({catalog.dot_general: _dot_general, call: _called, fused: _fused})
+    table[catalog.dot_general], table[call], table[fused] = _dot_general, _called, _fused
     return table
 
 

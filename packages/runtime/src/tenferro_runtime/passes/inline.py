@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_runtime._call import call, concrete
+from tenferro_runtime._call import call, instance, sizes_for
 from tenferro_runtime._program import Equation, Operand, Program
 from tenferro_tensor import Spec, Tensor
+from tenferro_tensor_core import Decisions
 
 LONGEST: Final = 20_000
 """Number of equations up to which a program may grow; a call that would lead beyond it stays a call."""
@@ -29,7 +30,8 @@ class _Inliner:
         self.next = max(self.specs, default=-1) + 1
 
     def run(self) -> Program:
-        final = self._copy(self.program, {v: v for v in self.specs}, own=True)
+        with Decisions(self.program.examples):
+            final = self._copy(self.program, {v: v for v in self.specs}, own=True)
         return self.program.with_(
             constants=self.constants,
             equations=tuple(self.equations),
@@ -42,7 +44,9 @@ class _Inliner:
         for eq in program.equations:
             operands: tuple[Operand, ...] = tuple([names[v] if v.__class__ is int else v for v in eq.operands])
             if eq.op.primitive is call:
-                inner = concrete(eq.op.params["program"], tuple([self.specs[v] for v in operands]))  # type: ignore[index]
+                params = eq.op.params
+                specs = [self.specs[v] for v in operands]  # type: ignore[index]
+                inner = instance(params["program"], sizes_for(params["program"], specs, params["sizes"]))
                 if len(self.equations) + len(inner.equations) <= LONGEST:
                     names.update(zip(eq.results, self._inlined(inner, operands), strict=True))
                     continue

@@ -1,11 +1,12 @@
 """What a table of kernels is, and the makers of kernels that need no specialisation."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import Dim
 
 Kernel: TypeAlias = Callable[..., Any]
 Table: TypeAlias = dict[Primitive, KernelMaker]
@@ -17,8 +18,13 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def extents(spec: Spec) -> Ints:
-    """The shape of a concrete spec; kernels are never made for symbolic ones."""
+    """The shape of a concrete spec."""
     return spec.shape  # type: ignore[return-value]
+
+
+def is_open(value: Any) -> bool:
+    """Whether metadata hold a size that is no number."""
+    return any(map(is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
 
 
 def unchanged(x: Any) -> Any:
@@ -26,9 +32,33 @@ def unchanged(x: Any) -> Any:
     return x
 
 
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+def any_size(make: Maker) -> Maker:
+    """Mark a maker that never looks at extents, so that its kernels are right for all of them."""
+    make.any_size = True  # type: ignore[attr-defined]
+    return make
+
+
+def with_sizes(sizes: Callable[..., tuple[Any, ...] | None]) -> Callable[[Maker], Maker]:
+    """Mark a maker whose kernels for symbolic specs take what `sizes` gives as trailing arguments."""
+
+    def mark(make: Maker) -> Maker:
+        make.sizes = sizes  # type: ignore[attr-defined]
+        return make
+
+    return mark
+
+
 def always(kernel: Kernel) -> KernelMaker:
     """The maker of one kernel for every shape, dtype and metadata."""
-    return lambda ins, outs, **params: kernel
+
+    @any_size
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
+        return kernel
+
+    return make
 
 
 def scalar_or(on_arrays: Kernel, on_scalars: Kernel) -> KernelMaker:
@@ -38,6 +68,7 @@ def scalar_or(on_arrays: Kernel, on_scalars: Kernel) -> KernelMaker:
     ufuncs do not: integers keep to the ufunc.
     """
 
+    @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return on_scalars if not outs[0].shape and ins[0].inexact else on_arrays
 

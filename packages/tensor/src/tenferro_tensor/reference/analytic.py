@@ -7,7 +7,7 @@ from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import analytic as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table, always
+from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size
 from tenferro_tensor_core import UnsupportedError
 
 LARGEST_ORDER = 170
@@ -21,8 +21,13 @@ def kernels(xp: Any, special: Special) -> Table:
         return 1 / xp.sqrt(x)
 
     def from_special(name: str) -> KernelMaker:
-        return lambda ins, outs: getattr(special(), name)
+        @any_size
+        def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+            return getattr(special(), name)  # type: ignore[no-any-return]
 
+        return make
+
+    @any_size
     def polygamma(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, order: int) -> Kernel:
         if order > LARGEST_ORDER:
             raise UnsupportedError(

@@ -12,7 +12,7 @@ import numpy as np
 from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import arithmetic as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table, always, scalar_or, unchanged
+from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size, scalar_or, unchanged
 from tenferro_tensor_core import ArgumentError
 
 
@@ -20,8 +20,9 @@ def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
     def rounding(ufunc: Kernel) -> Any:
-        return lambda ins, outs: ufunc if ins[0].inexact else unchanged
+        return any_size(lambda ins, outs: ufunc if ins[0].inexact else unchanged)
 
+    @any_size
     def sign(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return _complex_sign if ins[0].cplx else xp.sign
 
@@ -29,6 +30,7 @@ def kernels(xp: Any, special: Special) -> Table:
         size = xp.absolute(x)
         return x / xp.where(size == 0, 1, size)
 
+    @any_size
     def pow(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         # The operator has short cuts for squares, roots and reciprocals that the ufunc lacks.
         return operator.pow if ins[0].inexact else _integer_power
@@ -41,6 +43,7 @@ def kernels(xp: Any, special: Special) -> Table:
                 "pow of integers has a negative exponent; convert the base to floating point first", primitive="pow"
             ) from cause
 
+    @any_size
     def absorbing_mul(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         if not outs[0].inexact:
             return xp.multiply  # type: ignore[no-any-return]
@@ -59,6 +62,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
         return run
 
+    @any_size
     def clamp(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         scalar = outs[0].dtype.type
 

@@ -5,12 +5,13 @@ from typing import Any
 
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import comparison as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table, always, scalar_or
+from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size, scalar_or
 
 
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
+    @any_size
     def select(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         dtype = outs[0].dtype
 

@@ -4,13 +4,15 @@ NumPy hands transposed matrices to BLAS as they are, so a transposition costs no
 neighbours in memory costs a copy.
 """
 
+from __future__ import annotations
+
 import math
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import contraction as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, extents, unchanged
+from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, extents, unchanged, with_sizes
 
 Pair = tuple[Ints, Ints]
 
@@ -18,8 +20,11 @@ Pair = tuple[Ints, Ints]
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
+    @with_sizes(_open_sizes)
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, contract: Pair, batch: Pair) -> Kernel:
         x, y = ins
+        if x.symbolic or y.symbolic:
+            return _open(xp, _sides(ins, outs, contract, batch))
         free_x, free_y = _free(x, contract[0] + batch[0]), _free(y, contract[1] + batch[1])
         if not contract[0]:
             gap_x, gap_y = (1,) * len(free_y), (1,) * len(free_x)
@@ -35,6 +40,78 @@ def kernels(xp: Any, special: Special) -> Table:
         return _composed(product, left, right, unchanged if merged == outs[0].shape else _reshape(outs[0].shape))
 
     return {ops.dot_general: dot_general}
+
+
+class _Side(NamedTuple):
+    """How an operand becomes a matrix, a stack of them or a vector: transposed to `order`, reshaped to `shape`; `None`
+    where that changes nothing."""
+
+    order: Ints | None
+    shape: Any
+
+    @staticmethod
+    def of(s: Spec, order: Ints, shape: Any) -> _Side:
+        moved = order != tuple(range(len(order)))
+        return _Side(order if moved else None, shape if shape != _extents(s, order) else None)
+
+
+class _Sides(NamedTuple):
+    """A contraction for all sizes: operands, the shape of the result where the product has another, and the product."""
+
+    left: _Side
+    right: _Side
+    out: Any
+    product: str
+
+
+def _sides(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> _Sides:
+    x, y = ins
+    free_x, free_y = _free(x, contract[0] + batch[0]), _free(y, contract[1] + batch[1])
+    lead = _extents(x, batch[0])
+    if not contract[0]:
+        gap_x, gap_y = (1,) * len(free_y), (1,) * len(free_x)
+        left = _Side.of(x, batch[0] + free_x, (*lead, *_extents(x, free_x), *gap_x))
+        right = _Side.of(y, batch[1] + free_y, (*lead, *gap_y, *_extents(y, free_y)))
+        return _Sides(left, right, None, "multiply")
+    pairs = sorted(zip(*contract, strict=True))
+    cx, cy = tuple([i for i, _ in pairs]), tuple([j for _, j in pairs])
+    inner = _size(x, cx)
+    rows = () if not free_x and not batch[0] else (_size(x, free_x),)
+    columns = () if not free_y and not batch[1] else (_size(y, free_y),)
+    left = _Side.of(x, batch[0] + free_x + cx, (*lead, *rows, inner))
+    right = _Side.of(y, batch[1] + cy + free_y, (*lead, inner, *columns))
+    merged = (*lead, *rows, *columns)
+    product = "dot" if x.inexact and not batch[0] else "matmul"
+    return _Sides(left, right, None if merged == outs[0].shape else outs[0].shape, product)
+
+
+def _open_sizes(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, contract: Pair, batch: Pair) -> tuple[Any, ...]:
+    left, right, out, _ = _sides(ins, outs, contract, batch)
+    return tuple([shape for shape in (left.shape, right.shape, out) if shape is not None])
+
+
+def _open(xp: Any, sides: _Sides) -> Kernel:
+    """The kernel for all sizes; the shapes that something is reshaped to come after the operands."""
+    left, right, out, name = sides
+    product = _dot if name == "dot" else getattr(xp, name)
+    if left == right == (None, None) and out is None:
+        return product
+    reshapes = left.shape is not None, right.shape is not None, out is not None
+
+    def run(x: Any, y: Any, *shapes: Ints) -> Any:
+        rest = iter(shapes)
+        if left.order is not None:
+            x = x.transpose(left.order)
+        if reshapes[0]:
+            x = x.reshape(next(rest))
+        if right.order is not None:
+            y = y.transpose(right.order)
+        if reshapes[1]:
+            y = y.reshape(next(rest))
+        z = product(x, y)
+        return z.reshape(next(rest)) if reshapes[2] else z
+
+    return run
 
 
 def _dot(x: Any, y: Any) -> Any:

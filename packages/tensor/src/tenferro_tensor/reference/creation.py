@@ -7,21 +7,35 @@ import numpy as np
 from tenferro_tensor._place import Place
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import creation as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table
+from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, is_open, with_sizes
+
+
+def _along(shape: Any, axis: int) -> Any:
+    """The shape with 1 for all axes but one."""
+    return tuple([n if i == axis else 1 for i, n in enumerate(shape)])
+
+
+def _iota_sizes(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Any, axis: int, **_: Any) -> tuple[Any, ...]:
+    return shape[axis], _along(shape, axis), shape
 
 
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
+    @with_sizes(_iota_sizes)
     def iota(
         ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Ints, dtype: np.dtype[Any], axis: int, place: Place
     ) -> Kernel:
+        if is_open(shape):
+            return lambda n, aligned, shape: counted(n, aligned, shape, dtype)
         n = shape[axis]
-        aligned = tuple([n if i == axis else 1 for i in range(len(shape))])
-        if aligned == shape:
-            # Counting in int64 first: numbers beyond the range of a small dtype wrap.
-            return lambda: xp.arange(n).astype(dtype).reshape(shape)
-        return lambda: xp.broadcast_to(xp.arange(n).astype(dtype).reshape(aligned), shape)
+        aligned = _along(shape, axis)
+        return lambda: counted(n, aligned, shape, dtype)
+
+    def counted(n: int, aligned: Ints, shape: Ints, dtype: np.dtype[Any]) -> Any:
+        # Counting in int64 first: numbers beyond the range of a small dtype wrap.
+        numbers = xp.arange(n).astype(dtype).reshape(aligned)
+        return numbers if aligned == shape else xp.broadcast_to(numbers, shape)
 
     def dim_value(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: int, place: Place) -> Kernel:
         number = np.int64(size) if xp is np else xp.asarray(size, np.int64)

@@ -6,21 +6,25 @@ import numpy as np
 
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import numbers as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table, always, unchanged
+from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size, unchanged
 
 
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
+    @any_size
     def conj(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return xp.conjugate if ins[0].cplx else unchanged
 
+    @any_size
     def real(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return _real_part if ins[0].cplx else unchanged
 
+    @any_size
     def imag(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return _imaginary_part if ins[0].cplx else xp.zeros_like
 
+    @any_size
     def complex_(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         dtype = outs[0].dtype
 
@@ -32,6 +36,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
         return run
 
+    @any_size
     def convert(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, dtype: np.dtype[Any]) -> Kernel:
         if ins[0].dtype == dtype:
             return unchanged

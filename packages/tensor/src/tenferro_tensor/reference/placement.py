@@ -6,7 +6,7 @@ from tenferro_tensor._backend import get_backend
 from tenferro_tensor._place import Place
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import placement as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table, unchanged
+from tenferro_tensor.reference._table import Kernel, Special, Table, any_size, unchanged
 
 
 def kernels(xp: Any, special: Special) -> Table:
@@ -14,6 +14,7 @@ def kernels(xp: Any, special: Special) -> Table:
     return {ops.transfer: transfer}
 
 
+@any_size
 def transfer(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, place: Place) -> Kernel:
     """By way of main memory where two accelerators are involved; a backend that knows better registers its own."""
     source, target = ins[0].place, place

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import reduction as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, unchanged
+from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, any_size, unchanged
 
 Reduction = Callable[..., Kernel]
 
@@ -33,6 +33,7 @@ def _numpy_axis(axes: Ints, x: Spec) -> int | Ints | None:
 
 
 def _over_axes(method: str) -> Reduction:
+    @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: Ints) -> Kernel:
         if not axes:
             return unchanged
@@ -46,6 +47,7 @@ def _in_own_dtype(method: str) -> Reduction:
     """NumPy widens sums of small integers and booleans unless it is told not to."""
     widened = _over_axes(method)
 
+    @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: Ints) -> Kernel:
         dtype = outs[0].dtype
         if not axes or outs[0].inexact:
@@ -57,6 +59,7 @@ def _in_own_dtype(method: str) -> Reduction:
 
 
 def _along_axis(method: str) -> Reduction:
+    @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
         return methodcaller(method, axis)
 

@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import scan as ops
-from tenferro_tensor.reference._table import Kernel, Special, Table
+from tenferro_tensor.reference._table import Kernel, Special, Table, any_size
 
 
 def kernels(xp: Any, special: Special) -> Table:
@@ -42,6 +42,7 @@ def kernels(xp: Any, special: Special) -> Table:
 def _both_ways(forward: Callable[[Spec, int], Kernel]) -> KernelMaker:
     """The scan from the front, or from the back: the same between two reversals."""
 
+    @any_size
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int, reverse: bool) -> Kernel:
         scan = forward(outs[0], axis)
         if not reverse:

@@ -1,44 +1,78 @@
 """Kernels of broadcasting, reshaping, transposing, padding, joining and slicing; views wherever they can be."""
 
 import math
+from functools import partial
 from typing import Any, Final
 
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import structure as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, extents, unchanged
+from tenferro_tensor.reference._table import (
+    Ints,
+    Kernel,
+    Special,
+    Table,
+    any_size,
+    extents,
+    is_open,
+    unchanged,
+    with_sizes,
+)
+from tenferro_tensor_core import DimLike
 
 COPIED: Final = 2048
 """Broadcasts up to so many elements are copied: for them a view costs more than the elements."""
 
 
+def _aligned(shape: tuple[DimLike, ...], dims: Ints) -> Any:
+    """The shape of the result with 1 for its new axes."""
+    return tuple([n if i in dims else 1 for i, n in enumerate(shape)])
+
+
+def _broadcast_sizes(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: tuple[DimLike, ...], dims: Ints
+) -> tuple[Any, ...]:
+    return _aligned(shape, dims), shape
+
+
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
 
+    @with_sizes(_broadcast_sizes)
     def broadcast_in_dim(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Ints, dims: Ints) -> Kernel:
         order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
         moved = order != tuple(range(len(dims)))
-        aligned = tuple([n if i in dims else 1 for i, n in enumerate(shape)])
+        aligned = _aligned(shape, dims)
+        if ins[0].symbolic or outs[0].symbolic:
+            return lambda x, aligned, shape: repeated(x.transpose(order) if moved else x, aligned, shape)
         if aligned == shape:
             return (lambda x: x.transpose(order).reshape(shape)) if moved else (lambda x: x.reshape(shape))
-        dtype = outs[0].dtype
-        if math.prod(shape) <= COPIED:
+        return lambda x: repeated(x.transpose(order) if moved else x, aligned, shape)
 
-            def run(x: Any) -> Any:
-                out = xp.empty(shape, dtype)
-                out[...] = (x.transpose(order) if moved else x).reshape(aligned)
-                return out
+    def repeated(x: Any, aligned: Ints, shape: Ints) -> Any:
+        x = x.reshape(aligned)
+        if aligned == shape:
+            return x
+        if math.prod(shape) > COPIED:
+            return xp.broadcast_to(x, shape)
+        out = xp.empty(shape, x.dtype)
+        out[...] = x
+        return out
 
-            return run
-        return lambda x: xp.broadcast_to((x.transpose(order) if moved else x).reshape(aligned), shape)
-
+    @with_sizes(lambda ins, outs, shape: (shape,))
     def reshape(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Ints) -> Kernel:
+        if ins[0].symbolic or outs[0].symbolic:
+            return lambda x, shape: x.reshape(shape)
         return lambda x: x.reshape(shape)
 
+    @any_size
     def transpose(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, permutation: Ints) -> Kernel:
         return unchanged if permutation == tuple(range(len(permutation))) else lambda x: x.transpose(permutation)
 
+    @with_sizes(lambda ins, outs, low, high, interior: (ins[0].shape, outs[0].shape, low))
     def pad(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, low: Ints, high: Ints, interior: Ints) -> Kernel:
         shape, dtype = outs[0].shape, outs[0].dtype
+        if any(map(is_open, (ins[0].shape, shape, low, high))):
+            return partial(padded, interior=interior)
         places = list(map(_landing, extents(ins[0]), extents(outs[0]), low, interior))
         source = tuple([a for a, _ in places])
         target = tuple([b for _, b in places])
@@ -53,16 +87,28 @@ def kernels(xp: Any, special: Special) -> Table:
 
         return run
 
+    def padded(x: Any, value: Any, shape: Ints, out: Ints, low: Ints, interior: Ints) -> Any:
+        places = list(map(_landing, shape, out, low, interior))
+        made = xp.empty(out, x.dtype)
+        made[...] = value
+        made[tuple([b for _, b in places])] = x[tuple([a for a, _ in places])]
+        return made
+
+    @any_size
     def concatenate(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
         return unchanged if len(ins) == 1 else lambda *xs: xp.concatenate(xs, axis)
 
+    @any_size
     def reverse(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: Ints) -> Kernel:
         if not axes:
             return unchanged
         index = tuple([slice(None, None, -1 if i in axes else None) for i in range(ins[0].ndim)])
         return lambda x: x[index]
 
+    @with_sizes(lambda ins, outs, start, limit, stride: (start, limit))
     def slice_(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, start: Ints, limit: Ints, stride: Ints) -> Kernel:
+        if any(map(is_open, (ins[0].shape, outs[0].shape, start, limit))):
+            return lambda x, start, limit: x[tuple(map(slice, start, limit, stride))]
         if outs[0].shape == ins[0].shape:
             return unchanged
         index = tuple(map(slice, start, limit, stride))

@@ -1,0 +1,224 @@
+"""What a program with open sizes needs before it runs, as rendered functions of its sizes.
+
+`render_fit` makes the function from the shapes of the arguments to the sizes, or to nothing where the program does not
+fit them. A `Binder` collects the entries of the tuple Z that the steps of a rendered program read (finished extents,
+shapes and kernels), and makes the function that computes it. A replay thus neither computes sizes nor finds kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tenferro_tensor import Op, Spec
+from tenferro_tensor._backend import OpenKernel
+from tenferro_tensor._plan import OpenStep
+from tenferro_tensor_core import Dim, DimLike, Guard
+
+Shapes = Sequence[tuple[DimLike, ...]]
+Sizes = tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """A place in the tuple Z."""
+
+    at: int
+
+
+class Binding(NamedTuple):
+    """What binding a program to sizes gives.
+
+    Attributes:
+        values: the tuple Z.
+        outputs: concrete specs of the outputs.
+        largest: bytes of the largest value that is made on the way by a kernel for all sizes.
+    """
+
+    values: tuple[Any, ...]
+    outputs: tuple[Spec, ...]
+    largest: int
+
+
+def variable_of(d: DimLike) -> str | None:
+    """The name of a size that is a bare variable, else ``None``."""
+    if isinstance(d, Dim) and len(d.terms) == 1:
+        (monomial, coefficient), *_ = d.terms
+        if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == "var":
+            return monomial[0].name
+    return None
+
+
+def render_fit(shapes: Shapes, guards: Sequence[Guard], wanted: tuple[str, ...]) -> Callable[[Any], Sizes | None]:
+    """The function of concrete shapes, of the ranks of `shapes`, that returns the sizes `wanted`.
+
+    It returns ``None`` where an extent is another one, outside of its bounds, or where a guard does not hold; guards
+    are asked in order, after the equalities that the shapes themselves state.
+    """
+    names: dict[str, str] = {}
+    targets: list[str] = []
+    tests: list[tuple[str, DimLike]] = []
+    atoms: dict[str, Any] = {}
+    for shape in shapes:
+        parts = []
+        for d in shape:
+            name = variable_of(d)
+            part = f"t{len(names) + len(tests)}"
+            if name is not None and name not in names:
+                names[name] = part
+            else:
+                tests.append((part, d))
+            parts.append(part)
+            if isinstance(d, Dim):
+                atoms.update((a.name, a) for a in d.atoms() if a.kind == "var")
+        targets.append(f"({''.join(f'{part}, ' for part in parts)})")
+    conditions = [f"{part} == {_text(d, names)}" for part, d in tests]
+    for name, atom in atoms.items():
+        if atom.lower:
+            conditions.append(f"{names[name]} >= {atom.lower}")
+        if atom.upper is not None:
+            conditions.append(f"{names[name]} <= {atom.upper}")
+    conditions += [f"{_text(g.lhs, names)} {g.op} {_text(g.rhs, names)}" for g in guards]
+    result = f"({''.join(f'{names[name]}, ' for name in wanted)})"
+    lines = [f"{''.join(f'{t}, ' for t in targets)} = shapes"] if targets else []
+    if conditions:
+        lines += ["try:", f"    if not ({' and '.join(conditions)}):", "        return None"]
+        lines += ["except ZeroDivisionError:", "    return None"]
+    return _defined("fit(shapes)", [*lines, f"return {result}"], {})
+
+
+def _text(d: DimLike, names: dict[str, str]) -> str:
+    return f"({d.source(names)})" if isinstance(d, Dim) else str(d)
+
+
+def _defined(head: str, lines: list[str], space: dict[str, Any]) -> Callable[..., Any]:
+    """The function of a text that holds names of our own making only."""
+    space = {"__name__": "tenferro_runtime.bound", **space}
+    exec("\n    ".join([f"def {head}:", *lines]), space)
+    function: Callable[..., Any] = space[head.partition("(")[0]]
+    return function
+
+
+def _followed(kernel: Callable[..., Any], sizes: tuple[Any, ...]) -> Callable[..., Any]:
+    return lambda *raws: kernel(*raws, *sizes)
+
+
+class Binder:
+    """Collects what the steps of one program read from Z.
+
+    Args:
+        variables: names of the open sizes, in the order in which they are given.
+        fill: puts numbers in the place of the sizes of a program.
+
+    Attributes:
+        tunable: whether some kernel for all sizes has a faster one for given sizes.
+    """
+
+    def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
+        self._names = {name: f"n{i}" for i, name in enumerate(variables)}
+        self._space: dict[str, Any] = {"S": Spec, "P": Op, "F": _followed, "V": fill}
+        self._objects: dict[int, str] = {}
+        self._lines: list[str] = []
+        self._known: dict[Any, str] = {}
+        self._entries: dict[str, int] = {}
+        self._largest: dict[str, None] = {}
+        self.tunable = False
+
+    def size(self, value: Any) -> Entry:
+        """The entry for an extent, or for a tuple of extents."""
+        return self._entry(self._value(value))
+
+    def kernel(self, step: OpenStep) -> Entry:
+        """The entry for the kernel of a step, made for the sizes when these are known."""
+        return self._entry(self._kernel(step))
+
+    def tuned(self, step: OpenStep, kernel: OpenKernel) -> Entry:
+        """The entry for a kernel for all sizes, or for a faster one where sizes are large or come again and again."""
+        self.tunable = True
+        plain = self._object(kernel.run)
+        if kernel.sizes:
+            plain = f"F({plain}, {self._value(kernel.sizes)})"
+        large, limit = map(self._value, kernel.large or (0, 0))
+        return self._entry(f"{self._kernel(step)} if tuned or {large} > {limit} else {plain}")
+
+    def made(self, specs: Sequence[Spec]) -> None:
+        """Take note of values that a kernel for all sizes makes."""
+        for spec in specs:
+            self._largest[self._value(spec.size * spec.dtype.itemsize)] = None
+
+    def function(self, outputs: Sequence[Spec]) -> Callable[..., Binding]:
+        """The function ``bind(tuned, *sizes)``."""
+        outs = "".join(f"{self._spec(s)}, " for s in outputs)
+        entries = "".join(f"{text}, " for text in self._entries)
+        largest = ", ".join(self._largest)
+        result = f"({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'}"
+        made = _defined(
+            f"bind({', '.join(['tuned', *self._names.values()])})", [*self._lines, f"return {result}"], self._space
+        )
+
+        def bind(tuned: bool, *sizes: int) -> Binding:
+            return Binding(*made(tuned, *sizes))
+
+        return bind
+
+    def _entry(self, text: str) -> Entry:
+        return Entry(self._entries.setdefault(text, len(self._entries)))
+
+    def _kernel(self, step: OpenStep) -> str:
+        params = step.op.params
+        if is_open_op(step.op):
+            given = {k: v if k == "program" and "sizes" in params else self._value(v) for k, v in params.items()}
+            named = ", ".join(
+                f"{self._object(k)}: {v if isinstance(v, str) else self._object(v)}" for k, v in given.items()
+            )
+            op = f"P({self._object(step.op.primitive)}, {{{named}}})"
+        else:
+            op = self._object(step.op)
+        ins, outs = ("".join(f"{self._spec(s)}, " for s in specs) for specs in (step.operands, step.outputs))
+        return f"{self._object(step.backend)}.kernel({op}, ({ins}), ({outs}), {self._object(step.device)})"
+
+    def _spec(self, spec: Spec) -> str:
+        if not spec.symbolic:
+            return self._object(spec)
+        text = f"S({self._value(spec.shape)}, {self._object(spec.dtype)}, {self._object(spec.place)})"
+        return self._local(spec, text)
+
+    def _value(self, value: Any) -> str:
+        """Metadata with numbers in the place of sizes."""
+        if isinstance(value, Dim):
+            name = variable_of(value)
+            return self._names[name] if name is not None else self._local(value, value.source(self._names))
+        if value.__class__ is tuple and is_open(value):
+            return self._local(value, f"({''.join(f'{self._value(v)}, ' for v in value)})")
+        if value.__class__ is int:
+            return str(value)
+        if is_open(value):  # a branch or a body: with numbers in the place of the sizes
+            known = ", ".join(f"{self._object(name)}: {text}" for name, text in self._names.items())
+            return self._local(value, f"V({self._object(value)}, {{{known}}})")
+        return self._object(value)
+
+    def _local(self, key: Any, text: str) -> str:
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = f"x{len(self._known)}"
+            self._lines.append(f"{name} = {text}")
+        return name
+
+    def _object(self, value: Any) -> str:
+        name = self._objects.get(id(value))
+        if name is None:
+            name = self._objects[id(value)] = f"o{len(self._objects)}"
+            self._space[name] = value
+        return name
+
+
+def is_open(value: Any) -> bool:
+    """Whether metadata hold a size that is no number."""
+    if value.__class__ is tuple:
+        return any(map(is_open, value))
+    return isinstance(value, Dim) or getattr(value, "symbolic", False) is True  # a program or a spec
+
+
+def is_open_op(op: Op) -> bool:
+    """Whether metadata of an op hold a size that is no number; a called program has sizes of its own."""
+    params = op.params
+    return is_open(params["sizes"]) if "sizes" in params else any(map(is_open, params.values()))
