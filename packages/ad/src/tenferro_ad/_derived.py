@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from tenferro_runtime._call import instance
+from tenferro_runtime._runtime import promised_like
 from tenferro_runtime._sizes import example_of, holds
 from tenferro_runtime._staging import stage
 from tenferro_runtime.extension import Builder, Program
@@ -67,7 +68,8 @@ def derived(
                 made = unified(made, decisions.equalities)
     if made is None:
         # Some rule cannot do without numbers: what is derived is for these sizes alone.
-        made = make(instance(program, tuple(sizes.values())), Builder())
+        closed = promised_like(instance(program, tuple(sizes.values())), program)
+        made = make(closed, Builder())
         guards = tuple([Guard(dim(name), "==", n) for name, n in sizes.items()])
     else:
         guards = tuple(dict.fromkeys(decisions.guards))

@@ -10,6 +10,7 @@ from tenferro_ad._reverse import Recorded, conjugated
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import Picked, as_value, require_convention, require_differentiable
 from tenferro_ad._zeros import full
+from tenferro_runtime._sizes import open_sizes
 from tenferro_runtime._tree import flatten, flatten_like, unflatten
 from tenferro_runtime.extension import Builder, call, optimise
 from tenferro_tensor import Spec
@@ -51,7 +52,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     def push(*ts: Any) -> Any:
         given = flatten_like(tree, ts, "the tangents")
         fit = [fitted(t, s, "the linearized function: the tangent") for t, s in zip(given, specs)]
-        return unflatten(out_tree, call(*fit, *captured, program=program))
+        return unflatten(out_tree, call(*fit, *captured, program=program, sizes=open_sizes(program)))
 
     return out, push
 

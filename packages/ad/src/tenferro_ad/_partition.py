@@ -15,7 +15,7 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
-from tenferro_runtime._runtime import optimised_like
+from tenferro_runtime._runtime import optimised_like, promised_like
 from tenferro_runtime._sizes import substitute
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_tensor import next_level
@@ -142,5 +142,9 @@ def _split(
 
 def _unified(split: Split, equalities: Mapping[str, DimLike]) -> Split:
     """The parts with one name for sizes that the derivative needs to be equal."""
-    seconds = {m: s._replace(program=substitute(s.program, equalities)) for m, s in split.seconds.items()}
-    return Split(substitute(split.first, equalities), split.active, seconds)
+    seconds = {m: s._replace(program=_with_sizes(s.program, equalities)) for m, s in split.seconds.items()}
+    return Split(_with_sizes(split.first, equalities), split.active, seconds)
+
+
+def _with_sizes(program: Program, sizes: Mapping[str, DimLike]) -> Program:
+    return promised_like(substitute(program, sizes), program)

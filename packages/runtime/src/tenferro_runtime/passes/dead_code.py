@@ -69,7 +69,7 @@ def _prune_call(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, .
         outputs = tuple([v for v, there in zip(program.output_ids, used, strict=True) if there])
         less = program.memo.setdefault(key, remove_dead_code(program.with_(output_ids=outputs)))
     places = iter(range(len(used)))
-    return call.op(program=less), tuple([next(places) if there else None for there in used])
+    return call.op(program=less, sizes=op.params["sizes"]), tuple([next(places) if there else None for there in used])
 
 
 REGISTRY.pruning(call, _prune_call, keeps_bits=True)
