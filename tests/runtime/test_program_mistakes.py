@@ -141,7 +141,7 @@ TABLE = [
     (While.array, TracingError, "conversion to a NumPy array was asked for"),
     (While.stack, TracingError, "conversion to a NumPy array was asked for"),
     (While.in_place, TracingError, r"np\.add was asked to write into a NumPy array .*a = a \+ x"),
-    (While.branch, TracingError, r"a truth value was asked for .*use where\(\)"),
+    (While.branch, TracingError, r"a truth value was asked for .*use tr.where\(\)"),
     (While.loop, TracingError, "a truth value was asked for"),
     (While.largest, TracingError, "a truth value was asked for"),
     (While.chained, TracingError, "a truth value was asked for"),

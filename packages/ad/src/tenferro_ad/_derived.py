@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeVar
 
 from tenferro_runtime._call import instance
@@ -53,7 +54,7 @@ def derived(
     made = None
     builder = Builder()
     if sizes is None:
-        with stage(builder):
+        with staged(program, builder):
             made = make(program, builder)
         kept.append(((), made))
         return made
@@ -75,3 +76,8 @@ def derived(
         guards = tuple(dict.fromkeys(decisions.guards))
     kept.append((guards, made))
     return made
+
+
+def staged(program: Program, builder: Builder) -> AbstractContextManager[None]:
+    """The scope in which a branch or a body is derived: what is made of its sizes alone is recorded by the builder."""
+    return stage(builder) if program.symbolic else nullcontext()

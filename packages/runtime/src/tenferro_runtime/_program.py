@@ -142,9 +142,7 @@ class Program(Structured, Tooled):
         """Whether sizes are left open."""
         found: bool | None = self.memo.get("symbolic")
         if found is None:
-            found = any(s.symbolic for s in self.specs.values()) or any(
-                is_open_op(eq.op) for eq in self.equations
-            )
+            found = any(s.symbolic for s in self.specs.values()) or any(is_open_op(eq.op) for eq in self.equations)
             self.memo["symbolic"] = found
         return found
 

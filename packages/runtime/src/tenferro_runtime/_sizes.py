@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tenferro_runtime._bind import is_open, render_fit, variable_of
-from tenferro_runtime._data_sizes import conditions
+from tenferro_runtime._data_sizes import conditions, definitions, names_in
 from tenferro_runtime._program import Equation, Program, ProgramError
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, ask, decisions, dim, evaluate
@@ -17,9 +17,10 @@ def variables(program: Program) -> tuple[str, ...]:
     found: tuple[str, ...] | None = program.memo.get("variables")
     if found is None:
         names = dict.fromkeys(program.examples if program.symbolic else ())
-        for spec in program.inputs:
-            names.update((name, None) for d in spec.shape if isinstance(d, Dim) for name in sorted(d.variables))
-        found = program.memo["variables"] = tuple(names)
+        for spec in (*program.inputs, *program.specs.values()):
+            if spec.symbolic:
+                names.update(dict.fromkeys(sorted(names_in(spec.shape))))
+        found = program.memo["variables"] = tuple([name for name in names if name not in definitions(program)])
     return found
 
 
@@ -40,6 +41,8 @@ def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
         ProgramError: dtype, place or number of axes of an operand do not fit.
         ShapeError: an extent does not fit, or a guard of the trace does not hold; the text names both.
     """
+    if any(s.symbolic for s in specs) and tuple(specs) == program.inputs:
+        return open_sizes(program)
     fit: Callable[[Any], tuple[int, ...] | None] | None = program.memo.get("fit")
     if fit is None:
         inputs = [spec.shape for spec in program.inputs]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime._call import concrete
 from tenferro_runtime.extension import BoundedCache, Program, ProgramError, Tensor, tensor
 from tenferro_tensor_core import BackendUnavailableError
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
@@ -40,7 +41,13 @@ class XlaExecutor:
         return XlaExecutable(module, loaded, self._device)
 
     def run(self, program: Program | StableHloModule, *values: Any) -> tuple[Tensor, ...]:
-        """Compile (once) and run on tensors or host arrays of the program's specs."""
+        """Compile (once) and run on tensors or host arrays of the program's specs.
+
+        A program with open sizes is compiled for those of the values.
+        """
+        if isinstance(program, Program) and program.symbolic:
+            values = tuple([v if isinstance(v, Tensor) else tensor(v) for v in values])
+            program = concrete(program, [v.spec for v in values])
         return self.compile(program)(*values)
 
     def _load(self, module: StableHloModule) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tenferro_ad._derived import staged
 from tenferro_ad._dual import Dual, dual
-from tenferro_ad._partition import sizes_decided
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_tensor import next_level
@@ -36,7 +36,7 @@ def pushed_program(program: Program, need: tuple[int, ...], forced: tuple[int, .
     found: Pushed | None = program.memo.get(key)
     if found is None:
         builder = Builder()
-        with sizes_decided(program, builder):
+        with staged(program, builder):
             found = program.memo.setdefault(key, _pushed(program, need, forced, builder))
     return found
 
