@@ -257,7 +257,7 @@ def test_an_error_in_the_body_names_the_line_that_failed():
 
 def test_bodies_print_below_their_equation():
     program = tr.compile(lambda x: tr.scan(lambda c, v: (c + v, None), 0.0, x)[0]).program(X)
-    lines = [line.partition("  #")[0] for line in str(program).splitlines()]
+    lines = [line.partition("  #")[0].rstrip() for line in str(program).splitlines()]
     assert lines[2].startswith("  v2: float64[] = scan[body=<program (float64[], float64[]) -> (float64[])")
     assert lines[3:7] == [
         "    body: program(v0: float64[], v1: float64[]) {",

@@ -75,6 +75,27 @@ def test_a_step_inside_of_a_called_program_is_found() -> None:
     assert tr.trace(lambda x: kept(tr.exp(x)), X).find_nan(np.zeros(3)).where == line_of(root)
 
 
+def loop(x):
+    def body(c, y):
+        return (
+            tr.sqrt(c - y),
+            c,
+        )
+
+    return tr.scan(body, tr.sum(x), x)[0]
+
+
+def test_the_run_of_a_loop_that_makes_it_is_counted() -> None:
+    x = tensor([1.0, 0.5, 3.0])
+    for f in (loop, grad(loop)):
+        bad = tr.find_nan(f, x)
+        assert "sqrt" in bad.step and "in run 3 of step" in bad.step and len(bad.path) == 2
+        assert bad.where.startswith(f"{__file__}:{loop.__code__.co_firstlineno + 3}"[:-1])
+    assert tr.find_nan(loop, tensor([1.0, 0.5, 0.1])) is None
+    chosen = tr.trace(lambda x: tr.cond(x > 0, tr.sqrt, lambda x: tr.log(x), x), Spec((), F8))
+    assert "log" in chosen.find_nan(-1.0).step and chosen.find_nan(4.0) is None
+
+
 def test_a_step_of_a_derivative_names_the_line_of_the_function() -> None:
     def f(x):
         return tr.sum(tr.sqrt(x * 0.0))

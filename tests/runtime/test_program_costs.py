@@ -16,7 +16,7 @@ from tenferro_runtime.extension import REGISTRY, Cost, primitive
 from tenferro_runtime.inspection import plan_memory
 from tenferro_runtime.inspection._storage import Storage
 from tenferro_tensor import Spec, catalog, tensor
-from tenferro_tensor_core import ArgumentError, TracingError, evaluate
+from tenferro_tensor_core import ArgumentError, InconclusiveDimError, TracingError, evaluate
 
 F8, C16 = np.dtype("float64"), np.dtype("complex128")
 N, M = tr.dim("n"), tr.dim("m")
@@ -81,6 +81,19 @@ def test_a_call_costs_what_is_in_it() -> None:
     assert program(lambda x: inner(x) + 1, Spec((5,), F8)).explain().flops == 15
 
 
+def test_loops_cost_their_bodies_and_branches_the_dearest_one() -> None:
+    def loop(x):
+        return tr.scan(lambda c, y: (tr.tanh(c * y), c), tr.asarray(1.0), x)
+
+    explained = program(loop, Spec((7,), F8)).explain()
+    assert (explained.flops, explained.unknown) == (14, 0)
+    assert program(loop, Spec((N,), F8)).explain().flops is 2 * N
+    both = program(lambda x: tr.cond(x[0] > 0, lambda x: x * 2, lambda x: tr.exp(x * 3) + 1, x), Spec((5,), F8))
+    assert both.explain().flops == 1 + 15
+    endless = program(lambda x: tr.while_loop(lambda x: tr.sum(x) < 9, lambda x: x * 2, x), Spec((5,), F8))
+    assert endless.explain().unknown == 1
+
+
 def test_what_nobody_has_described_is_not_counted_as_free() -> None:
     @primitive(family="wave-company.unknown.v1")
     def unknown(x: Spec) -> Spec:
@@ -106,6 +119,21 @@ def test_open_sizes_give_polynomials_and_named_sizes_numbers() -> None:
     assert explained.sizes == {"n": 10, "m": 20} and "n = 10, m = 20" in str(explained)
     with pytest.raises(ArgumentError, match=r"open sizes of the program are \['m', 'n'\], but \['n'\] were given"):
         p.explain(n=10)
+
+
+def test_fused_steps_and_calls_of_open_size_are_polynomials() -> None:
+    inner = tr.compile(lambda x: tr.tanh(x) * 2)
+    explained = program(lambda x: tr.sum(inner(x) + tr.exp(x) * x), Spec((N,), F8)).explain()
+    assert explained.flops is 6 * N and explained.unknown == 0
+    p = program(lambda x: tr.tanh(tr.exp(x) * 2), Spec((N, M), F8))
+    assert [s.primitive for s in p.explain().steps] == ["fused(exp, mul, tanh)"]
+    assert p.explain().bytes is 16 * N * M and p.explain().flops is 3 * N * M
+
+
+def test_sizes_that_depend_on_data_stay_open() -> None:
+    p = program(lambda x: tr.compress(x, x > 0.0) * 2.0, Spec((N,), F8))
+    assert p.explain(n=10).sizes == {"n": 10} and "u0" in str(p.explain(n=10))
+    assert p.explain(n=10).peak_bytes is None or p.explain(n=10).peak_bytes > 80
 
 
 def test_a_transform_of_open_size_is_no_polynomial() -> None:
@@ -162,6 +190,14 @@ def test_peak_is_evaluated_for_sizes() -> None:
     assert plan.peak({"n": 10, "m": 1}) == 8 * (10 + 10 + 100)
     assert plan.peak({"n": 1, "m": 10}) == 8 * (10 + 10 + 1)
     assert plan.peak({"n": 0, "m": 0}) == 0
+    with pytest.raises(InconclusiveDimError, match="m is neither given nor bounded"):
+        plan.peak({"n": 10})
+
+
+def test_a_size_that_is_not_given_counts_with_its_bound() -> None:
+    k = tr.dim("k", max=7)
+    plan = plan_memory(program(lambda x: tr.exp(x), Spec((N, k), F8)))
+    assert plan.peak({"n": 10}) == 560 and plan.peak({"n": 10, "k": 2}) == 160
 
 
 MEASURE = """

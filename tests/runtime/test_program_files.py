@@ -22,6 +22,7 @@ from tenferro_runtime.files._encode import TABLES
 from tenferro_tensor import HOST, Primitive, Spec, catalog, primitive, tensor
 from tenferro_tensor._primitive import primitives
 from tenferro_tensor_core import ArgumentError, RegistryError, ShapeError, dim_min, floordiv
+from tenferro_xla import lower_to_stablehlo
 
 F8 = np.dtype("float64")
 N, M = tr.dim("n"), tr.dim("m", min=1, max=1000)
@@ -96,12 +97,38 @@ def test_sizes_keep_their_algebra_bounds_and_guards(tmp_path: Path) -> None:
     assert loaded.run(np.ones((3, 2)))[1].shape == (7, 2)
 
 
+def test_the_order_of_sizes_is_kept(tmp_path: Path) -> None:
+    dims = [tr.dim(f"n{i}") for i in range(12)]
+    inner = tr.compile(lambda *xs: sum(tr.sum(x) * (i + 1) for i, x in enumerate(xs)))
+    program = tr.trace(lambda *xs: inner(*xs) / xs[11].shape[0], *[Spec((d,), F8) for d in dims])
+    values = [np.ones(i + 1) for i in range(12)]
+    loaded = roundtrip(program, tmp_path)
+    assert list(loaded.examples) == list(program.examples)
+    same(loaded.run(*values)[0], program.run(*values)[0])
+    same(grad(lambda x: loaded.run(x, *values[1:])[0])(np.ones(3)), tensor(np.full(3, 1 / 12)))
+
+
 def test_a_guard_holds_after_loading(tmp_path: Path) -> None:
     program = tr.trace(lambda x, y: x + y, Spec((N,), F8), Spec((tr.dim("k"),), F8), examples={"n": 4, "k": 4})
     loaded = roundtrip(program, tmp_path)
     assert [str(g) for g in loaded.guards] == [str(g) for g in program.guards] != []
     with pytest.raises(ShapeError):
         loaded.run(np.ones(3), np.ones(4))
+
+
+def test_sizes_that_depend_on_data_are_kept(tmp_path: Path) -> None:
+    def cut(x):
+        kept = tr.compress(x, x > 0.0)
+        return tr.sum(kept * kept), kept
+
+    program = tr.trace(cut, Spec((N,), F8), examples={"n": 4})
+    loaded = roundtrip(program, tmp_path)
+    for values in ([1.0, -2.0, 3.0], [-1.0], []):
+        x = tensor(np.array(values))
+        for got, want in zip(loaded.run(x), program.run(x), strict=True):
+            same(got, want)
+    x = tensor([1.0, -2.0, 3.0])
+    same(grad(lambda x: loaded.run(x)[0])(x), tensor([2.0, 0.0, 6.0]))
 
 
 def test_derivatives_of_a_loaded_program_are_those_of_the_original(tmp_path: Path) -> None:
@@ -117,6 +144,11 @@ def test_derivatives_of_a_loaded_program_are_those_of_the_original(tmp_path: Pat
     same(vjp(f(loaded), a)[1](tensor(2.0))[0], vjp(f(program), a)[1](tensor(2.0))[0])
     same(tr.compile(grad(f(loaded)))(a), grad(f(program))(a))
     same(grad(lambda x: tr.sum(grad(f(loaded))(x) ** 2))(a), grad(lambda x: tr.sum(grad(f(program))(x) ** 2))(a))
+
+
+def test_a_loaded_program_lowers_to_the_same_stablehlo(tmp_path: Path) -> None:
+    program = tr.trace(grad(lambda x: tr.sum(tr.tanh(x @ x) * 2)), Spec((3, 3), F8))
+    assert lower_to_stablehlo(roundtrip(program, tmp_path)).fingerprint == lower_to_stablehlo(program).fingerprint
 
 
 def test_the_hash_is_of_what_is_computed(tmp_path: Path) -> None:
@@ -153,6 +185,23 @@ def test_programs_inside_of_programs(tmp_path: Path) -> None:
     x = tensor([0.5, -1.0])
     same(loaded.run(x)[0], program.run(x)[0])
     same(grad(lambda x: tr.sum(loaded.run(x)[0]))(x), grad(lambda x: tr.sum(program.run(x)[0]))(x))
+
+
+def loops(x):
+    c, ys = tr.scan(lambda c, y: (tr.tanh(c * y + x[0]), c), tr.sum(x), x)
+    c = tr.while_loop(lambda c: c < 10.0, lambda c: c * 2.0 + 1.0, c, max_steps=6)
+    return tr.cond(c > 20.0, lambda c: c * 2.0, lambda c: c + tr.sum(ys), c)
+
+
+@pytest.mark.parametrize("spec", [Spec((3,), F8), Spec((N,), F8)], ids=["fixed", "open"])
+def test_branches_and_loops(tmp_path: Path, spec: Spec) -> None:
+    program = tr.trace(loops, spec)
+    loaded = roundtrip(program, tmp_path)
+    x = tensor([0.5, -1.0, 2.0])
+    same(loaded.run(x)[0], program.run(x)[0])
+    same(grad(lambda x: loaded.run(x)[0])(x), grad(loops)(x))
+    derivative = tr.trace(grad(loops), x)
+    same(roundtrip(derivative, tmp_path).run(x)[0], grad(loops)(x))
 
 
 @pytest.mark.parametrize(

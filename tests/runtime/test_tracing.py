@@ -23,7 +23,7 @@ def test_a_program_prints_as_it_reads() -> None:
     b = Builder()
     x, y = b.input(Spec((2, 3), F8), "x"), b.input(Spec((3,), np.dtype("float32")), "y")
     program = b.close([x * y + 1])
-    lines = [line.partition("  #")[0] for line in str(program).splitlines()]
+    lines = [line.partition("  #")[0].rstrip() for line in str(program).splitlines()]
     assert lines == [
         "program(x: float64[2, 3], y: float32[3]) {",
         "  v2: float64[3] = convert[dtype=float64](y)",
@@ -34,6 +34,15 @@ def test_a_program_prints_as_it_reads() -> None:
         "}",
     ]
     assert repr(program) == "<program (float64[2, 3], float32[3]) -> (float64[2, 3]), 4 equations>"
+
+
+def test_the_lines_of_code_stand_below_each_other() -> None:
+    program = tr.trace(lambda x: tr.sum(tr.exp(x) * 2 + x), X)
+    shown = [line for line in str(program).splitlines() if "#" in line]
+    assert (
+        len({line.index("  # ") for line in shown}) == 1
+        and len({len(line.split("  # ")[0].rstrip()) for line in shown}) > 1
+    )
 
 
 def test_equations_know_the_line_of_user_code() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime._call import call, require_fit, sizes_for
+from tenferro_runtime._call import call, instance, require_fit, sizes_for
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._data_sizes import definitions, replayed
 from tenferro_runtime._program import Program, ProgramError
@@ -60,8 +61,16 @@ def _how(program: Program) -> tuple[bool, bool]:
     return found
 
 
+WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | None]] = ContextVar(
+    "what runs programs without open sizes in their place, for kernels that are made meanwhile", default=None
+)
+
+
 def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose."""
+    watch = WATCH.get()
+    if watch is not None:
+        return watch(program)
     key = ("raw", scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
@@ -150,7 +159,8 @@ def call_kernel(
     """The kernel of `call`, and of whatever else means to run a program."""
     if not program.symbolic:
         return executable(program)
-    return _Counted(program, sizes or sizes_of(program, ins))  # type: ignore[arg-type]
+    known: Any = sizes or sizes_of(program, ins)
+    return _Counted(program, known) if WATCH.get() is None else executable(instance(program, known))
 
 
 REGISTRY.kernel(call, "*", call_kernel)

@@ -197,7 +197,7 @@ class Program(Structured, Tooled):
                 lines += [f"    {line}" for line in f"{name}: {inner}".splitlines()]
         lines += [f"  guard {guard}" for guard in self.guards]
         lines += [f"  return {', '.join(map(self.label, self.output_ids))}", "}"]
-        return "\n".join(lines)
+        return "\n".join(_in_line(lines))
 
     def label(self, v: Operand) -> str:
         """An operand as it is printed: the name of an input, ``v7``, or a number."""
@@ -227,6 +227,18 @@ def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
         elif v.__class__ is tuple:
             found += [(f"{name}[{i}]", p) for i, p in enumerate(v) if isinstance(p, Program)]
     return found
+
+
+WIDE: Final = 100
+"""Column up to which the lines of code beside equations are put below each other."""
+
+
+def _in_line(lines: list[str]) -> list[str]:
+    """Lines of text with their comments in one column."""
+    split = [line.rpartition("  # ") if "  # " in line else (line, "", "") for line in lines]
+    texts = [text.rstrip() for text, _, _ in split]
+    column = min(WIDE, max((len(t) for t, (_, sign, _) in zip(texts, split, strict=True) if sign), default=0))
+    return [f"{t.ljust(column)}{sign}{where}" if sign else t for t, (_, sign, where) in zip(texts, split, strict=True)]
 
 
 _BRIEF: Final = 6

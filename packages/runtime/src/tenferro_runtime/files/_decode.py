@@ -39,8 +39,10 @@ class Decoder:
     ) -> None:
         self._about, self._constant, self._limits = about, constant, limits
         self._vocabulary = Vocabulary()
+        self._examples: dict[str, int] = {}
+        for entry, part in zip(tables["programs"], about["programs"], strict=True):
+            self._examples.update(_examples(entry, part))
         self._equations = 0
-        self._depth: list[int] = []
         self._read: dict[str, list[Any]] = {name: [] for name in TABLES}
         order: dict[str, Callable[[Any], Any]] = {
             "places": self._place,
@@ -187,18 +189,17 @@ class Decoder:
             Guard(self._size(a), _comparison(op), self._size(b), self._source(line) or "")
             for (a, op, b), line in zip(entry["guards"], about["guards"], strict=True)
         ]
-        return check_program(
-            Program(
-                inputs,
-                constants,
-                tuple(equations),
-                tuple([_integer(v) for v in entry["outputs"]]),
-                specs,
-                names={int(v): str(name) for v, name in about["names"].items()},
-                guards=tuple(guards),
-                examples={str(name): _integer(n) for name, n in about["examples"].items()},
-            )
-        )
+        examples = _examples(entry, about)
+        names = {int(v): str(name) for v, name in about["names"].items()}
+        outputs = tuple([_integer(v) for v in entry["outputs"]])
+
+        def written(examples: dict[str, int]) -> Program:
+            parts = inputs, constants, tuple(equations), outputs, specs
+            return Program(*parts, names=names, guards=tuple(guards), examples=examples)
+
+        # A program inside of another is about sizes of the outer one, which has the examples.
+        check_program(written({**self._examples, **examples}))
+        return written(examples)
 
     def _operand(self, data: Any) -> int | Literal:
         if data.__class__ is list:
@@ -217,6 +218,11 @@ def _entry(table: list[Any], index: Any) -> Any:
     if index.__class__ is not int or not 0 <= index < len(table):
         raise ValueError(f"there is no entry {index!r} in a table of {len(table)}")
     return table[index]
+
+
+def _examples(entry: Any, about: Any) -> dict[str, int]:
+    """Example sizes in the order in which a program is given its sizes."""
+    return {str(name): _integer(n) for name, n in zip(entry["sizes"], about["examples"], strict=True)}
 
 
 def _integer(data: Any) -> int:

@@ -51,11 +51,12 @@ class Encoder:
             "equations": equations,
             "outputs": [number[v] for v in program.output_ids],
             "guards": [[self.size(g.lhs), g.op, self.size(g.rhs)] for g in program.guards],
+            "sizes": list(program.examples),
         }
         self.about["programs"].append(
             {
                 "names": {str(number[v]): name for v, name in program.names.items() if v in number},
-                "examples": dict(program.examples),
+                "examples": list(program.examples.values()),
                 "lines": [self._source(eq.where) for eq in program.equations],
                 "guards": [self._source(g.where) for g in program.guards],
             }

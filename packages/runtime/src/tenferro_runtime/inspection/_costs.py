@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from tenferro_runtime._call import call, instance
 from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.control_flow.primitives import cond, scan
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, dim_max
 
 Specs = tuple[Spec, ...]
 
@@ -88,12 +89,31 @@ def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, 
     storage = Storage(program)
     parts = [cost(program, eq, storage) for eq in program.equations]
     known = [c.flops for c in parts if c.flops is not None]
-    return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes or 0 for c in parts]))
+    return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes for c in parts if c.bytes is not None]))
 
 
 def _fused(ins: Specs, outs: Specs, *, program: Program) -> Cost:
     """What is computed inside never reaches memory."""
     return Cost(_called(ins, outs, program=program).flops)
+
+
+def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost:
+    """The dearest branch."""
+    found = [_called(b.inputs, outs, program=b) for b in branches]
+    flops = [c.flops for c in found if c.flops is not None]
+    return Cost(
+        dim_max(*flops) if len(flops) == len(found) else None,
+        dim_max(*[c.bytes for c in found if c.bytes is not None]),
+        dim_max(*[c.workspace for c in found]),
+    )
+
+
+def _loop(ins: Specs, outs: Specs, *, body: Program, length: DimLike, **_: Any) -> Cost:
+    """The body `length` times; rows are kept one by one before they become an array."""
+    once = _called(body.inputs, outs, program=body)
+    flops = None if once.flops is None else length * once.flops
+    rows: DimLike = sum([length * nbytes(s) for s in body.outputs])
+    return Cost(flops, None if once.bytes is None else length * once.bytes, rows + once.workspace)
 
 
 def _table() -> dict[Primitive, Callable[..., Cost]]:
@@ -109,6 +129,7 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
     table[catalog.dot_general], table[call], table[fused] = _dot_general, _called, _fused
+    table[cond], table[scan] = _branches, _loop
     return table
 
 

@@ -8,10 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from tenferro_runtime._program import Literal, Program
+from tenferro_runtime._program import Literal, Program, inner_programs
 from tenferro_runtime.inspection._explain import explain, step_costs
 from tenferro_runtime.inspection._places import Node, placed
 from tenferro_runtime.reports import StepCost, readable
+from tenferro_tensor import Op
 from tenferro_tensor_core import ArgumentError
 
 FORMATS: Final = ("dot", "html")
@@ -71,15 +72,14 @@ def graph(program: Program) -> list[Node]:
     return nodes
 
 
-def _kind(op: object, c: StepCost) -> str:
-    params, p = op.params, op.primitive  # type: ignore[attr-defined]
-    if any(isinstance(v, Program) for v in params.values()):
+def _kind(op: Op, c: StepCost) -> str:
+    if inner_programs(op.params):
         return "program"
     if c.kernel == "view":
         return "view"
     if c.primitive == "dot_general":
         return "contraction"
-    return "element-wise" if p.elementwise else "other"
+    return "element-wise" if op.primitive.elementwise else "other"
 
 
 def _note(text: str, c: StepCost) -> str:

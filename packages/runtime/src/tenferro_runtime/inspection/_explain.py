@@ -9,12 +9,12 @@ from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._costs import cost
-from tenferro_runtime.inspection._memory import plan_memory
+from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.inspection._storage import Storage
 from tenferro_runtime.reports import Explanation, StepCost
 from tenferro_tensor import REGISTRY, Spec, get_backend
-from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
 
 NAMED: Final = 4
 """Steps of a region that its name shows."""
@@ -39,9 +39,16 @@ def explain(program: Program, **sizes: int) -> Explanation:
         sum([s.bytes for s in steps]),
         memory.inputs,
         memory.constants,
-        None if program.symbolic else memory.peak({}),
+        None if program.symbolic and not sizes else _peak(memory, sizes),
         dict(sizes),
     )
+
+
+def _peak(memory: MemoryPlan, sizes: dict[str, int]) -> int | None:
+    try:
+        return memory.peak(sizes)
+    except InconclusiveDimError:  # a size that depends on data, and has no bound but another size
+        return None
 
 
 def step_costs(program: Program) -> tuple[StepCost, ...]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._program import Equation, Program
+from tenferro_runtime._execute import WATCH
+from tenferro_runtime._program import Equation, Program, inner_programs
 from tenferro_runtime._trace import trace
 from tenferro_runtime._tree import flatten
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.reports import BadStep, Statistics
-from tenferro_tensor import Array, Tensor
+from tenferro_tensor import REGISTRY, Array, Tensor
 
 
 def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = True, **kwargs: Any) -> BadStep | None:
@@ -45,26 +46,67 @@ def _first(program: Program, values: tuple[Tensor, ...], infinities: bool) -> Ba
             what = "a constant" if v in program.constants else "an input"
             return BadStep(f"{program.label(v)} is {what}", (), "", (), (_statistics(program.label(v), value),))
     with np.errstate(all="ignore"):
-        return _walk(program, values, infinities)
+        return _walk(program, values, infinities, {})
 
 
-def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool) -> BadStep | None:
-    for i, (eq, operands, env) in enumerate(steps(program, values)):
+def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: dict[int, Any]) -> BadStep | None:
+    for i, (eq, operands) in enumerate(steps(program, values, env)):
         results = store(env, eq, eq.op(*operands))
         if any(_bad(x, infinities) for x in results):
             return _inside(program, eq, operands, infinities, i) or _report(program, eq, operands, results, i)
     return None
 
 
+class _Found(Exception):
+    """Carries the bad step out of the kernel that ran it."""
+
+    def __init__(self, bad: BadStep, run: int) -> None:
+        self.bad, self.run = bad, run
+
+
 def _inside(program: Program, eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) -> BadStep | None:
-    """The step of a called program that is to blame."""
-    inner = eq.op.params.get("program")
-    if not isinstance(inner, Program):
+    """The step that is to blame in a program that the equation runs: a call, a branch, the body of a loop.
+
+    The kernel is made anew while programs are watched; it runs them as it always does.
+    """
+    if not inner_programs(eq.op.params):
         return None
-    found = _walk(*fitting(inner, operands), infinities)
-    if found is None:
-        return None
-    return BadStep(found.step, (i, *found.path), found.where or eq.where, found.operands, found.results)
+    runs = 0
+
+    def watched(inner: Program) -> Callable[..., tuple[Any, ...]]:
+        def run(*raws: Any) -> tuple[Any, ...]:
+            nonlocal runs
+            runs += 1
+            number = runs
+            values = tuple([Tensor.wrap(raw, spec) for raw, spec in zip(raws, inner.inputs, strict=True)])
+            env: dict[int, Any] = {}
+            bad = _walk(inner, values, infinities, env)
+            if bad is not None:
+                raise _Found(bad, number)
+            return tuple([env[v].data for v in inner.output_ids])
+
+        return run
+
+    ins = tuple([program.specs[v] for v in eq.variables])
+    outs = tuple([program.specs[v] for v in eq.results])
+    token = WATCH.set(watched)
+    try:
+        make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind)
+        if make is not None:
+            make(ins, outs, **eq.op.params)(*[x.data if isinstance(x, Tensor) else x for x in operands])
+    except _Found as found:
+        bad, number = found.bad, found.run
+        times = f"run {number} of " if number > 1 else ""
+        return BadStep(
+            f"{bad.step}, in {times}step {i}: {eq.op.primitive.name}",
+            (i, *bad.path),
+            bad.where or eq.where,
+            bad.operands,
+            bad.results,
+        )
+    finally:
+        WATCH.reset(token)
+    return None
 
 
 def _report(program: Program, eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], i: int) -> BadStep:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tenferro_runtime._program import Program
 from tenferro_runtime.inspection._costs import cost
 from tenferro_runtime.inspection._storage import Storage, nbytes
-from tenferro_tensor_core import DimLike, evaluate
+from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,14 @@ class MemoryPlan:
     last: Mapping[int, int]
 
     def peak(self, sizes: Mapping[str, int]) -> int:
-        """Largest number of bytes alive at a time, beside inputs and constants."""
-        return max([evaluate(n, sizes) for n in _undominated(self.live)], default=0)
+        """Largest number of bytes alive at a time, beside inputs and constants.
+
+        Sizes that depend on data count with their upper bounds.
+
+        Raises:
+            InconclusiveDimError: a size is neither given nor bounded.
+        """
+        return max([_most(n, sizes) for n in _undominated(self.live)], default=0)
 
 
 def plan_memory(program: Program) -> MemoryPlan:
@@ -69,3 +75,17 @@ def plan_memory(program: Program) -> MemoryPlan:
 def _undominated(live: tuple[DimLike, ...]) -> list[DimLike]:
     """The distinct sums; identity tells equal ones apart from different ones."""
     return list({id(n) if not isinstance(n, int) else n: n for n in live}.values())
+
+
+def _most(n: DimLike, sizes: Mapping[str, int]) -> int:
+    if isinstance(n, Dim):
+        n = n.substitute(sizes)
+    if isinstance(n, int):
+        return n
+    if n.upper is None:
+        raise InconclusiveDimError(
+            f"{n} bytes have no largest number: {', '.join(sorted(n.variables))} is neither given nor bounded; "
+            "give its size",
+            dim=n,
+        )
+    return n.upper

@@ -6,6 +6,8 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Program
 from tenferro_runtime.fusion import wait
@@ -34,6 +36,11 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
     if repeat < 1:
         raise ArgumentError(f"profile measures at least one run, got {repeat=}")
     program, ready = fitting(program, values)
+    with np.errstate(all="ignore"):  # numbers are not the subject here
+        return _measured(program, ready, repeat)
+
+
+def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profile:
     program = lowered(program)
     for _ in range(WARM):
         _timed(program, ready, 0)
@@ -52,7 +59,8 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
 
 def _timed(program: Program, values: tuple[Tensor, ...], origin: int) -> list[tuple[int, int]]:
     found = []
-    for eq, operands, env in steps(program, values):
+    env: dict[int, Any] = {}
+    for eq, operands in steps(program, values, env):
         start = perf_counter_ns()
         out = eq.op(*operands)
         _wait(program, eq.results)

@@ -27,14 +27,19 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
     return concrete(program, tuple([t.spec for t in ready])), ready
 
 
-def steps(program: Program, values: tuple[Tensor, ...]) -> Iterator[tuple[Equation, tuple[Any, ...], dict[int, Any]]]:
-    """Each equation with its operands, before it runs; whoever iterates puts its results into the third part."""
-    env: dict[int, Any] = dict(program.constants)
+def steps(
+    program: Program, values: tuple[Tensor, ...], env: dict[int, Any]
+) -> Iterator[tuple[Equation, tuple[Any, ...]]]:
+    """Each equation with its operands, before it runs; whoever iterates puts its results into `env`.
+
+    What nothing needs any more is dropped from there; in the end it has the outputs.
+    """
+    env.update(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
     needed: dict[int, int] = {v: i for i, eq in enumerate(program.equations) for v in eq.variables}
     needed.update(dict.fromkeys(program.output_ids, len(program.equations)))
     for i, eq in enumerate(program.equations):
-        yield eq, tuple([v.value if isinstance(v, Literal) else env[v] for v in eq.operands]), env
+        yield eq, tuple([v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
         for v in {*eq.variables, *eq.results}:
             if needed.get(v, i) <= i:
                 env.pop(v, None)

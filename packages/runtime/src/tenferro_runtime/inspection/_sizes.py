@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Program
 from tenferro_runtime._sizes import substitute
 from tenferro_tensor_core import ArgumentError, Dim
 
 
 def filled(program: Program, sizes: Mapping[str, int]) -> Program:
-    """The program with its sizes filled in; itself where none are given.
+    """The program with its sizes filled in; itself where none are given, or where some depend on data.
 
     Raises:
         ArgumentError: some sizes are given and others not, or the program has no size of that name.
@@ -24,4 +25,4 @@ def filled(program: Program, sizes: Mapping[str, int]) -> Program:
             "of them, or none",
             sizes=tuple(sorted(names)),
         )
-    return substitute(program, sizes)
+    return program if definitions(program) else substitute(program, sizes)
