@@ -279,3 +279,22 @@ def test_narrower_vectors(limit):
                 xs[0] = xs[0][::-1, ::-1]
             (expected,) = meaning(muladd(dtype), *xs)
             require_same(run(*xs), np.asarray(expected), dtype, 8)
+
+
+@pytest.mark.parametrize("columns", [1024, 1025, 1032, 2048])
+@pytest.mark.parametrize("offset", [0, 8])
+def test_rows_written_past_the_caches(monkeypatch, columns, offset):
+    """Whole lines only: every row begins with one, or ordinary stores serve; nothing else is written."""
+    from tenferro_cpu.native._elementwise import Fused
+
+    monkeypatch.setattr(Fused, "_streams", lambda self, both: True)
+    rng = np.random.default_rng(columns)
+    x, y = rng.random((37, columns)), rng.random(columns)
+    run = fused(one_op(arithmetic.mul.op(), "float64", "float64"))
+    raw = np.zeros(x.nbytes + 256, np.uint8)
+    start = -raw.ctypes.data % 64 + 64 + offset
+    out = raw[start : start + x.nbytes].view("float64").reshape(x.shape)
+    run(x, y, out=out)
+    np.testing.assert_array_equal(out, x * y)
+    assert not raw[:start].any() and not raw[start + x.nbytes :].any()
+    np.testing.assert_array_equal(run(x, y[:1]), x * y[0])

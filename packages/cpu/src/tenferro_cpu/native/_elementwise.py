@@ -18,6 +18,9 @@ from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
 Array = np.ndarray[Any, Any]
 
+STREAMED_ROW = 1024
+"""Elements from which a row of many is written past the caches: each of them ends with a barrier."""
+
 PLANS = 256
 """Plans that one function keeps; then it starts again."""
 
@@ -200,10 +203,17 @@ class Fused:
             plan = self._plans[key] = self._plan(shape, both)
         kernel, inner, outer = plan
         pointers = [x.ctypes.data for x in both]
-        if not outer and self._streams(both) and Access.STRIDED not in _accesses(inner, both):
-            self._stream(kernel, pointers, inner, len(xs), both)
-        else:
+        head = _head(pointers, inner, outer, len(xs)) if self._streams(both) else None
+        accesses = _accesses(inner, both)
+        if head is None or Access.STRIDED in accesses:
             drive(kernel, pointers, inner, outer, cost=self.cost)
+            return
+        if head:
+            drive(kernel, pointers, Axis(head, inner.strides), [])
+            pointers = [p + head * s for p, s in zip(pointers, inner.strides)]
+            inner = Axis(inner.extent - head, inner.strides)
+        past = self.address(accesses[: len(xs)], accesses[len(xs) :], stream=True)
+        drive(past, pointers, inner, outer, cost=self.cost)
 
     def _plan(self, shape: tuple[int, ...], both: list[Array]) -> tuple[int, Axis, list[Axis]]:
         columns = zip(*(strides_over(x, shape) for x in both))
@@ -220,19 +230,19 @@ class Fused:
     def _streams(self, both: list[Array]) -> bool:
         return sum(x.nbytes for x in both) > self.engine.host.near_bytes
 
-    def _stream(self, kernel: int, pointers: list[int], inner: Axis, count: int, both: list[Array]) -> None:
-        """Write past the cache, after the few elements that bring the results to a cache line."""
-        heads = {(-p % 64) // s if -p % 64 % s == 0 else -1 for p, s in zip(pointers[count:], inner.strides[count:])}
-        head = heads.pop()
-        if heads or head < 0:
-            drive(kernel, pointers, inner, [], cost=self.cost)
-            return
-        if head:
-            drive(kernel, pointers, Axis(head, inner.strides), [])
-        accesses = _accesses(inner, both)
-        past = self.address(accesses[:count], accesses[count:], stream=True)
-        moved = [p + head * s for p, s in zip(pointers, inner.strides)]
-        drive(past, moved, Axis(inner.extent - head, inner.strides), [], cost=self.cost)
+
+def _head(pointers: list[int], inner: Axis, outer: list[Axis], count: int) -> int | None:
+    """Elements of the only row before results can be written past the caches, which takes whole lines; or None.
+
+    Of several rows each begins with a line, and is long enough.
+    """
+    results, steps = pointers[count:], inner.strides[count:]
+    if outer:
+        places = [*results, *(s for axis in outer for s in axis.strides[count:])]
+        return 0 if inner.extent >= STREAMED_ROW and not any(p % 64 for p in places) else None
+    heads = {-p % 64 // s if -p % 64 % s == 0 else -1 for p, s in zip(results, steps)}
+    head = heads.pop()
+    return None if heads or head < 0 else head
 
 
 def _accesses(inner: Axis, both: list[Array]) -> tuple[Access, ...]:

@@ -119,6 +119,8 @@ def exp(x: Vec) -> Vec:
 
 def exp2(x: Vec) -> Vec:
     x = _clamped(x, *((-1100.0, 1030.0) if x.kind == WIDE else (-160.0, 130.0)))
+    if wide.serves(x):
+        return wide.exp2(x)
     n = x.block.call("rint", x)
     high, low = LN2[x.kind]
     whole = x - n

@@ -9,7 +9,7 @@ Signs of results and the bounds of arguments are the caller's.
 """
 
 from tenferro_cpu.native._emit import BITS, LLVM_TYPES, Vec, number
-from tenferro_cpu.native._math_tables import LN2_SHORT, NARROW, WIDE
+from tenferro_cpu.native._math_tables import LN2, LN2_SHORT, NARROW, WIDE
 from tenferro_cpu.native._math_wide_tables import (
     ENTRIES,
     EXP,
@@ -84,6 +84,16 @@ def exp(x: Vec, halvings: float = 0.0) -> Vec:
     power = lookup(shifted.bits, POWERS[x.kind], x.kind)
     p = fma(r * r, horner(r, EXP[x.kind]), r)
     return scaled(fma(power, p, power), fma(n, 1 / ENTRIES, -halvings))
+
+
+def exp2(x: Vec) -> Vec:
+    """``2**x`` of a bounded `x`."""
+    shifted = fma(x, ENTRIES, MAGIC[x.kind])
+    n = (shifted - MAGIC[x.kind]) * (1 / ENTRIES)
+    r = (x - n) * LN2[x.kind][0]  # the difference is exact
+    power = lookup(shifted.bits, POWERS[x.kind], x.kind)
+    p = fma(r * r, horner(r, EXP[x.kind]), r)
+    return scaled(fma(power, p, power), n)
 
 
 def _expm1(x: Vec, *, far: bool) -> tuple[Vec, Vec, Vec]:
