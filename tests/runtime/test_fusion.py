@@ -324,3 +324,51 @@ def test_a_program_that_is_no_region_is_refused() -> None:
     op = fused_trace(lambda x, y: x * y + 1.0, normal(2, 2), normal(2)).equations[0].op
     with pytest.raises(ProgramError, match="operand 1 of a fused step"):
         op.infer(normal(2, 2).spec, normal(2, 2).spec)
+
+
+def of(dtype: str, *values: complex) -> Tensor:
+    return tensor(np.array(values, dtype))
+
+
+NAN, INF = np.nan, np.inf
+EDGES = {
+    "integer powers": (lambda x, y: x**y + 1, of("int64", 2, 3, -4), of("int64", 1, 0, 2)),
+    "negative integer powers": (lambda x, y: x**y + 1, of("int64", 2, 3, 4), of("int64", 1, -1, 2)),
+    "integer quotients": (lambda x, y: x // y + x % y, of("int64", 2, -3, 4), of("int64", 0, 2, -3)),
+    "quotients": (lambda x, y: x // y + x % y, of("float64", 2.5, -3, INF, NAN, 1), of("float64", 0, 2, 3, 1, -0.3)),
+    "to integers": (lambda x, y: tr.astype(x * y, tr.int8) + 1, of("float64", 2.5, 300, NAN), of("float64", 1, 1, 1)),
+    "to floats": (lambda x, y: tr.astype(x + y, tr.float32) * 2, of("int64", 2, 2**62 + 1, -5), of("int64", 1, 1, 1)),
+    "to booleans": (
+        lambda x, y: tr.astype(x * y, tr.bool) | (x > y),
+        of("float64", 2.5, 0, NAN),
+        of("float64", 1, 2, 3),
+    ),
+    "shifts": (lambda x, y: (x << y) + (x >> y), of("int64", 2, -3, 4), of("int64", 70, 2, 63)),
+    "wrapping": (lambda x, y: (x * y + x) * x, of("int8", 100, -128, 127), of("int8", 100, -1, 2)),
+    "complex": (lambda x, y: x * y / (x + y), of("complex128", 2 + 1j, -3, 4j), of("complex128", 1, 2j, -3)),
+    "sums that are or": (lambda x, y: tr.sum(x & y), of("bool", 1, 0, 1), of("bool", 1, 1, 1)),
+    "any": (lambda x, y: tr.any((x > y) | (x < 0)), of("int64", 1, 0, 1), of("int64", 1, 1, 1)),
+    "products that wrap": (lambda x, y: tr.prod(x * y, dtype=x.dtype), of("int16", 100, 3, 7), of("int16", 1000, 1, 1)),
+    "maximum with NaN": (lambda x, y: tr.max(tr.maximum(x, y) * 2), of("float64", 1, NAN, 3), of("float64", 0, 1, 2)),
+    "maximum of nothing": (lambda x, y: tr.max(x * y + 1.0), of("float64"), of("float64")),
+}
+
+
+@pytest.mark.parametrize("what", EDGES)
+def test_edges_are_the_same_in_all_tiers(what: str) -> None:
+    f, x, y = EDGES[what]
+
+    def outcome(g) -> tuple[object, ...]:
+        try:
+            out = g(x, y)
+        except (ValueError, ArithmeticError) as error:
+            return (type(error).__mro__[1],)
+        return out.spec, out.data.tobytes()
+
+    with np.errstate(all="ignore"):
+        expected, compiled = outcome(f), tr.compile(f)
+        for call in range(4):
+            got = outcome(compiled)
+            assert got == expected or (len(got) == len(expected) == 1)
+            if call == 1:
+                wait()
