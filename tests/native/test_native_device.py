@@ -73,6 +73,41 @@ def test_programs_refuse_what_does_not_reach(device, make, kind, text):
         device.build(scaled())(buffers, [11])
 
 
+def test_programs_refuse_buffers_that_share_memory_with_a_written_one(device):
+    program = device.build(scaled(), "x*a")
+    memory = np.arange(20.0)
+    for move in (-1, 1, 5):
+        with pytest.raises(ArgumentError, match="buffer 0 of x_a shares memory with buffer 2, which is written; copy"):
+            program([memory[6:12], np.array(2.0), memory[6 + move : 12 + move]], [6])
+    with pytest.raises(ArgumentError, match="buffer 1 of x_a shares memory with buffer 2"):
+        program([np.ones(6), memory[2:3], memory[:6]], [6])
+    program([memory[:6], np.array(2.0), memory[:6]], [6])
+    np.testing.assert_array_equal(memory[:8], [0, 2, 4, 6, 8, 10, 6, 7])
+    program([memory[:6], np.array(2.0), memory[6:12]], [6])
+    np.testing.assert_array_equal(memory[6:12], [0, 4, 8, 12, 16, 20])
+    rows = device.build(scaled(Access.UNIT, Reduction("sum", Over.LEADING)))
+    grid = np.ones((3, 4))
+    with pytest.raises(ArgumentError, match="buffer 0 of kernel shares memory with buffer 2"):
+        rows([grid, np.ones(4), grid[0]], [4, 3])
+
+
+def test_several_results_lie_apart(device):
+    double = KernelIR((Operand(F8),), (Apply(arithmetic.neg.op(), (0,)), Apply(arithmetic.abs.op(), (0,))), (1, 2))
+    program = device.build(double)
+    x, out = np.arange(-2.0, 3.0), np.zeros(5)
+    with pytest.raises(ArgumentError, match="buffer 2 of kernel shares memory with buffer 1"):
+        program([x, out, out], [5])
+    program([x, x, out], [5])
+    np.testing.assert_array_equal(x, [2, 1, 0, -1, -2])
+    np.testing.assert_array_equal(out, [2, 1, 0, 1, 2])
+
+
+@pytest.mark.parametrize("value", [2.5, "3", None, True, 3.0])
+def test_extents_are_integers(device, value):
+    with pytest.raises(ArgumentError, match="n of the kernel is an integer, got"):
+        device.build(scaled())([np.ones(3), np.array(1.0), np.ones(3)], [value])
+
+
 def test_memory_is_given_and_taken_back(device):
     block = device.allocator.allocate(1 << 20)
     assert block.nbytes >= 1 << 20 and block.ctypes.data % 64 == 0

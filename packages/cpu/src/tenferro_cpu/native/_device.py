@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -96,9 +96,40 @@ class CpuProgram(Program):
                 )
             inner.append(step)
             rows.append(row if m > 1 else 0)
+        _require_apart(spec, buffers, inner)
         if n:
             pointers = [x.ctypes.data for x in buffers]
             drive(address, pointers, Axis(n, tuple(inner)), [], Axis(m, tuple(rows)))
+
+
+OVERLAP_WORK: Final = 1000
+"""Effort that the search for shared memory may take; what it does not decide is refused."""
+
+
+def _require_apart(spec: ProgramSpec, buffers: Sequence[Any], steps: Sequence[int]) -> None:
+    """Refuse buffers that share memory with one that is written.
+
+    An operand may be written over where it lies exactly as the result does: element by element it is read first.
+    """
+    for written in spec.writes:
+        y, by_element = buffers[written], spec.operands[written].access is not Access.FIXED
+        for number, x in enumerate(buffers):
+            if number == written:
+                continue
+            same = x.ctypes.data == y.ctypes.data and steps[number] == steps[written] and x.dtype == y.dtype
+            in_place = by_element and len(spec.variables) == 1 and number not in spec.writes and same
+            if not in_place and _share(x, y):
+                raise ArgumentError(
+                    f"buffer {number} of {spec.entry} shares memory with buffer {written}, which is written; "
+                    "copy one of them, or let both be the same elements in the same order"
+                )
+
+
+def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+    try:
+        return np.shares_memory(x, y, max_work=OVERLAP_WORK)  # type: ignore[arg-type]  # the stub knows 0 and -1 only
+    except np.exceptions.TooHardError:
+        return True
 
 
 @cache

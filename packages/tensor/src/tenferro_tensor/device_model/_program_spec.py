@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tenferro_tensor.device_model._kernel_ir import Operand
 from tenferro_tensor_core import ArgumentError, ShapeError
 
@@ -34,8 +36,11 @@ class Variable:
         """The value itself.
 
         Raises:
+            ArgumentError: it is not an integer.
             ShapeError: it is out of bounds.
         """
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+            raise ArgumentError(f"{self.name} of the kernel is an integer, got {value!r}; pass an extent")
         if not self.min <= value <= self.max:
             raise ShapeError(
                 f"the kernel was compiled for {self.name} from {self.min} to {self.max}, got {value}; "
@@ -88,7 +93,7 @@ class ProgramSpec:
         """Refuse a call whose buffers or values do not fit.
 
         Raises:
-            ArgumentError: a wrong number of buffers or values.
+            ArgumentError: a wrong number of buffers or values, or a value that is no integer.
             ShapeError: a value is out of its bounds.
         """
         if len(buffers) != self.buffers or len(values) != len(self.variables):

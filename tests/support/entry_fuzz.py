@@ -1,0 +1,148 @@
+"""Any objects at all for entries, operators and ops; entries must do with them what their NumPy kernels do."""
+
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_ad import variable
+from tenferro_cpu.native import _eager, _products
+from tenferro_tensor import Op, Spec, Tensor, catalog
+from tenferro_tensor.reference import kernels
+from tenferro_tensor_core import TenferroError
+
+
+class Rude:
+    """Answers no question."""
+
+    __array_priority__ = 1000
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("rude")
+
+    def __index__(self) -> int:
+        raise RuntimeError("rude")
+
+
+class Own(np.ndarray):
+    """A subclass of arrays."""
+
+
+class Number(float):
+    """A subclass of numbers."""
+
+
+def arrays() -> list[Any]:
+    raw = np.arange(4.0)
+    frozen = raw.copy()
+    frozen.flags.writeable = False
+    square = np.arange(16.0).reshape(4, 4)
+    return [
+        raw, frozen, raw[::2], raw[::-1], raw.view(Own), np.ma.masked_array(raw, raw > 1), np.broadcast_to(1.0, (4, 4)),
+        np.frombuffer(bytes(33), "f8", 4, offset=1), square, np.asfortranarray(square), np.zeros(40_000),
+        np.zeros(0), np.zeros((0, 4)), np.zeros((4, 0)), np.array(2.0), np.zeros((1,) * 64), np.zeros((2, *(1,) * 31)),
+        np.array([None, 1.0, "x", raw], object), np.zeros(4, "M8[s]"), np.zeros(4, "U3"), np.zeros(4, "i4,f8"),
+        np.arange(4), np.arange(4, dtype="u1"), np.arange(4) * 1j, np.arange(4, dtype="float32"),
+        np.array([True, False, True, True]), raw.astype(">f8"), raw.astype("float16"), raw.astype("longdouble"),
+    ]  # fmt: skip
+
+
+def numbers() -> list[Any]:
+    return [
+        1, -1, 0, 2**63, 2**64, -(2**70), 1.5, float("nan"), float("inf"), 1e300, 1j, True, Number(2.0), np.float64(2),
+        np.float32(2), np.int8(3), np.bool_(True), np.complex64(1j), np.longdouble(1),
+    ]  # fmt: skip
+
+
+def others() -> list[Any]:
+    return [None, "x", b"x", (), [], [1.0, 2.0], (1.0,), {}, object(), Rude(), np.ndarray, len, Ellipsis, slice(3)]
+
+
+def tensors() -> list[Any]:
+    made = []
+    for a in arrays():
+        try:
+            made.append(tr.asarray(a))
+        except TenferroError:
+            continue
+    assert len(made) > 12
+    return made
+
+
+def attempt(call: Any, *args: Any) -> tuple[str, Any]:
+    try:
+        return "value", call(*args)
+    except Exception as error:
+        return "error", type(error)
+
+
+def alike(a: tuple[str, Any], b: tuple[str, Any]) -> bool:
+    if a[0] != b[0] or a[0] == "error":
+        return a == b
+    return a[1] is b[1] or str(np.asarray(a[1])) == str(np.asarray(b[1]))
+
+
+def fuzz_entries() -> None:
+    zoo = arrays() + numbers() + others()
+    reference = kernels(np, lambda: None)
+    # Exact ones; and not powers: of two large Python integers, NumPy's are never done.
+    for p in (catalog.add, catalog.sqrt, catalog.lt, catalog.bitwise_and, catalog.remainder, catalog.conj):
+        for dtype in ("float64", "float32", "complex128", "int64", "uint8", "bool"):
+            ins = (Spec((4,), np.dtype(dtype)),) * len(p.operands)
+            try:
+                out = p.infer(*ins)
+            except TypeError:
+                continue
+            entry, plain = _eager.entries(reference)[p](ins, (out,)), reference[p](ins, (out,))
+            for _ in range(150):
+                args = [random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 3, 4)))]
+                if len(args) > len(ins) and isinstance(args[len(ins)], np.ndarray):
+                    args[len(ins)] = args[len(ins)].copy()
+                twins = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+                got, expected = attempt(entry, *args), attempt(plain, *twins)
+                assert alike(got, expected), (p, dtype, args, got, expected)
+
+
+def fuzz_products() -> None:
+    zoo = arrays() + numbers() + others()
+    for x, y in [((2, 2), (2, 2)), ((4,), (4,)), ((4, 4), (4, 4)), ((9, 9), (9, 9))]:
+        ins = Spec(x, np.dtype("f8")), Spec(y, np.dtype("f8"))
+        contract: Any = ((len(x) - 1,), (0,))
+        out = catalog.dot_general.infer(*ins, contract=contract, batch=((), ()))
+        assert isinstance(out, Spec)
+        run = _products.dot_general(np.matmul, ins, (out,), contract, ((), ()))
+        for _ in range(300):
+            attempt(run, *[random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 3)))])
+
+
+OPERATORS = (
+    "__add__", "__radd__", "__sub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__matmul__", "__rmatmul__",
+    "__mod__", "__floordiv__", "__and__", "__lshift__", "__lt__", "__eq__", "__neg__", "__abs__", "__invert__",
+)  # fmt: skip
+
+
+def fuzz_values() -> None:
+    concrete = tensors()
+    values = concrete + [variable(t) for t in concrete if t.dtype.kind in "fc"]
+    zoo = values + arrays() + numbers() + others()
+    ops = [catalog.exp.op(), catalog.add.op(), catalog.select.op(), catalog.transpose.op(permutation=(1, 0))]
+    classes = [Tensor, values[-1].__class__]
+    for _ in range(6000):
+        x, y, op = random.choice(values), random.choice(zoo), random.choice(ops)
+        name = random.choice(OPERATORS)
+        attempt(getattr(x, name, len), *([y] if random.random() < 0.9 else [y, y]))
+        attempt(getattr(random.choice(classes), name, len), random.choice(zoo), y)
+        attempt(op, *[random.choice(zoo) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4)))])
+        attempt(Op.__call__, *[random.choice([*zoo, op]) for _ in range(random.choice((0, 1, 2, 3)))])
+        attempt(x._unary, random.choice([*zoo, op]))
+
+
+def run(seed: int) -> None:
+    """All of it, with random choices from a seed."""
+    warnings.simplefilter("ignore")
+    random.seed(seed)
+    fuzz_entries()
+    fuzz_products()
+    fuzz_values()
