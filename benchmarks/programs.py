@@ -215,6 +215,52 @@ def ready(bench: Bench) -> None:
         print(line, flush=True)
 
 
+def steps(scan: Callable[..., Any], xp: Any) -> Callable[..., Any]:
+    """The end of a recurrence, ``c = tanh(c * w + x)`` over the rows x."""
+    return lambda w, xs: xp.sum(scan(lambda c, x: (xp.tanh(c * w + x), None), xs[0], xs)[0])
+
+
+def in_python(xp: Any) -> Callable[..., Any]:
+    """The same by Python's own loop."""
+
+    def loop(w: Any, xs: Any) -> Any:
+        c = xs[0]
+        for i in range(xs.shape[0]):
+            c = xp.tanh(c * w + xs[i])
+        return xp.sum(c)
+
+    return loop
+
+
+@part
+def control_flow(bench: Bench) -> None:
+    """Time of one step of a scan of 1000 over rows of 8, and of one step of its value and gradient."""
+    count = 1000
+    raw = [bench.rng.standard_normal(8) * 0.3, bench.rng.standard_normal((count, 8))]
+    args = [tr.asarray(x) for x in raw]
+    f = steps(tr.scan, tr)
+    ours, gradient = program(f, *args), program(value_and_grad(f, argnums=(0, 1)), *args)
+    loop, plain = in_python(tr), in_python(np)
+    forward: Calls = {
+        "tenferro": lambda: ours(*args),
+        "its Python loop": lambda: loop(*args),
+        "NumPy's": lambda: plain(*raw),
+    }
+    backward: Calls = {
+        "tenferro": lambda: gradient(*args),
+        "its Python loop": lambda: value_and_grad(loop, argnums=(0, 1))(*args),
+    }
+    if "jax" in bench.peers:
+        jax = bench.peers["jax"]
+        on_jax = [jax.numpy.asarray(x) for x in raw]
+        g = steps(jax.lax.scan, jax.numpy)
+        theirs, their_gradient = jax.jit(g), jax.jit(jax.value_and_grad(g, argnums=(0, 1)))
+        forward["jax.lax.scan"] = lambda: theirs(*on_jax).block_until_ready()
+        backward["jax.lax.scan"] = lambda: jax.block_until_ready(their_gradient(*on_jax))
+    bench.row("one step", forward, count)
+    bench.row("value and gradient of one step", backward, count)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all of them by default")
