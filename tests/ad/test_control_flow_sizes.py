@@ -114,3 +114,16 @@ def test_a_symbolic_program_is_differentiated_as_it_is():
     program = tr.trace(smooth, *MATRIX)
     for x in (data(3, 2), data(2, 4)):
         np.testing.assert_allclose(np.asarray(grad(lambda v: program.run(v)[0])(x)), np.asarray(grad(smooth)(x)))
+
+
+def test_a_loop_may_have_a_length_that_depends_on_data():
+    def f(x, k):
+        return tr.scan(lambda c, v: (c * 0.5 + v, None), 0.0, tr.truncate(x, k))[0]
+
+    x, compiled, gradient = data(5), tr.compile(f), tr.compile(grad(f))
+    for k in (3, 1, 5):
+        want = [0.0] * 5
+        want[:k] = [0.5**i for i in reversed(range(k))]
+        np.testing.assert_allclose(compiled(x, tr.asarray(k)).item(), np.dot(want, x))
+        np.testing.assert_allclose(np.asarray(gradient(x, tr.asarray(k))), want)
+    assert compiled.cache_info().traces == gradient.cache_info().traces == 1

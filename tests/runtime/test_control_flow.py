@@ -11,7 +11,7 @@ import tenferro_runtime as tr
 from tenferro_runtime import Runtime, Spec, StructureError
 from tenferro_runtime._call import concrete
 from tenferro_runtime.extension import check_program, flatten, interpret
-from tenferro_tensor_core import ArgumentError, ShapeError, TracingError
+from tenferro_tensor_core import ArgumentError, ShapeError, TracingError, UnsupportedError
 
 F8 = np.dtype("float64")
 X = np.array([0.5, -1.5, 2.0])
@@ -265,3 +265,18 @@ def test_bodies_print_below_their_equation():
         "      return v2",
         "    }",
     ]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, k: tr.cond(tr.sum(x) > 0, lambda v: tr.sum(tr.truncate(v, k)), lambda v: v[0], x),
+        lambda x, k: tr.scan(lambda c, v: (c + tr.sum(tr.truncate(x, k)) * v, None), 0.0, x)[0],
+    ],
+    ids=["branch", "loop"],
+)
+def test_sizes_that_depend_on_data_stay_outside(f):
+    with pytest.raises(
+        UnsupportedError, match=r"depends on data, and was used in a recorded branch or loop at .*py:\d+"
+    ):
+        tr.compile(f)(X, 2)

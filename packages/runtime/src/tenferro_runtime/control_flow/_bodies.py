@@ -8,11 +8,12 @@ from typing import Any
 from tenferro_runtime._builder import Builder
 from tenferro_runtime._program import Program
 from tenferro_runtime._runtime import current_runtime
+from tenferro_runtime._source import here
 from tenferro_runtime._staging import stage
 from tenferro_runtime._tree import flatten
 from tenferro_runtime.control_flow._agreement import next_kind
 from tenferro_runtime.control_flow._values import Kind, leaf_value
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core import Dim, TenferroError, UnsupportedError, example_of
 
 
 class Run:
@@ -73,11 +74,25 @@ def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[
         for run in runs:
             run.drop()
         raise
+    for program in programs:
+        _require_known_sizes(program)
     captured = {id(value): value for run in runs for value, _ in run.builder.captured}
     optimise = current_runtime().optimise
     return [
         optimise(_with_leading_inputs(program, run, captured)) for program, run in zip(programs, runs, strict=True)
     ], list(captured.values())
+
+
+def _require_known_sizes(program: Program) -> None:
+    """Sizes that depend on data are defined by one step of one program, and are not passed on to others."""
+    for spec in program.specs.values():
+        for d in spec.shape:
+            if isinstance(d, Dim) and example_of(d) is None:
+                raise UnsupportedError(
+                    f"the size {d} of {spec!r} depends on data, and was used in a recorded branch or loop{here()}; "
+                    "make arrays of such sizes outside of it, or keep the full extent inside and mask with where()",
+                    size=str(d),
+                )
 
 
 def _with_leading_inputs(program: Program, run: Run, captured: dict[int, Any]) -> Program:
