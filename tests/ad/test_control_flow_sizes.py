@@ -6,6 +6,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, hvp, jvp, linearize, value_and_grad
 from tenferro_runtime import Spec
+from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.extension import check_program, flatten, optimise
 
 F8 = np.dtype("float64")
@@ -127,3 +128,20 @@ def test_a_loop_may_have_a_length_that_depends_on_data():
         np.testing.assert_allclose(compiled(x, tr.asarray(k)).item(), np.dot(want, x))
         np.testing.assert_allclose(np.asarray(gradient(x, tr.asarray(k))), want)
     assert compiled.cache_info().traces == gradient.cache_info().traces == 1
+
+
+def test_new_sizes_neither_trace_nor_render():
+    def loss(w, xs):
+        h, ys = tr.scan(lambda h, x: (tr.tanh(w @ h + x), h), xs[0], xs)
+        return tr.sum(tr.cond(tr.sum(h) > 0, tr.sin, tr.cos, h)) + tr.sum(ys)
+
+    compiled = tr.compile(value_and_grad(loss, (0, 1)))
+    calls = [(data(m, m), data(n, m)) for n, m in ((4, 3), (7, 2), (1, 1), (2, 5))]
+    wanted = [value_and_grad(loss, (0, 1))(*map(tr.asarray, args)) for args in calls]
+    compiled(*calls[0])
+    renders = COUNTERS.renders
+    found = [compiled(*args) for args in calls]
+    assert COUNTERS.renders == renders
+    assert compiled.cache_info().traces == 1
+    for got, want in zip(flat(found), flat(wanted), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10)

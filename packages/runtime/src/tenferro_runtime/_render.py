@@ -70,9 +70,12 @@ class Rendered(NamedTuple):
     tunable: bool
 
 
-def render_open(program: Program, *, bare: bool = False) -> Rendered:
-    """The program as a function for all sizes, and the function that prepares it for some."""
-    binder = Binder(variables(program), filled)
+def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None) -> Rendered:
+    """The program as a function for all sizes, and the function that prepares it for some.
+
+    The sizes are those of `names`, by default the open sizes of the program.
+    """
+    binder = Binder(variables(program) if names is None else names, filled)
     with Decisions(program.examples):
         steps, alias = aliases(raw_steps(program, binder))
     constants = {v: c.data for v, c in program.constants.items()}

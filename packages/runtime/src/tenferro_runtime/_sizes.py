@@ -197,3 +197,25 @@ def _substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
     else:
         params = {k: filled(v, sizes) for k, v in params.items()}
     return op if params == dict(op.params) else op.primitive.op(**params)
+
+
+def occurring(*programs: Program) -> dict[str, DimLike]:
+    """All sizes that occur in programs, by name, whether or not their inputs tell them."""
+    found: dict[str, DimLike] = {}
+    for program in programs:
+        for value in (*[s.shape for s in program.specs.values()], *[eq.op.params for eq in program.equations]):
+            _collect(value, found)
+    return dict(sorted(found.items()))
+
+
+def _collect(value: Any, found: dict[str, DimLike]) -> None:
+    if isinstance(value, Dim):
+        found.update((a.name, dim(a.name, a.lower or 0, a.upper)) for a in value.atoms() if a.kind == "var")
+    elif isinstance(value, Program):
+        found.update(occurring(value))
+    elif value.__class__ is tuple:
+        for part in value:
+            _collect(part, found)
+    elif isinstance(value, Mapping):
+        for part in (value["sizes"],) if "sizes" in value else value.values():
+            _collect(part, found)

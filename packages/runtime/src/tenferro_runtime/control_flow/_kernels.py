@@ -1,4 +1,7 @@
-"""Kernels of branches and loops on raw arrays of any backend: Python's own, around rendered programs."""
+"""Kernels of branches and loops on raw arrays of any backend: Python's own, around rendered programs.
+
+They serve all sizes: a body with open ones is rendered once, and bound to the sizes that a call brings.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,38 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._execute import executable
-from tenferro_runtime._program import Program
+from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.extension import Program
 from tenferro_tensor import REGISTRY, Spec, tensor
+from tenferro_tensor_core import DimLike
 
 Kernel = Callable[..., Any]
+Specs = tuple[Spec, ...]
 
 
-def _make_cond(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, branches: tuple[Program, ...]) -> Kernel:
-    runs = [executable(branch) for branch in branches]
-    last = len(runs) - 1
+def _make_cond(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Kernel:
+    count, last = len(ins), len(branches) - 1
+    at = bound_steps(branches)
 
-    def run(index: Any, *xs: Any) -> Any:
-        return runs[min(max(int(index), 0), last)](*xs)
+    def run(*raws: Any) -> Any:
+        index, *xs = raws[:count]
+        return at(raws[count:])[min(max(int(index), 0), last)](*xs)
 
     return run
 
 
-def _make_while(
-    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, cond: Program, body: Program, consts: int, max_steps: int | None
-) -> Kernel:
-    goes_on, step = executable(cond), executable(body)
+def _cond_sizes(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> tuple[DimLike, ...]:
+    return sizes_in(branches)
 
-    def run(*xs: Any) -> Any:
-        fixed, carry = xs[:consts], xs[consts:]
+
+def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Kernel:
+    count = len(ins)
+    at = bound_steps((cond, body))
+
+    def run(*raws: Any) -> Any:
+        fixed, carry = raws[:consts], raws[consts:count]
+        goes_on, step = at(raws[count:])
         left = -1 if max_steps is None else max_steps
         while left and goes_on(*fixed, *carry)[0]:
             carry = step(*fixed, *carry)
@@ -41,41 +51,59 @@ def _make_while(
     return run
 
 
+def _while_sizes(
+    ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None
+) -> tuple[DimLike, ...]:
+    return sizes_in((cond, body))
+
+
 def _make_scan(
-    ins: tuple[Spec, ...],
-    outs: tuple[Spec, ...],
-    *,
-    body: Program,
-    consts: int,
-    carry: int,
-    length: int,
-    reverse: bool,
+    ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool
 ) -> Kernel:
-    """A loop written out for its numbers of carries, slices and rows."""
+    count, rows = len(ins), outs[carry:]
+    at = bound_steps((body,))
+    loop = _loop(consts, carry, count - consts - carry, rows, reverse)
+    if length.__class__ is int and not body.symbolic and not any(s.symbolic for s in outs):
+        (step,), shapes = at(()), tuple([s.shape for s in rows])
+        return lambda *raws: loop(step, length, shapes, *raws)
+
+    def run(*raws: Any) -> Any:
+        n, shapes, *sizes = raws[count:]
+        return loop(at(tuple(sizes))[0], n, shapes, *raws[:count])
+
+    return run
+
+
+def _scan_sizes(
+    ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool
+) -> tuple[Any, ...]:
+    return length, tuple([s.shape for s in outs[carry:]]), *sizes_in((body,))
+
+
+def _loop(consts: int, carry: int, sliced: int, rows: Specs, reverse: bool) -> Kernel:
+    """The loop of a scan, written out for its numbers of constants, carries, slices and rows."""
     fixed = [f"a{i}" for i in range(consts)]
     kept = [f"c{i}" for i in range(carry)]
-    slices = [f"s{i}" for i in range(len(ins) - consts - carry)]
-    rows = [f"y{i}" for i in range(len(outs) - carry)]
-    lists = [f"l{y}" for y in rows]
+    slices = [f"s{i}" for i in range(sliced)]
+    made = [f"y{i}" for i in range(len(rows))]
     over = ", ".join([f"x{s}[::-1]" if reverse else f"x{s}" for s in slices])
     if not slices:
-        head = f"for _ in range({length}):"
+        head = "for _ in range(n):"
     elif len(slices) == 1:
         head = f"for s0 in {over}:"
     else:
         head = f"for {', '.join(slices)} in zip({over}):"
-    results = [*kept, *[f"stack{y}({name})" for y, name in zip(rows, lists)]]
+    results = [*kept, *[f"stack{y}(l{y}, shapes[{i}])" for i, y in enumerate(made)]]
     lines = [
-        f"def loop({_listed([*fixed, *kept, *['x' + s for s in slices]])}):",
-        *[f"    {name} = []" for name in lists],
+        f"def loop(step, n, shapes, {_listed([*fixed, *kept, *['x' + s for s in slices]])}):",
+        *[f"    l{y} = []" for y in made],
         f"    {head}",
-        f"        ({_listed([*kept, *rows])}) = step({_listed([*fixed, *kept, *slices])})",
-        *[f"        {name}.append({y})" for name, y in zip(lists, rows)],
-        *[f"    {name}.reverse()" for name in lists if reverse],
+        f"        ({_listed([*kept, *made])}) = step({_listed([*fixed, *kept, *slices])})",
+        *[f"        l{y}.append({y})" for y in made],
+        *[f"    l{y}.reverse()" for y in made if reverse],
         f"    return ({_listed(results)})",
     ]
-    names: dict[str, Any] = {"step": executable(body)}
-    names.update({f"stack{y}": _stacker(spec) for y, spec in zip(rows, outs[carry:])})
+    names: dict[str, Any] = {f"stack{y}": _stacker(spec) for y, spec in zip(made, rows, strict=True)}
     exec(compile("\n".join(lines), "<tenferro scan>", "exec"), names)
     return names["loop"]  # type: ignore[no-any-return]
 
@@ -84,18 +112,24 @@ def _listed(names: Sequence[str]) -> str:
     return "".join([f"{name}, " for name in names])
 
 
-def _stacker(spec: Spec) -> Callable[[Sequence[Any]], Any]:
+def _stacker(spec: Spec) -> Callable[[list[Any], tuple[int, ...]], Any]:
     """Makes one array of rows that were kept in a list."""
-    shape: tuple[Any, ...] = spec.shape
-    if shape[0] == 0:
-        empty = tensor(np.empty(shape, spec.dtype), device=spec.place.device).data
-        return lambda rows: empty
-    if len(shape) == 1:
-        host = spec.place.device.kind == "cpu"
-        return (lambda rows: np.fromiter(rows, spec.dtype, shape[0])) if host else np.stack
-    return lambda rows: np.concatenate(rows).reshape(shape)
+    scalars, host = spec.ndim == 1, spec.place.device.kind == "cpu"
+    dtype, device = spec.dtype, spec.place.device
+
+    def stack(rows: list[Any], shape: tuple[int, ...]) -> Any:
+        if not rows:
+            return tensor(np.empty(shape, dtype), device=device).data
+        if scalars:
+            return np.fromiter(rows, dtype, shape[0]) if host else np.stack(rows)
+        return np.concatenate(rows).reshape(shape)
+
+    return stack
 
 
+_make_cond.sizes = _cond_sizes  # type: ignore[attr-defined]
+_make_while.sizes = _while_sizes  # type: ignore[attr-defined]
+_make_scan.sizes = _scan_sizes  # type: ignore[attr-defined]
 REGISTRY.kernel(cond, "*", _make_cond)
 REGISTRY.kernel(while_loop, "*", _make_while)
 REGISTRY.kernel(scan, "*", _make_scan)

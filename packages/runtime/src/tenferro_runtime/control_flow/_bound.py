@@ -1,0 +1,50 @@
+"""Programs that are run as parts of a kernel: rendered once for all sizes, bound to those of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from tenferro_runtime._execute import executable, lowered
+from tenferro_runtime._program import Program
+from tenferro_runtime._render import render_open
+from tenferro_runtime._sizes import occurring
+from tenferro_tensor import HOST, get_backend
+from tenferro_tensor_core import DimLike
+
+Steps = tuple[Callable[..., Any], ...]
+
+BOUND: Final = 64
+"""Number of sizes for which one kernel keeps its bound programs."""
+
+
+def sizes_in(programs: tuple[Program, ...]) -> tuple[DimLike, ...]:
+    """The open sizes of programs, in the order in which a kernel made of them takes their values."""
+    return tuple(occurring(*programs).values()) if any(p.symbolic for p in programs) else ()
+
+
+def bound_steps(programs: tuple[Program, ...]) -> Callable[[tuple[int, ...]], Steps]:
+    """The function of the values of `sizes_in` that gives the programs as functions of raw arrays."""
+    if not any(p.symbolic for p in programs):
+        ready = tuple([executable(p) for p in programs])
+        return lambda sizes: ready
+    names = tuple(occurring(*programs))
+    forms = [render_open(lowered(p), names=names) for p in programs]
+    places = [next((s.place for s in (*p.inputs, *p.outputs)), HOST) for p in programs]
+    known: dict[tuple[int, ...], Steps] = {}
+
+    def at(sizes: tuple[int, ...]) -> Steps:
+        steps = known.get(sizes)
+        if steps is None:
+            found = []
+            for form, place in zip(forms, places, strict=True):
+                # A step is taken many times, so that kernels for these very numbers pay.
+                values, _, largest = form.bind(True, *sizes)
+                found.append(partial(get_backend(place.device.kind).replayed(form.run, largest), values))
+            if len(known) >= BOUND:
+                known.clear()
+            steps = known[sizes] = tuple(found)
+        return steps
+
+    return at
