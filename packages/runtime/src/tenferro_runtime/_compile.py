@@ -499,7 +499,8 @@ def compile(
             operations give one by one, with any number of threads; by default what the runtime says.
 
     Returns:
-        A function with the signature of `f`, and with ``cache_info()``, ``clear()`` and ``program(*args)``.
+        A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
+        and for some arguments ``program``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
 
     Raises:
         ArgumentError: an argument is no array, number or container of them and not static; or the result is not.

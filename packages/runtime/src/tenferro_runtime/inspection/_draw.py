@@ -10,6 +10,7 @@ from typing import Final
 
 from tenferro_runtime._program import Literal, Program, inner_programs
 from tenferro_runtime.inspection._explain import explain, step_costs
+from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._places import Node, placed
 from tenferro_runtime.reports import StepCost, readable
 from tenferro_tensor import Op
@@ -50,7 +51,7 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
 
 def graph(program: Program) -> list[Node]:
     """Boxes and what they read: inputs, constants, steps, outputs, in this order."""
-    costs = step_costs(program)
+    costs = step_costs(program, plan_memory(program))
     nodes: list[Node] = []
     of: dict[int, int] = {}
 

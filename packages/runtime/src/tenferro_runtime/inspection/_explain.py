@@ -8,7 +8,6 @@ from typing import Any, Final
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime.fusion import fused
-from tenferro_runtime.inspection._costs import cost
 from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.inspection._storage import Storage
@@ -30,7 +29,8 @@ def explain(program: Program, **sizes: int) -> Explanation:
         sizes: values of the open sizes; all of them, or none to see polynomials.
     """
     program = lowered(filled(program, sizes))
-    steps, memory = step_costs(program), plan_memory(program)
+    memory = plan_memory(program)
+    steps = step_costs(program, memory)
     known = [s.flops for s in steps if s.flops is not None]
     return Explanation(
         steps,
@@ -51,12 +51,12 @@ def _peak(memory: MemoryPlan, sizes: dict[str, int]) -> int | None:
         return None
 
 
-def step_costs(program: Program) -> tuple[StepCost, ...]:
+def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
     """What each step of a program costs, as the program stands."""
-    storage, memory = Storage(program), plan_memory(program)
+    storage = Storage(program)
     steps = []
     for i, eq in enumerate(program.equations):
-        c, outs = cost(program, eq, storage), tuple([program.specs[v] for v in eq.results])
+        c, outs = memory.costs[i], tuple([program.specs[v] for v in eq.results])
         device, kernel = _kernel(program, eq, storage)
         steps.append(
             StepCost(

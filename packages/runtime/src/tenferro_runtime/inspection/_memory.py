@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tenferro_runtime._program import Program
 from tenferro_runtime.inspection._costs import cost
 from tenferro_runtime.inspection._storage import Storage, nbytes
+from tenferro_tensor import Cost
 from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError
 
 
@@ -24,6 +25,7 @@ class MemoryPlan:
         live: bytes alive while each step runs, beside inputs and constants.
         inputs: bytes of the inputs.
         constants: bytes of the constants.
+        costs: what each step costs.
         last: index of the last step that needs each block, by the variable that owns it; the number of steps for what
             the program returns.
     """
@@ -31,6 +33,7 @@ class MemoryPlan:
     live: tuple[DimLike, ...]
     inputs: DimLike
     constants: DimLike
+    costs: tuple[Cost, ...]
     last: Mapping[int, int]
 
     def peak(self, sizes: Mapping[str, int]) -> int:
@@ -58,16 +61,18 @@ def plan_memory(program: Program) -> MemoryPlan:
         ending.setdefault(i, []).append(v)
     specs, held = program.specs, 0
     live: list[DimLike] = []
+    costs = tuple([cost(program, eq, storage) for eq in program.equations])
     for i, eq in enumerate(program.equations):
         made: DimLike = sum([nbytes(specs[v]) for v in eq.results if storage.owner[v] == v])
         held = held + made  # type: ignore[assignment]
-        live.append(held + cost(program, eq, storage).workspace)
+        live.append(held + costs[i].workspace)
         gone: DimLike = sum([nbytes(specs[v]) for v in ending.get(i, ()) if v not in storage.external])
         held = held - gone  # type: ignore[assignment]
     return MemoryPlan(
         tuple(live),
         sum([nbytes(s) for s in program.inputs]),
         sum([nbytes(c.spec) for c in program.constants.values()]),
+        costs,
         last,
     )
 

@@ -12,6 +12,7 @@ from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Program
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
+from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.reports import Profile, StepTime
 from tenferro_tensor import Tensor, get_backend
@@ -47,7 +48,7 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     wait()  # for kernels that are compiled in the background
     origin = perf_counter_ns()
     runs = [_timed(program, ready, origin) for _ in range(repeat)]
-    costs = step_costs(program)
+    costs = step_costs(program, plan_memory(program))
     each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
     total = sum(each) or 1.0
     times = [
