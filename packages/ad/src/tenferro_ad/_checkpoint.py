@@ -16,7 +16,7 @@ from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
 from tenferro_runtime._call import ProgramPrimitive, called, sizes_for
-from tenferro_runtime._compile import _Compiled
+from tenferro_runtime._compiled import Compiled
 from tenferro_runtime._entry import make_entry
 from tenferro_runtime._execute import call_kernel
 from tenferro_runtime._render import explain_failure
@@ -92,7 +92,7 @@ HOOKS[checkpointed] = _record
 PUSHES[checkpointed] = push_call
 
 
-class _Function(_Compiled):
+class _Function(Compiled):
     """A compiled function that is called as one checkpointed operation."""
 
     def __call__(self, values: tuple[Any, ...]) -> Any:

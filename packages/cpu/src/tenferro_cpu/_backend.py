@@ -17,6 +17,9 @@ _VIEWS = frozenset(
 """Primitives whose large results are views: there is nothing to allocate."""
 
 
+_DEVICES = (ComputeDevice("cpu:0"),)
+
+
 class CpuBackend(Backend):
     """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread."""
 
@@ -24,7 +27,7 @@ class CpuBackend(Backend):
 
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The calling thread; other pools do not exist yet."""
-        return (ComputeDevice("cpu:0"),)
+        return _DEVICES
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
         """The array itself: it is in main memory already."""

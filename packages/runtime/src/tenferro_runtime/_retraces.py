@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tenferro_runtime._source import user_line, where
@@ -19,6 +20,25 @@ MANY: Final = 8
 """Number of traces of one function that are worth a warning."""
 
 LOG: Final = logging.getLogger("tenferro_runtime.compile")
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What a compiled function has done so far.
+
+    Attributes:
+        traces: number of times that the function was traced.
+        size: number of programs kept now.
+        bound: largest number of programs kept.
+        fast: number of argument kinds that take the short way now.
+        reasons: why it was traced, latest last, with the line of the call.
+    """
+
+    traces: int
+    size: int
+    bound: int
+    fast: int
+    reasons: tuple[str, ...]
 
 
 class Retraces:

@@ -81,6 +81,8 @@ def wanted(work: DimLike) -> DimLike:
     >>> wanted(100**3), wanted(400**3)
     (1, 7)
     """
+    if isinstance(work, int):
+        return max(1, work // PER_THREAD)
     return dim_max(1, floordiv(work, PER_THREAD))
 
 
@@ -95,6 +97,8 @@ def work_of(spec: Spec) -> DimLike:
     if spec.ndim < 2:
         return 0
     rows, columns = spec.shape[-2:]
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows * columns * min(rows, columns)
     return rows * columns * dim_min(rows, columns)
 
 
