@@ -55,7 +55,7 @@ class Background:
         self._busy = threading.Lock()
 
     def submit(self, job: Job) -> None:
-        """Have `job` done some time; at once and here where no thread can be started."""
+        """Have `job` done some time; never where no thread can be started any more."""
         with self._wake:
             if self._closed:
                 return
@@ -63,8 +63,13 @@ class Background:
             if len(self._jobs) > self.bound:
                 self._jobs.popleft()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name=self.name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter is about to end, or the system has no threads
+                    self._jobs.clear()
+                    return
+                self._thread = thread
             self._wake.notify()
 
     def drain(self) -> None:

@@ -63,7 +63,7 @@ class Tiered:
 
     def _counted(self, *raws: Any) -> Any:
         self._calls += 1
-        if self._calls == CALLS and self.state == "waiting":
+        if self._calls >= CALLS and self.state == "waiting":
             self.state = "queued"
             COMPILING.submit(self.build)
         return self._first(*raws)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
-from weakref import WeakSet
 
 from tenferro_runtime._background import COMPILING
 from tenferro_runtime._caches import BoundedCache
@@ -22,8 +21,6 @@ from tenferro_tensor.device_model import Region
 KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_runtime: fused kernels", 4096)
 """Kernels by what they compute and where; sizes are no part of it."""
 
-_live: WeakSet[Tiered] = WeakSet()
-
 
 def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Tiered:
     region, place = region_of(program), ins[0].place
@@ -31,9 +28,7 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
     def made() -> Tiered:
         first = _op_by_op(program, region, place)
         backend = get_backend(place.device.kind)
-        kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
-        _live.add(kernel)
-        return kernel
+        return Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
 
     return KERNELS.get_or_make((region, place), made)
 
@@ -81,11 +76,11 @@ def _kernel(
 
 
 def wait() -> None:
-    """Finish the kernels of all fused steps that were made so far; afterwards programs run at full speed.
+    """Finish the kernels of the fused steps that are known; afterwards programs run at full speed.
 
     Tests and measurements call it after the first run of a program; nothing needs it.
     """
-    for kernel in list(_live):
+    for kernel in list(KERNELS.table.values()):
         kernel.build()
     COMPILING.drain()
 
@@ -93,7 +88,7 @@ def wait() -> None:
 def kernel_stats() -> dict[str, int]:
     """Number of fused kernels by state: waiting to be worth it, queued, native, op by op for ever."""
     counts = dict.fromkeys(("waiting", "queued", "native", "op by op"), 0)
-    for kernel in list(_live):
+    for kernel in list(KERNELS.table.values()):
         counts[kernel.state] += 1
     return counts
 
