@@ -15,7 +15,7 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model import Later, Region
+from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -129,6 +129,10 @@ class Backend(ABC):
             fallback: computes the same op by op, for calls that nothing is ready for.
             later: has further compiling done in the background.
         """
+        return None
+
+    def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
+        """A kernel for a whole contraction of many tensors, or None where it is done step by step."""
         return None
 
     def open_kernel(

@@ -1,0 +1,160 @@
+"""`ContractionIR`: a contraction of many tensors along a path; what the einsum family asks a backend for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor_core import ArgumentError
+
+Labels = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ContractionIR:
+    """The sum over all labels that are not in the output of the product of the operands, in a given order of steps.
+
+    Values are numbered: the operands first, then the result of each step. A step takes one or two values that no
+    earlier step has taken; it sums the labels that neither the output nor any value that is still to be taken has.
+    The last step makes the output; without steps the output is made from the only operand.
+
+    Attributes:
+        dtype: of every operand and result.
+        operands: the labels of each operand; a label that it has twice means its diagonal.
+        extents: size of each label, by label.
+        output: labels of the result, each once.
+        steps: numbers of the values that each step takes.
+        kept: numbers of steps' values, not the last one, that are wanted besides the result.
+
+    Raises:
+        ArgumentError: labels, steps or kept values do not fit together.
+
+    >>> chain = ContractionIR(np.dtype("float64"), ((0, 1), (1, 2), (2, 3)), (2, 3, 4, 5), (0, 3), ((0, 1), (3, 2)))
+    >>> chain.values
+    ((0, 1), (1, 2), (2, 3), (0, 2), (0, 3))
+    >>> chain.flops
+    128
+    """
+
+    dtype: np.dtype[Any]
+    operands: tuple[Labels, ...]
+    extents: tuple[int, ...]
+    output: Labels
+    steps: tuple[tuple[int, ...], ...]
+    kept: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        known, have = range(len(self.extents)), {label for labels in self.operands for label in labels}
+        if not self.operands or not have <= {*known}:
+            raise ArgumentError(f"the labels of operands are among 0..{len(known) - 1}, got {self.operands}")
+        if len({*self.output}) != len(self.output) or not {*self.output} <= have:
+            raise ArgumentError(f"the output has labels of the operands, each once, got {self.output}")
+        count = len(self.operands)
+        taken: set[int] = set()
+        for number, step in enumerate(self.steps):
+            if len(step) not in (1, 2) or any(not 0 <= v < count + number or v in taken for v in step):
+                raise ArgumentError(f"step {number} takes {step}, which are not one or two values that are there")
+            if len({*step}) != len(step):
+                raise ArgumentError(f"step {number} takes the value {step[0]} twice")
+            taken.update(step)
+        if len(taken) != max(count + len(self.steps) - 1, 0):
+            raise ArgumentError(f"the steps {self.steps} leave more than one of {count} operands")
+        if any(not count <= v < count + len(self.steps) - 1 for v in self.kept):
+            raise ArgumentError(f"kept values are results of steps before the last, got {self.kept}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dtype.num, self.operands, self.extents, self.output, self.steps, self.kept))
+
+    @cached_property
+    def values(self) -> tuple[Labels, ...]:
+        """The labels of every value; those of a step's result in the order in which its operands bring them."""
+        left = Counter(label for labels in self.operands for label in {*labels})
+        left.update(self.output)
+        found = list(self.operands)
+        for step in self.steps:
+            for v in step:
+                left.subtract({*found[v]})
+            order = dict.fromkeys(label for v in step for label in found[v])
+            result = tuple([label for label in order if left[label]])
+            left.update(result)
+            found.append(result)
+        if self.steps:
+            found[-1] = self.output
+        return tuple(found)
+
+    @cached_property
+    def flops(self) -> int:
+        """Multiplications and additions of all steps, counted as real ones."""
+        factor = 8 if self.dtype.kind == "c" else 2
+        spaces = [{label for v in step for label in self.values[v]} for step in self.steps]
+        return sum(factor * prod(self.extents[label] for label in space) for space in spaces)
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        """Shape of a value whose axes are its labels."""
+        return tuple([self.extents[label] for label in self.values[value]])
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """How one step runs.
+
+    Attributes:
+        step: its number in the IR.
+        kernel: what computes it, as in ``"gemm"``, ``"gemm direct"`` or ``"elementwise"``.
+        sizes: batch, rows, columns and summed size of the product.
+        layout: labels of the result, outermost first, as they lie in memory.
+        flops: multiplications and additions.
+        bytes: of its operands and result.
+    """
+
+    step: int
+    kernel: str
+    sizes: tuple[int, int, int, int]
+    layout: Labels
+    flops: int
+    bytes: int
+
+
+class ContractionKernel(ABC):
+    """A contraction as a backend runs it.
+
+    Attributes:
+        ir: what it computes.
+    """
+
+    ir: ContractionIR
+
+    @abstractmethod
+    def __call__(self, *raws: Any, out: Any = None) -> Any:
+        """The result for raw arrays with the shapes of the IR and any strides.
+
+        Where the IR keeps values, a tuple: the result, then these, their axes as `ContractionIR.values` orders them.
+
+        Args:
+            raws: one for each operand.
+            out: a raw array that gets the result and is returned; it shares no memory with an operand.
+        """
+
+    @property
+    @abstractmethod
+    def peak_bytes(self) -> int:
+        """Bytes that a call has allocated at most at once, its results included, its operands not."""
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions of all steps, counted as real ones."""
+        return self.ir.flops
+
+    @abstractmethod
+    def report(self) -> tuple[StepReport, ...]:
+        """How each step runs, for operands whose axes lie in order."""
