@@ -3,7 +3,7 @@
 Variables that change are stack slots; the optimiser makes registers of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from tenferro_cpu.native._layout import TYPE
@@ -25,6 +25,22 @@ class Fields:
             return self._at[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def unpacked(self, record: str, pointers: str = "") -> str:
+        """Instructions that load every field of a record under its name: as pointers those named, as i64 the others."""
+        kinds = {name: "ptr" if name in pointers.split() else "i64" for name in self.names}
+        return "\n".join(
+            f"  %{name}.at = getelementptr i8, ptr {record}, i64 {self._at[name]}\n"
+            f"  %{name} = load {kind}, ptr %{name}.at"
+            for name, kind in kinds.items()
+        )
+
+    def packed(self, record: str, values: Mapping[str, str]) -> str:
+        """Instructions that store typed values in the fields of a record."""
+        return "\n".join(
+            f"  %{name}.in = getelementptr i8, ptr {record}, i64 {self._at[name]}\n  store {value}, ptr %{name}.in"
+            for name, value in values.items()
+        )
 
 
 class Body:

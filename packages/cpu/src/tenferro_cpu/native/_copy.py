@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_cpu.native import _capi
 from tenferro_cpu.native._builtin import FASTCALL, builtin, definition
-from tenferro_cpu.native._copy_ir import PIECE, Words, text
+from tenferro_cpu.native._copy_ir import JOB, PIECE, Words, text
 from tenferro_cpu.native._copy_plan import Piece, plan, streamed
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import BYTES, DATA, Layout
@@ -32,6 +32,8 @@ PLANNED: Final = 64 << 20
 
 Array = np.ndarray[Any, Any]
 Copy = Callable[[Array, Array], Array]
+
+_STORED: Final = JOB.packed("%context", {name: f"ptr %{name}" for name in JOB.names})
 
 # copy(target, source): both were compared with the plan by the caller, who also keeps them alive.
 _ENTRY: Final = f"""
@@ -80,13 +82,7 @@ single:
   call void %kernel(ptr %source, ptr %target, ptr %plan)
   br label %back
 team:
-  store ptr %kernel, ptr %context
-  %c1 = getelementptr ptr, ptr %context, i64 1
-  store ptr %source, ptr %c1
-  %c2 = getelementptr ptr, ptr %context, i64 2
-  store ptr %target, ptr %c2
-  %c3 = getelementptr ptr, ptr %context, i64 3
-  store ptr %plan, ptr %c3
+{_STORED}
   call void @tenferro_parallel_for(ptr @copy_piece, ptr %context, i64 %pieces, i64 %threads)
   br label %back
 back:

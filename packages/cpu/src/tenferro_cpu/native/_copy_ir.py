@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
+from tenferro_cpu.native._body import Fields
+
 
 class Words(IntEnum):
     """Word index of every field of a plan; tables are given by their byte offset from the start of the plan."""
@@ -186,19 +188,15 @@ class Lanes:
 TABLES = (Words.OUTER_SOURCE, Words.COLUMN_TARGET)
 """First and last field that is the offset of a table."""
 
+JOB = Fields("kernel source target plan")
+"""What a piece is told."""
+
 PIECE = f"""
-; A piece of a plan for the thread team: a header of its own with one count cut. The context is kernel, source, target,
-; plan.
+; A piece of a plan for the thread team: a header of its own with one count cut.
 define void @copy_piece(ptr %context, i64 %piece) nounwind {{
 entry:
   %own = alloca [{len(Words)} x i64]
-  %kernel = load ptr, ptr %context
-  %s_at = getelementptr ptr, ptr %context, i64 1
-  %source = load ptr, ptr %s_at
-  %t_at = getelementptr ptr, ptr %context, i64 2
-  %target = load ptr, ptr %t_at
-  %p_at = getelementptr ptr, ptr %context, i64 3
-  %plan = load ptr, ptr %p_at
+{JOB.unpacked("%context", "kernel source target plan")}
   call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %plan, i64 {8 * len(Words)}, i1 false)
   %there = ptrtoint ptr %plan to i64
   %here = ptrtoint ptr %own to i64

@@ -15,27 +15,19 @@ from functools import cache
 from math import prod
 from typing import Any, Final
 
+from tenferro_cpu.native._body import Fields
 from tenferro_cpu.native._jit import engine
 from tenferro_cpu.native._team import team
 
-TEXT = """
-; A piece of a cut axis. The context is kernel, block, words of the block, place of the extent and of the strides of the
-; axis in it, length of a piece, extent.
-define void @drive_piece(ptr %context, i64 %piece) nounwind {
+CUT: Final = Fields("kernel block words place strides_place length extent")
+"""What a piece is told: kernel, block and its words, where in it the extent and the strides of the cut axis are, length
+of a piece, extent."""
+
+TEXT = f"""
+; A piece of a cut axis.
+define void @drive_piece(ptr %context, i64 %piece) nounwind {{
 entry:
-  %kernel = load ptr, ptr %context
-  %block_at = getelementptr i64, ptr %context, i64 1
-  %block = load ptr, ptr %block_at
-  %words_at = getelementptr i64, ptr %context, i64 2
-  %words = load i64, ptr %words_at
-  %place_at = getelementptr i64, ptr %context, i64 3
-  %place = load i64, ptr %place_at
-  %strides_at = getelementptr i64, ptr %context, i64 4
-  %strides_place = load i64, ptr %strides_at
-  %length_at = getelementptr i64, ptr %context, i64 5
-  %length = load i64, ptr %length_at
-  %extent_at = getelementptr i64, ptr %context, i64 6
-  %extent = load i64, ptr %extent_at
+{CUT.unpacked("%context", "kernel block")}
   %copy = alloca i64, i64 %words, align 8
   %bytes = mul i64 %words, 8
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %copy, ptr align 8 %block, i64 %bytes, i1 false)
@@ -64,9 +56,9 @@ move:
 run:
   call void @drive(ptr %kernel, ptr %copy)
   ret void
-}
+}}
 
-define void @drive(ptr %kernel, ptr %block) nounwind {
+define void @drive(ptr %kernel, ptr %block) nounwind {{
 entry:
   %index = alloca [64 x i64], align 8
   call void @llvm.memset.p0.i64(ptr %index, i8 0, i64 512, i1 false)
@@ -124,7 +116,7 @@ carry:
   br label %axis
 done:
   ret void
-}
+}}
 """
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from tenferro_cpu.native import _math
+from tenferro_cpu.native import _math, _math_circular
 from tenferro_cpu.native._arithmetic import div, mul
 from tenferro_cpu.native._convert import resized_float
 from tenferro_cpu.native._emit import Vec
@@ -52,7 +52,7 @@ def _grown(x: Vec) -> tuple[Vec, Vec]:
 def exp(z: Pair) -> Pair:
     where = z.re.block.where
     e, f = _grown(z.re)
-    sine, cosine = _math.sin_cos(z.im)
+    sine, cosine = _math_circular.sin_cos(z.im)
     return _directed(z, where, e * cosine * f * f, e * sine * f * f)
 
 
@@ -60,7 +60,7 @@ def exp2(z: Pair) -> Pair:
     where = z.re.block.where
     big = z.re > 1000.0
     e, f = _math.exp2(where(big, z.re - 1024.0, z.re)), where(big, z.re.like(2.0**512), z.re.like(1.0))
-    sine, cosine = _math.sin_cos(z.im * LN2[WIDE][0])
+    sine, cosine = _math_circular.sin_cos(z.im * LN2[WIDE][0])
     return _directed(z, where, e * cosine * f * f, e * sine * f * f)
 
 
@@ -75,8 +75,8 @@ def _directed(z: Pair, where: Callable[..., Vec], re: Vec, im: Vec) -> Pair:
 
 def expm1(z: Pair) -> Pair:
     where = z.re.block.where
-    half = _math.sin(z.im * 0.5)
-    near = fma(_math.expm1(z.re), _math.cos(z.im), -2.0 * half * half)
+    half = _math_circular.sin(z.im * 0.5)
+    near = fma(_math.expm1(z.re), _math_circular.cos(z.im), -2.0 * half * half)
     whole = exp(z)
     # Where the real part of exp is no longer near 1, one is simply subtracted.
     re = where(absolute(z.re) < 1.0, near, whole.re - 1.0)
@@ -90,7 +90,7 @@ def _hyperbolic(z: Pair) -> tuple[Vec, Vec, Vec, Vec, Vec]:
     e, f = _grown(where(size > _HUGE, size, size.like(1.0)))
     big = size > _HUGE
     half = e * 0.5
-    sine, cosine = _math.sin_cos(z.im)
+    sine, cosine = _math_circular.sin_cos(z.im)
     small = where(big, z.re.like(1.0), z.re)
     high = where(big, with_sign(half, z.re), _math.sinh(small))
     return high, where(big, half, _math.cosh(small)), where(big, f, f.like(1.0)), sine, cosine
@@ -117,7 +117,7 @@ def tanh(z: Pair) -> Pair:
     size = absolute(z.re)
     far = size > 22.0
     x = where(far, z.re.like(1.0), z.re)
-    sine, cosine = _math.sin_cos(z.im)
+    sine, cosine = _math_circular.sin_cos(z.im)
     # tanh(x + iy) = (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y)
     sh = _math.sinh(x)
     ch = _math.cosh(x)
@@ -185,7 +185,7 @@ def _log_size(x: Vec, y: Vec) -> Vec:
 
 
 def log(z: Pair) -> Pair:
-    return Pair(_log_size(z.re, z.im), _math.atan2(z.im, z.re))
+    return Pair(_log_size(z.re, z.im), _math_circular.atan2(z.im, z.re))
 
 
 def log2(z: Pair) -> Pair:
@@ -210,7 +210,7 @@ def log1p(z: Pair) -> Pair:
     near = near & (total > -0.75)
     close = 0.5 * _math.log1p(total + (lost + also + square_low + other_low))
     one = z.re + 1.0
-    return Pair(where(near, close, _log_size(one, z.im)), _math.atan2(z.im, one))
+    return Pair(where(near, close, _log_size(one, z.im)), _math_circular.atan2(z.im, one))
 
 
 def sqrt(z: Pair) -> Pair:
@@ -252,7 +252,7 @@ def _roots(z: Pair) -> tuple[Pair, Pair]:
 def asin(z: Pair) -> Pair:
     where = z.re.block.where
     low, high = _roots(z)
-    re = _math.atan2(z.re, low.re * high.re - low.im * high.im)
+    re = _math_circular.atan2(z.re, low.re * high.re - low.im * high.im)
     im = with_sign(_math.asinh(low.re * high.im - low.im * high.re), z.im)
     far, size, angle = _far(z)
     # Far out, the angle of the operand is left, measured from the imaginary axis; a NaN above 0 stays above it.
@@ -263,18 +263,18 @@ def asin(z: Pair) -> Pair:
 def acos(z: Pair) -> Pair:
     where = z.re.block.where
     low, high = _roots(z)
-    re = 2.0 * _math.atan2(low.re, high.re)
+    re = 2.0 * _math_circular.atan2(low.re, high.re)
     re = where(z.re.equals(0.0), z.re.like(math.pi / 2), re)
     im = with_sign(_math.asinh(high.re * low.im - high.im * low.re), -z.im)
     far, size, _ = _far(z)
-    return Pair(where(far, _math.atan2(absolute(z.im), z.re), re), where(far, with_sign(size, -z.im), im))
+    return Pair(where(far, _math_circular.atan2(absolute(z.im), z.re), re), where(far, with_sign(size, -z.im), im))
 
 
 def _far(z: Pair) -> tuple[Vec, Vec, Vec]:
     """Where one more or less changes nothing; there log |2 z|, and the angle to the imaginary axis."""
     far = (absolute(z.re) > 2.0**54) | (absolute(z.im) > 2.0**54)
     size = _log_size(z.re, z.im) + LN2[WIDE][0]
-    return far, size, _math.atan2(absolute(z.re), absolute(z.im))
+    return far, size, _math_circular.atan2(absolute(z.re), absolute(z.im))
 
 
 def asinh(z: Pair) -> Pair:
@@ -296,7 +296,7 @@ def atanh(z: Pair) -> Pair:
     off = 1.0 - near_x
     # log(|1 + z| / |1 - z|) = log(1 + 4 x / |1 - z|^2) / 2
     re = 0.25 * _math.log1p(4.0 * near_x / fma(off, off, near_y * near_y))
-    im = 0.5 * _math.atan2(near_y + near_y, fma(off, near_x + 1.0, -near_y * near_y))
+    im = 0.5 * _math_circular.atan2(near_y + near_y, fma(off, near_x + 1.0, -near_y * near_y))
     # At 1 the square of a small height is lost: log(2 / y) / 2.
     above = off.equals(0.0) & (near_y < 2.0**-500)
     re = where(above, 0.5 * (LN2[WIDE][0] - _math.log(where(above, near_y, x.like(1.0)))), re)

@@ -17,6 +17,7 @@ from tenferro_cpu.native import (
     _convert,
     _division,
     _math,
+    _math_circular,
     _math_complex,
     _math_erf,
     _math_power,
@@ -98,9 +99,13 @@ FUSED_RULES: dict[Primitive, tuple[str, Rule]] = {
     **{
         getattr(analytic, name): ("f", real(getattr(_math, name)))
         for name in (
-            "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan",
-            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "logaddexp",
+            "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+            "hypot", "logaddexp",
         )
+    },
+    **{
+        getattr(analytic, name): ("f", real(getattr(_math_circular, name)))
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
     },
     analytic.cbrt: ("f", real(_math_power.cbrt)),
     analytic.erf: ("f", real(_math_erf.erf)),

@@ -67,20 +67,11 @@ declare i64 @tenferro_allowed()
 define private void @element_piece(ptr %job, i64 %piece) {{
 entry:
   %own = alloca [3 x ptr]
-  %kernel = call ptr @field(ptr %job, i64 {_JOB.kernel})
-  %frame = call ptr @field(ptr %job, i64 {_JOB.frame})
-  %nin = call i64 @number(ptr %job, i64 {_JOB.operands})
-  %still = call i64 @number(ptr %job, i64 {_JOB.still})
-  %total = call i64 @number(ptr %job, i64 {_JOB.n})
-  %length = call i64 @number(ptr %job, i64 {_JOB.length})
-  %size_in = call i64 @number(ptr %job, i64 {_JOB.size_in})
-  %size_out = call i64 @number(ptr %job, i64 {_JOB.size_out})
-  %watch64 = call i64 @number(ptr %job, i64 {_JOB.watch})
-  %watch = trunc i64 %watch64 to i32
-  %scanned = call i64 @number(ptr %job, i64 {_JOB.scanned})
+{_JOB.unpacked("%job", "kernel frame")}
+  %mask = trunc i64 %watch to i32
   %from = mul i64 %piece, %length
-  %left = sub i64 %total, %from
-  %n = call i64 @llvm.smin.i64(i64 %left, i64 %length)
+  %left = sub i64 %n, %from
+  %part = call i64 @llvm.smin.i64(i64 %left, i64 %length)
   br label %move
 move:
   %j = phi i64 [ 0, %entry ], [ %j1, %move ]
@@ -94,50 +85,43 @@ move:
   %there = getelementptr ptr, ptr %own, i64 %j
   store ptr %new, ptr %there
   %j1 = add i64 %j, 1
-  %more = icmp slt i64 %j1, %nin
+  %more = icmp slt i64 %j1, %operands
   br i1 %more, label %move, label %go
 go:
-  %result_at = getelementptr ptr, ptr %frame, i64 %nin
+  %result_at = getelementptr ptr, ptr %frame, i64 %operands
   %result = load ptr, ptr %result_at
   %skipped = mul i64 %size_out, %from
   %to = getelementptr i8, ptr %result, i64 %skipped
-  %to_at = getelementptr ptr, ptr %own, i64 %nin
+  %to_at = getelementptr ptr, ptr %own, i64 %operands
   store ptr %to, ptr %to_at
   %before = call i32 @status()
-  %stale = and i32 %before, %watch
+  %stale = and i32 %before, %mask
   %is_stale = icmp ne i32 %stale, 0
   br i1 %is_stale, label %wipe, label %run
 wipe:
   call void @clear(i32 %before)
   br label %run
 run:
-  call void %kernel(ptr %own, i64 %n, ptr null)
+  call void %kernel(ptr %own, i64 %part, ptr null)
   %seen = call i32 @status()
-  %flags = and i32 %seen, %watch
+  %flags = and i32 %seen, %mask
   %flags64 = zext i32 %flags to i64
-  %bytes = mul i64 %n, %size_out
-  %special = call i32 @scan(ptr %to, i64 %bytes, i64 %scanned)
-  %special64 = zext i32 %special to i64
-  %status_at = getelementptr i8, ptr %job, i64 {_JOB.status}
-  %s = atomicrmw or ptr %status_at, i64 %flags64 monotonic
-  %special_at = getelementptr i8, ptr %job, i64 {_JOB.special}
-  %t = atomicrmw or ptr %special_at, i64 %special64 monotonic
+  %bytes = mul i64 %part, %size_out
+  %odd = call i32 @scan(ptr %to, i64 %bytes, i64 %scanned)
+  %special64 = zext i32 %odd to i64
+  %s = atomicrmw or ptr %status.at, i64 %flags64 monotonic
+  %t = atomicrmw or ptr %special.at, i64 %special64 monotonic
   ret void
 }}
 declare i64 @llvm.smin.i64(i64, i64)
 """
 
 
-_NOTED: Final = "".join(
-    f"""
-  %job.{field} = getelementptr i8, ptr %job, i64 {getattr(_JOB, field)}
-  store {value}, ptr %job.{field}"""
-    for field, value in {
-        "kernel": "ptr %kernel", "frame": "ptr %frame", "operands": "i64 %nin", "still": "i64 %still", "n": "i64 %n",
-        "length": "i64 %length", "size_in": "i64 %job_in", "size_out": "i64 %job_out", "watch": "i64 %watch64",
-        "scanned": "i64 %scanned", "status": "i64 0", "special": "i64 0",
-    }.items()
-)  # fmt: skip
+_NOTED: Final = _JOB.packed("%job", {
+    "kernel": "ptr %kernel", "frame": "ptr %frame", "operands": "i64 %nin", "still": "i64 %still", "n": "i64 %n",
+    "length": "i64 %length", "size_in": "i64 %job_in", "size_out": "i64 %job_out", "watch": "i64 %watch64",
+    "scanned": "i64 %scanned", "status": "i64 0", "special": "i64 0",
+})  # fmt: skip
 
 RUN: Final = f"""
 ; Run a kernel on operands that were checked, into a new array like `like`, or into `out`; `past` is the one that writes
@@ -266,9 +250,9 @@ cut:
   %thread_team = call ptr @tenferro_save_thread()
   call void @tenferro_parallel_for(ptr @element_piece, ptr %job, i64 %pieces, i64 %team)
   call void @tenferro_restore_thread(ptr %thread_team)
-  %status_team64 = load i64, ptr %job.status
+  %status_team64 = load i64, ptr %status.in
   %status_team = trunc i64 %status_team64 to i32
-  %special_team64 = load i64, ptr %job.special
+  %special_team64 = load i64, ptr %special.in
   %special_team = trunc i64 %special_team64 to i32
   br label %judge
 single:
