@@ -31,8 +31,8 @@ LONGEST_SHORT: Final = 16
 FEW: Final = 1 << 13
 """Elements up to which an entry reduces such rows one by one: planning takes longer."""
 
-LONG_ROW: Final = 1 << 18
-"""Longer rows are reduced in parts, which entries do not do."""
+LONG_WORK: Final = 600_000.0
+"""Nanoseconds of work in a row from which it is reduced in parts, which entries do not do."""
 
 LONGEST: Final = 1024
 """Rows that are combined one after the other; more make partial results, which are combined in turn."""
@@ -116,6 +116,11 @@ class Rows:
         return tuple([Access.UNIT if kind in (Kind.WHOLE, Kind.ROW) else Access.FIXED for kind in self.inputs])
 
 
+def long_row(cost: float) -> int:
+    """Elements of the longest row that is reduced in one piece, where an element takes `cost` nanoseconds."""
+    return int(LONG_WORK / cost)
+
+
 @cache
 def _definition() -> MethodDef | None:
     layout = Layout.found() if available() else None
@@ -142,28 +147,28 @@ def entry(
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
         return fallback
-    items, shared = [o.dtype.itemsize for o in (*kernel.inputs, *written)], int(PAYS / cost)
+    items = [o.dtype.itemsize for o in (*kernel.inputs, *written)]
     reduces = rows.reduced or rows.combined
     have = None if reduces else pool()
     if have is not None:
         # What the pool has and the caches hold; beyond that, stores past the caches are for the fallback.
         near = engine().host.near_bytes // sum(items)
-        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, near, shared))
+        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, near, cost))
     most = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
-        most = NEVER if rows.reduced else min(shared, ALONE)
-    return _builtin(made, address, kernel, rows, fallback, most, shared)
+        most = NEVER if rows.reduced else min(int(PAYS / cost), ALONE)
+    return _builtin(made, address, kernel, rows, fallback, most, cost)
 
 
 def _builtin(
-    made: MethodDef, address: int, kernel: KernelIR, rows: Rows, fallback: Callable[..., Any], most: int, shared: int
+    made: MethodDef, address: int, kernel: KernelIR, rows: Rows, fallback: Callable[..., Any], most: int, cost: float
 ) -> Callable[..., Any]:
-    """The entry for at most so many elements; the team is called from `shared` on."""
-    written = kernel.written
+    """The entry for at most so many elements."""
+    written, shared = kernel.written, int(PAYS / cost)
     least = 0 if not rows.reduced else SHORT if rows.trailing else 1
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
-    longest = LONGEST if rows.combined else LONG_ROW if partible else NEVER
+    longest = LONGEST if rows.combined else long_row(cost) if partible else NEVER
     short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
     numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
     kept: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any
 from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
-from tenferro_cpu.native._fused_entry import LONG_ROW, LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry
+from tenferro_cpu.native._fused_entry import LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._render import cost
@@ -19,11 +19,11 @@ from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 PART = 1 << 16
-"""Rows beyond `LONG_ROW` are reduced in parts of this many elements, so that several threads find work. The parts
-follow from the shape alone, and so does every bit of the result."""
+"""Elements of a part of a long row."""
 
 ENOUGH_ROWS = 64
-"""Rows from which short ones are reduced as many at once as a vector has lanes; no vector has more lanes."""
+"""Rows from which short ones are reduced as many at once as a vector has lanes (none has more), and long ones are not
+cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,6 @@ class Reduced:
 
         return entry(kernel, self.kernel, rows, over_all, cost=self.cost)
 
-    @property
-    def _partible(self) -> bool:
-        """Whether parts of a row can be combined: a place would not be known any more."""
-        return self.kind not in LOCATED
-
     @staticmethod
     def _given(ys: list[Array]) -> Any:
         return ys[0] if len(ys) == 1 else tuple(ys)
@@ -197,14 +192,13 @@ class Reduced:
         axis = gone.pop(at)
         cheap = _gathered(axis, inputs) == 0 or not space.kept
         if self.kind in LOCATED or (cheap and axis.extent >= SHORT) or not space.kept:
-            if self._partible and axis.extent > LONG_ROW:
-                self._parted(space, axis, gone, pointers, both)
-            elif gone:
-                self._partial(space, axis, gone, pointers, both, Over.TRAILING)
+            unit = self._part(axis, space.kept)
+            if gone or unit < axis.extent:
+                self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
             else:
                 self._trailing(axis, space.kept, pointers, both)
         elif gone or axis.extent > LONGEST:
-            self._partial(space, axis, gone, pointers, both, Over.LEADING)
+            self._partial(space, axis, gone, pointers, both, Over.LEADING, LONGEST)
         else:
             self._leading(axis, space.kept, pointers, both)
 
@@ -222,12 +216,21 @@ class Reduced:
         writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
         drive(self.address(Over.LEADING, accesses[:count], writes), pointers, inner, outer, axis, cost=self.cost)
 
+    def _part(self, axis: Axis, kept: list[Axis]) -> int:
+        """Elements of a row that are reduced at once: few long rows are cut, so that several threads find work.
+
+        That follows from the shape and the kernel alone, and so does every bit of the result.
+        """
+        few = prod([a.extent for a in kept]) < ENOUGH_ROWS
+        cut = self.kind not in LOCATED and few and axis.extent > long_row(self.cost)
+        return PART if cut else axis.extent
+
     def _partial(
-        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over
+        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over, unit: int
     ) -> None:
-        """Reduce a part of what goes into a temporary with one more axis, and that axis afterwards."""
+        """Reduce `unit` elements of an axis at once into a temporary with more axes, and those afterwards."""
         count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
-        chunks = -(-axis.extent // LONGEST) if over is Over.LEADING else 1
+        chunks = -(-axis.extent // unit)
         pieces = [a.extent for a in gone]
         temporaries = [empty((chunks, *pieces, *tops), operand.dtype) for operand in self.kernel.written]
         into = pointers[:count] + [t.ctypes.data for t in temporaries]
@@ -235,58 +238,20 @@ class Reduced:
         kept = [Axis(a.extent, a.strides[:count] + s) for a, s in zip(gone + space.kept, steps[1:])]
         arrays = [*both[:count], *temporaries]
         none = (0,) * len(temporaries)
-        start = 0
-        for size, many in ((LONGEST, axis.extent // LONGEST), (axis.extent % LONGEST, 1)):
-            if over is Over.TRAILING:
-                size, many = axis.extent, 1
+        whole, left = divmod(axis.extent, unit)
+        for size, many, start in ((unit, whole, 0), (left, 1, whole)):
             if not size or not many:
                 continue
-            chunk = Axis(many, tuple(s * size for s in axis.strides[:count]) + steps[0])
-            moved = [p + s * start for p, s in zip(into, axis.strides[:count])]
-            moved += [p + s * (start // LONGEST) for p, s in zip(into[count:], steps[0])]
+            hops = tuple(s * unit for s in axis.strides[:count]) + steps[0]
+            moved = [p + s * start for p, s in zip(into, hops)]
             reduced = Axis(size, axis.strides[:count] + none)
-            _Chunk(self, over, reduced, coalesced([chunk, *kept])).run(moved, arrays)
-            start += size * many
-            if over is Over.TRAILING:
-                break
+            _Chunk(self, over, reduced, coalesced([Axis(many, hops), *kept])).run(moved, arrays)
         rest = self._combining()
-        left = [Axis(prod((chunks, *pieces)), (steps[-len(tops) - 1] if tops else _items(temporaries)) + none)]
+        rows = [Axis(prod((chunks, *pieces)), (steps[-len(tops) - 1] if tops else _items(temporaries)) + none)]
         tail = [Axis(a.extent, s + a.strides[count:]) for a, s in zip(space.kept, steps[1 + len(pieces) :])]
         rest._reduce(
-            _Space(coalesced(tail), coalesced(left)),
+            _Space(coalesced(tail), coalesced(rows)),
             [t.ctypes.data for t in temporaries] + pointers[count:],
-            [*temporaries, *both[count:]],
-        )
-
-    def _parted(self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array]) -> None:
-        """A long row as parts, which are one more axis that goes, and what is left over by itself.
-
-        The results of both are combined in a temporary whose first axis has the two of them.
-        """
-        count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
-        many, left = divmod(axis.extent, PART)
-        none = (0,) * len(self.kernel.outputs)
-        ends = axis.strides[:count]
-        part, parts = Axis(PART, ends + none), Axis(many, tuple(s * PART for s in ends) + none)
-        if not left:
-            self._partial(space, part, [parts, *gone], pointers, both, Over.TRAILING)
-            return
-        temporaries = [empty((2, *tops), operand.dtype) for operand in self.kernel.written]
-        steps = list(zip(*(t.strides for t in temporaries)))
-        kept = [Axis(a.extent, a.strides[:count] + s) for a, s in zip(space.kept, steps[1:])]
-        into = [t.ctypes.data for t in temporaries]
-        arrays = [*both[:count], *temporaries]
-        aside = _Space(kept, gone)
-        self._partial(aside, part, [parts, *gone], pointers[:count] + into, arrays, Over.TRAILING)
-        rest = [p + s * many * PART for p, s in zip(pointers, ends)]
-        rest += [p + s for p, s in zip(into, steps[0])]
-        self._reduce(_Space(kept, [Axis(left, ends + none), *gone]), rest, arrays)
-        self._combining()._reduce(
-            _Space(
-                coalesced([Axis(a.extent, s + a.strides[count:]) for a, s in zip(space.kept, steps[1:])]),
-                [Axis(2, steps[0] + none)],
-            ),
-            into + pointers[count:],
             [*temporaries, *both[count:]],
         )
 
