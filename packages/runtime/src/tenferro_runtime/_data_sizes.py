@@ -1,4 +1,4 @@
-"""Sizes that depend on data: where a program defines them, what depends on that, and running it on values.
+"""Sizes that depend on data: where a program defines them, and what depends on that.
 
 `define_size` gives a size its value. Whatever mentions the size afterwards, in a spec or in metadata, depends on that
 equation as on an operand, though it is none.
@@ -6,11 +6,11 @@ equation as on an operand, though it is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tenferro_runtime._program import Equation, Literal, Program
-from tenferro_tensor import Op, catalog
+from tenferro_runtime._program import Equation, Program
+from tenferro_tensor import catalog
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError, assume
 
 
@@ -43,6 +43,8 @@ def names_in(value: Any) -> set[str]:
     """Names of the sizes in metadata."""
     if isinstance(value, Dim):
         return set(value.variables)
+    if isinstance(value, Program):
+        return set().union(*[names_in(spec.shape) for spec in {s for s in value.specs.values() if s.symbolic}])
     return set().union(*map(names_in, value)) if value.__class__ is tuple else set()
 
 
@@ -70,7 +72,7 @@ def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
     Raises:
         ShapeError: it does not hold.
     """
-    left, right = _filled(guard.lhs, sizes), _filled(guard.rhs, sizes)
+    left, right = filled_size(guard.lhs, sizes), filled_size(guard.rhs, sizes)
     if isinstance(left, Dim) or isinstance(right, Dim):
         assume(left, guard.op, right)
     elif not Guard(left, guard.op, right).holds({}):
@@ -82,38 +84,8 @@ def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
         )
 
 
-def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
-    """Run a program by applying its ops to values of any level, with `sizes` in the place of its open sizes.
-
-    Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
-    """
-    known: dict[str, DimLike] = dict(sizes)
-    pending = list(conditions(program))
-    env: dict[int, Any] = dict(program.constants)
-    env.update(zip(program.input_ids, values, strict=True))
-    for eq in program.equations:
-        operands: list[Any] = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
-        if eq.op.primitive is catalog.define_size:
-            size = eq.op.params["size"]
-            known[str(size)] = operands[0]._as_extent(size.upper)
-            env[eq.results[0]] = operands[0]
-            for guard in [g for g in pending if (names_in(g.lhs) | names_in(g.rhs)) <= known.keys()]:
-                pending.remove(guard)
-                require(guard, known)
-            continue
-        out = filled_op(eq.op, known)(*operands)
-        env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
-    return tuple([env[v] for v in program.output_ids])
-
-
-def filled_op(op: Op, sizes: Mapping[str, DimLike]) -> Op:
-    """An op with other sizes in its metadata."""
-    if not op.symbolic:
-        return op
-    return op.primitive.op(**{name: _filled(value, sizes) for name, value in op.params.items()})
-
-
-def _filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
+def filled_size(value: Any, sizes: Mapping[str, DimLike]) -> Any:
+    """A size, or a tuple of them, with others in the place of variables."""
     if isinstance(value, Dim):
         return value.substitute(sizes)
-    return tuple([_filled(v, sizes) for v in value]) if value.__class__ is tuple else value
+    return tuple([filled_size(v, sizes) for v in value]) if value.__class__ is tuple else value

@@ -11,9 +11,10 @@ import numpy as np
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call, instance, require_fit, sizes_for
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._data_sizes import definitions, replayed
+from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import Rendered, explain_failure, render, render_open
+from tenferro_runtime._replay import replayed
 from tenferro_runtime._runtime import FUSION, current_runtime
 from tenferro_runtime._sizes import named, sizes_of
 from tenferro_runtime.passes.fusion import fuse
