@@ -51,7 +51,7 @@ def lowered(program: Program) -> Program:
     if found is None:
         fusion, exact = _how(program)
         found = remove_identities(program)
-        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion else found
+        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion and not definitions(program) else found
     return found
 
 
@@ -114,18 +114,18 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
-    if definitions(program):
-        return replayed(program, given, named(program, sizes_of(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
+        if definitions(program):
+            return replayed(program, given, named(program, sizes_for(program, specs)))
         return call(*given, program=program, sizes=sizes_for(program, specs))  # type: ignore[no-any-return]
-    if not program.symbolic:
+    if not program.symbolic and not definitions(program):
         return _run(executable(program), [t.data for t in given], program.outputs)
     cache = program.memo.get("bound")
     if cache is None:
         cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
     key = (scoped_device(), *specs)
     found: _Counted = cache.get_or_make(key, lambda: _Counted(program, sizes_of(program, specs)))  # type: ignore[arg-type]
-    return _run(found, [t.data for t in given], found.ready.outputs)
+    return _run(found, [t.data for t in given], found.ready.outputs or program.outputs)
 
 
 def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:
@@ -134,7 +134,12 @@ def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple
     except Exception as error:
         explain_failure(error)
         raise
-    return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
+    return tuple([_wrapped(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
+
+
+def _wrapped(raw: Any, spec: Spec) -> Tensor:
+    """A raw output as a tensor; an extent that depends on data is that of the output."""
+    return Tensor.wrap(raw, spec.with_(shape=tuple(raw.shape)) if spec.symbolic else spec)
 
 
 class _Counted:

@@ -17,11 +17,12 @@ from typing import Literal as Choice
 
 from tenferro_runtime._bind import Binder, Binding
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._data_sizes import decided, definitions
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._sizes import filled, variables
 from tenferro_runtime._steps import Step, aliases, raw_steps, value_steps
 from tenferro_runtime._tiers import Tiered
-from tenferro_tensor_core import ArgumentError, Decisions
+from tenferro_tensor_core import ArgumentError
 
 CHUNK: Final = 200
 """Number of steps in one rendered function."""
@@ -76,11 +77,11 @@ def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] 
     The sizes are those of `names`, by default the open sizes of the program.
     """
     binder = Binder(variables(program) if names is None else names, filled)
-    with Decisions(program.examples):
+    with decided(program):
         steps, alias = aliases(raw_steps(program, binder))
     constants = {v: c.data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    bind = binder.function(program.outputs)
+    bind = binder.function(() if definitions(program) else program.outputs)
     run = _Writer(program.input_ids, constants, steps, outputs, bare, sized=True).function()
     return Rendered(run, bind, binder.tunable)
 

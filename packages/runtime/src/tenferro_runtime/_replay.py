@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenferro_runtime._data_sizes import conditions, filled_size, names_in, require
+from tenferro_runtime._data_sizes import conditions, names_in, require
 from tenferro_runtime._program import Literal, Program
-from tenferro_runtime._sizes import substitute
-from tenferro_tensor import Op, catalog
+from tenferro_runtime._sizes import substituted
+from tenferro_tensor import catalog
 from tenferro_tensor_core import DimLike
 
 
@@ -31,21 +31,6 @@ def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLik
                 pending.remove(guard)
                 require(guard, known)
             continue
-        out = filled_op(eq.op, known)(*operands)
+        out = substituted(eq.op, known)(*operands)
         env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
     return tuple([env[v] for v in program.output_ids])
-
-
-def filled_op(op: Op, sizes: Mapping[str, DimLike]) -> Op:
-    """An op with other sizes in its metadata."""
-    if not any(map(names_in, op.params.values())):
-        return op
-    return op.primitive.op(**{name: _filled(value, sizes) for name, value in op.params.items()})
-
-
-def _filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
-    if isinstance(value, Program):  # the body of a branch or a loop
-        return substitute(value, sizes) if names_in(value) else value  # type: ignore[arg-type]
-    if value.__class__ is tuple:
-        return tuple([_filled(v, sizes) for v in value])
-    return filled_size(value, sizes)

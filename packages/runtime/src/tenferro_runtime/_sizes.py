@@ -169,7 +169,7 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
     def of_op(op: Op) -> Op:
         found = ops.get(op)
         if found is None:
-            found = ops[op] = _substituted(op, sizes)
+            found = ops[op] = substituted(op, sizes)
         return found
 
     equations = tuple([Equation(of_op(eq.op), eq.operands, eq.results, eq.source) for eq in program.equations])
@@ -186,7 +186,8 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
     )
 
 
-def _substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
+def substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
+    """An op with other sizes in its metadata."""
     params = dict(op.params)
     if "sizes" in params:  # of a call: its program has sizes of its own
         params["sizes"] = filled(params["sizes"], sizes)

@@ -7,12 +7,15 @@ from operator import methodcaller
 from typing import Any, NamedTuple
 
 from tenferro_runtime._bind import Binder, Entry, is_open, is_open_op
+from tenferro_runtime._data_sizes import decided, defining, definitions
 from tenferro_runtime._inference import infer
+from tenferro_runtime._late import LateKernel, definition
 from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime._sizes import open_sizes, variables
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import _select as select
 from tenferro_tensor._plan import make_plan, open_step, remember
-from tenferro_tensor_core import Decisions, DimLike, TenferroError
+from tenferro_tensor_core import DimLike, TenferroError
 
 
 class Step(NamedTuple):
@@ -32,7 +35,7 @@ class Step(NamedTuple):
 
 def value_steps(program: Program) -> list[Step]:
     """Ops on values: works at every level."""
-    with Decisions(program.examples):
+    with decided(program):
         return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
 
 
@@ -45,7 +48,10 @@ def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
     thin = _thin_broadcasts(program)
     steps = []
     for eq in program.equations:
-        if eq.results and eq.results[0] in thin:
+        late = defining(program, eq)
+        if binder is not None and (late or eq.op.primitive is catalog.define_size):
+            steps.append(_late_step(program, eq, late, binder))
+        elif eq.results and eq.results[0] in thin:
             shape = thin[eq.results[0]]
             if shape is None:
                 steps.append(Step(_same, eq.operands, eq.results, False, eq))
@@ -79,6 +85,24 @@ def _open_step(program: Program, eq: Equation, binder: Binder) -> Step:
     if kernel.large is not None:
         return Step(_bound, eq.operands, eq.results, many, eq, entry=binder.tuned(step, kernel))
     return Step(kernel.run, eq.operands, eq.results, many, eq, tuple(map(binder.size, kernel.sizes)))
+
+
+def _late_step(program: Program, eq: Equation, late: tuple[int, ...], binder: Binder) -> Step:
+    """A step that needs sizes that depend on data, or defines one."""
+    early = variables(program)
+    sizes = (binder.size(open_sizes(program)),) if early else ()
+    if eq.op.primitive is catalog.define_size:
+        step, needed = definition(program, eq, early)
+        return Step(step, (*eq.operands, *needed), eq.results, False, eq, sizes)
+    seen, many = _seen(program, eq), _many(program, eq)
+    outs = tuple([program.specs[v] for v in eq.results])
+    found = open_step(eq.op, seen, outs)
+    kernel = found.backend.open_kernel(eq.op, found.operands, outs, found.device)
+    if kernel is not None and not kernel.sizes:
+        return Step(kernel.run, eq.operands, eq.results, many, eq)
+    names = [name for name, v in definitions(program).items() if v in late]
+    run = LateKernel(eq.op, seen, names, early, lambda op, specs: plan_of(op, specs, eq).run)
+    return Step(run, (*eq.operands, *late), eq.results, many, eq, sizes)
 
 
 def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
