@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import jvp, vjp
+from tenferro_ad import jvp, value_and_grad, vjp
 from tenferro_einsum import einsum
 from tenferro_runtime.extension import check_program
 from tenferro_tensor import Spec, tensor
@@ -140,3 +140,21 @@ def test_rules_ask_no_more_than_the_call(call: Open, dtype: Any) -> None:
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-9)
         (got,), want = pushed.run(x, t), jvp(call.f, (x,), (t,))[1]
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_one_trace_for_the_gradient_of_an_svd_at_many_shapes() -> None:
+    """Sizes 1 need no trace of their own either."""
+
+    def loss(a: Any, b: Any) -> Any:
+        u, s, vh = tr.linalg.svd(a @ b, full_matrices=False)
+        return tr.sum(tr.sin((u * s**2) @ vh)) / a.shape[0]
+
+    eager, compiled = value_and_grad(loss), tr.compile(value_and_grad(loss))
+    rng = np.random.default_rng(0)
+    shapes = {tuple(rng.integers(2, 12, 3).tolist()) for _ in range(40)} | {(1, 1, 1), (1, 4, 1), (3, 1, 3), (2, 3, 1)}
+    assert len(shapes) > 30
+    for n, k, m in sorted(shapes):
+        a, b = tensor(rng.normal(size=(n, k))), tensor(rng.normal(size=(k, m)))
+        for got, want in zip(compiled(a, b), eager(a, b), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-8)
+    assert compiled.cache_info().traces == 1
