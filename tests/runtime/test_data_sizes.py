@@ -167,24 +167,6 @@ def test_mistakes():
         tr.trace(lambda x: x[x > 0], Spec((n,), F8))
 
 
-LOOPS = {
-    "while_loop": lambda y: tr.while_loop(lambda s: tr.sum(s) > 1.0, lambda s: s * 0.5, y),
-    "cond": lambda y: tr.cond(tr.sum(y) > 2.0, lambda y: y * 2.0, lambda y: y, y),
-    "scan": lambda y: tr.scan(lambda c, v: (c + v, c * v), tr.asarray(0.0), y)[1],
-}
-
-
-@pytest.mark.parametrize("name", LOOPS)
-def test_bodies_of_branches_and_loops_may_have_such_extents(name):
-    def f(x, k):
-        return LOOPS[name](tr.truncate(x, k))
-
-    program = check_program(tr.trace(f, Spec((n,), F8), Spec((), I8)))
-    for a, k in [(4, 3), (5, 1), (3, 6)]:
-        x = tensor(np.arange(float(a)))
-        close(program.run(x, tensor(k)), [f(x, tensor(k))])
-
-
 def test_files_keep_what_depends_on_data(tmp_path):
     def f(x, k):
         y = tr.truncate(x, k)
