@@ -10,6 +10,8 @@ where it can be imported. With ``TENFERRO_CPU_JIT=0`` the interpreted ways are m
 from __future__ import annotations
 
 import argparse
+import math
+import operator
 import os
 import statistics
 import sys
@@ -85,6 +87,51 @@ def rows(torch: Any) -> list[Row]:
     return out
 
 
+PRODUCTS = (((2, 2), (2, 2)), ((8, 8), (8, 8)), ((8,), (8,)), ((64, 2, 2), (64, 2, 2)), ((64, 4, 4), (64, 4, 4)))
+
+
+def products(torch: Any) -> list[Row]:
+    """`@` of small operands, concrete and recorded; stacks beside ``torch.bmm``."""
+    out: list[Row] = []
+    for left, right in PRODUCTS:
+        a, b = (
+            np.linspace(0.5, 2.0, math.prod(left)).reshape(left),
+            np.linspace(0.1, 1.0, math.prod(right)).reshape(right),
+        )
+        x, y = tr.asarray(a), tr.asarray(b)
+        plain: Calls = {"tenferro": partial(operator.matmul, x, y), "numpy": partial(operator.matmul, a, b)}
+        taped: Calls = {"tenferro": partial(operator.matmul, variable(x), variable(y))}
+        if torch is not None:
+            p, q = torch.from_numpy(a), torch.from_numpy(b)
+            multiply = torch.bmm if len(left) == 3 else torch.matmul
+            plain["torch"] = partial(multiply, p, q)
+            taped["torch"] = partial(multiply, p.clone().requires_grad_(), q.clone().requires_grad_())
+        sizes = "x".join(map(str, left))
+        out += [(f"{sizes} @: no tape", 1, plain), (f"{sizes} @: tape", 1, taped)]
+    return out
+
+
+def coverage() -> list[Row]:
+    """Functions beside NumPy alone: complex ones, divisions, selection, conversion."""
+    out: list[Row] = []
+    for n in SIZES[:4]:
+        real, other = np.linspace(0.5, 30.0, n), np.linspace(0.5, 3.0, n)
+        z, mask = real * 0.1 + 1j * other, real > 9
+        x, y, w, m = map(tr.asarray, (real, other, z, mask))
+        rows: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+            **{
+                f"{name} complex128": (partial(getattr(tr, name), w), partial(getattr(np, name), z))
+                for name in ("exp", "log", "sqrt", "tanh")
+            },
+            "floor_divide float64": (partial(tr.floor_divide, x, y), partial(np.floor_divide, real, other)),
+            "pow float64": (partial(tr.pow, x, y), partial(np.pow, real, other)),
+            "where float64": (partial(tr.where, m, x, y), partial(np.where, mask, real, other)),
+            "astype float32": (partial(tr.astype, x, tr.float32), partial(real.astype, "float32")),
+        }
+        out += [(f"{title} {n}", 1, {"tenferro": ours, "numpy": theirs}) for title, (ours, theirs) in rows.items()]
+    return out
+
+
 def measure(row: Row, rounds: int) -> dict[str, float]:
     """Median nanoseconds per operation."""
     _, operations, calls = row
@@ -120,7 +167,7 @@ def main() -> int:
         torch = None
     print(f"{'ns per operation':28}{'tenferro':>10}{'numpy':>10}{'torch':>10}{'of numpy':>10}{'of torch':>10}")
     found = {}
-    for row in rows(torch):
+    for row in [*rows(torch), *products(torch), *coverage()]:
         if options.only not in row[0]:
             continue
         found[row[0]] = m = measure(row, options.rounds)

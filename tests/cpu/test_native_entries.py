@@ -76,7 +76,10 @@ def agree(got: Any, want: Any, exact: bool, size: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=16 * eps, atol=16 * eps * size)
 
 
-@pytest.mark.parametrize("primitive", _eager.EAGER, ids=lambda p: p.name)
+SAME_DTYPES = [p for p in _eager.EAGER if p is not catalog.convert]
+
+
+@pytest.mark.parametrize("primitive", SAME_DTYPES, ids=lambda p: p.name)
 @given(seed=st.integers(0, 2**32), n=st.integers(0, 70), dtype=st.sampled_from(DTYPES), special=st.booleans())
 def test_entries_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, special: bool) -> None:
     pair = pair_of(primitive, dtype)
@@ -95,6 +98,62 @@ def test_entries_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, spec
         exact, keep = False, np.isfinite(want) & np.isfinite(got)
         got, want = np.where(keep, got, 0), np.where(keep, want, 0)  # which part is NaN or infinite is a convention
     agree(got, want, exact, np.max(np.abs(args[0]), initial=0, where=np.isfinite(args[0])) if not exact else 0)
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("target", DTYPES)
+def test_conversions_equal_numpy(source: str, target: str) -> None:
+    rng = np.random.default_rng(0)
+    ins, out = (Spec((4,), np.dtype(source)),), Spec((4,), np.dtype(target))
+    run = _eager.entries(REFERENCE)[catalog.convert](ins, (out,), dtype=np.dtype(target))
+    plain = REFERENCE[catalog.convert](ins, (out,), dtype=np.dtype(target))
+    for n in (1, 5, 16, 40):
+        for special in (False, True):
+            x = numbers(rng, source, n, special=special)
+            with np.errstate(all="ignore"):
+                got, want = run(x), plain(x)
+            agree(got, want, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "target", "text"),
+    [("float64", 1e300, "float32", "overflow"), ("float64", np.nan, "int32", "invalid"),
+     ("float32", 1e20, "int64", "invalid"), ("complex128", 1e300, "complex64", "overflow")],
+)  # fmt: skip
+def test_conversions_that_lose_numbers_warn_as_numpy_does(source: str, value: float, target: str, text: str) -> None:
+    ins, out = (Spec((9,), np.dtype(source)),), Spec((9,), np.dtype(target))
+    run = _eager.entries(REFERENCE)[catalog.convert](ins, (out,), dtype=np.dtype(target))
+    x = np.ones(9, source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(x)
+    x[-1] = value
+    with pytest.warns(RuntimeWarning, match=text):
+        run(x)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(0, 70), dtype=st.sampled_from(DTYPES), special=st.booleans())
+@pytest.mark.parametrize("primitive", _eager.THREE, ids=lambda p: p.name)
+def test_entries_of_three_operands_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, special: bool) -> None:
+    if primitive is catalog.clamp and dtype.startswith("complex"):
+        return
+    rng = np.random.default_rng(seed)
+    dtypes = [np.dtype("bool") if i == primitive.chooser else np.dtype(dtype) for i in range(3)]
+    ins = tuple([Spec((4,), d) for d in dtypes])
+    out = primitive.infer(*ins)
+    run, plain = _eager.entries(REFERENCE)[primitive](ins, (out,)), REFERENCE[primitive](ins, (out,))
+    args = [numbers(rng, d, n, special=special) for d in dtypes]
+    agree(run(*args), plain(*args), True, 0)
+    for odd in (1, True, np.float64(2.5)):
+        for k in range(3):
+            mixed = [odd if i == k else a for i, a in enumerate(args)]
+            got, want = [], []
+            for f, found in ((run, got), (plain, want)):
+                try:
+                    found.append(f(*mixed))
+                except (TypeError, OverflowError) as error:
+                    found.append(type(error))
+            np.testing.assert_array_equal(got[0], want[0])
 
 
 OPERANDS = {
@@ -259,7 +318,7 @@ def test_warnings_are_numpys(primitive: Any, x: list[float], y: Any, text: str, 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 8, 13, 100])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("primitive", _eager.EAGER, ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", SAME_DTYPES, ids=lambda p: p.name)
 def test_ordinary_numbers_stay_native(primitive: Any, dtype: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         entry, calls = count_fallbacks(primitive, dtype, monkeypatch)

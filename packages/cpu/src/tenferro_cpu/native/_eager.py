@@ -12,10 +12,11 @@ import numpy as np
 
 from tenferro_cpu.native import _shortcuts
 from tenferro_cpu.native._driver import PAYS
+from tenferro_cpu.native._elementwise import Fused
 from tenferro_cpu.native._entry import elementwise, machine
 from tenferro_cpu.native._host import Host
 from tenferro_cpu.native._jit import available, engine
-from tenferro_cpu.native._render import cost, render_row, supported
+from tenferro_cpu.native._render import cost, entry_name, render_row, supported
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
@@ -44,8 +45,11 @@ _ANALYTIC: Final = (
     analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt, analytic.erf, analytic.erfc,
 )  # fmt: skip
 
-EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj)
+EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj, numbers.convert)
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
+
+THREE: Final = (comparison.select, arithmetic.clamp)
+"""Those of three operands."""
 
 _DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
 
@@ -59,7 +63,7 @@ SCANNED: Final = frozenset(
 )  # fmt: skip
 """Those that choose infinity and NaN by comparing operands, unseen by the processor."""
 
-WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS
+WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS | {numbers.convert}
 """The others of which NumPy warns, where their numbers leave the range or the domain."""
 
 _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
@@ -86,17 +90,41 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
     """Makers that put entries in front of the kernels of `table`; empty where native kernels cannot be had."""
     if not available():
         return {}
-    return {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+    found = {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+    return found | {
+        primitive: _maker_of_three(primitive, table[primitive]) for primitive in THREE if primitive in table
+    }
 
 
-def _maker(primitive: Primitive, reference: Maker) -> Maker:
+def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
+    """Entries for three arrays of one shape, which know no warnings."""
     op = primitive.op()
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         run = reference(ins, outs)
-        dtype = ins[0].dtype
+        if not outs[0].shape or machine() is None:
+            return run
+        dtypes = tuple([s.dtype for s in ins])
+        with _lock:
+            if dtypes not in _threes.setdefault(op, {}):
+                inputs = tuple(map(Operand, dtypes))
+                _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
+        return _threes[op][dtypes].entry(run)
+
+    return make
+
+
+_threes: dict[Op, dict[tuple[np.dtype[Any], ...], Fused]] = {}
+
+
+def _maker(primitive: Primitive, reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
+        run = reference(ins, outs, **params)
+        op, dtype = primitive.op(**params), ins[0].dtype
         if not outs[0].shape or any(s.dtype != dtype for s in ins):
             return run  # NumPy scalars have operators of their own
+        if primitive is numbers.convert and (dtype == outs[0].dtype or (dtype.kind, outs[0].dtype.kind) == ("c", "b")):
+            return run
         if primitive in _UNCHANGED and dtype.kind not in ("c" if primitive is numbers.conj else "fc"):
             return run
         kernels = _compiled(op, len(ins), dtype)
@@ -134,7 +162,7 @@ class _Kernels:
         shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
         shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
         self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
-        self._name, self._host = f"{op.primitive.name}_{dtype.name}", host
+        self._name, self._host = entry_name(f"{op!r}_{dtype.name}"), host
         self.usual = self._addresses(False)
         self.shared = int(PAYS / cost(self._kernels[0], host))
 

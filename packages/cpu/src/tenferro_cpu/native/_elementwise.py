@@ -187,11 +187,15 @@ class Fused:
             self._run(shape, xs, ys)
         return ys[0] if len(ys) == 1 else tuple(ys)
 
-    def entry(self) -> Callable[..., Any]:
-        """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call."""
+    def entry(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call.
+
+        Args:
+            fallback: called for everything else; by default the kernel itself.
+        """
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
         address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
-        return entry(address, self.kernel, rows, self, cost=self.cost)
+        return entry(address, self.kernel, rows, fallback or self, cost=self.cost)
 
     def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]
