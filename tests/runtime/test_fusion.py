@@ -280,6 +280,15 @@ def test_exact_fusion_keeps_every_bit() -> None:
         assert [g.data.tobytes() for g in got] == [w.data.tobytes() for w in wanted]
 
 
+def test_steps_of_complex_numbers_that_round_more_than_once_are_not_exact() -> None:
+    z = tensor(np.full(100, 0.6 + 0.8j))
+    for f in (lambda z: tr.sign(z) + z, lambda z: tr.abs(z) + tr.real(z), lambda z: z * z + z):
+        program = fuse(optimise(tr.trace(f, z)), exact=True)
+        for eq in program.equations:
+            steps = eq.op.params["program"].equations if eq.op.primitive.name == "fused" else ()
+            assert not {catalog.sign, catalog.abs, catalog.mul} & {step.op.primitive for step in steps}
+
+
 def test_numbers_that_do_not_fit_are_refused_as_without_fusion() -> None:
     x = tensor(np.array([1, 2], "uint8"))
     with pytest.raises((OverflowError, TypeError, ValueError)):
