@@ -367,6 +367,21 @@ def test_integers_divided_by_zero_warn_as_numpy_does(primitive: Any, dtype: str)
         assert entry(x, y)[7] == 0
 
 
+def test_error_functions_load_scipy_only_where_the_entry_does_not_serve() -> None:
+    loaded: list[Any] = []
+
+    def reference(ins: Any, outs: Any) -> Any:
+        loaded.append(ins)
+        return REFERENCE[catalog.erf](ins, outs)
+
+    spec = Spec((4,), np.dtype("float64"))
+    run = _eager.entries({catalog.erf: reference})[catalog.erf]((spec,), (spec,))
+    assert run(np.arange(3.0))[0] == 0.0
+    assert not loaded
+    np.testing.assert_allclose(run(np.arange(6.0)[::2]), [0.0, 0.9953222650189527, 0.9999999845827421], rtol=1e-15)
+    assert loaded
+
+
 def test_long_arrays_go_to_numpy_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_eager, "_short", lambda primitive, dtype: primitive is catalog.log)
     entry, calls = count_fallbacks(catalog.log, "float64", monkeypatch)

@@ -53,7 +53,8 @@ THREE: Final = (comparison.select, arithmetic.clamp)
 
 _DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
 
-_SILENT: Final = {analytic.cbrt, analytic.erf, analytic.erfc}
+_SPECIAL: Final = frozenset({analytic.erf, analytic.erfc})
+_SILENT: Final = _SPECIAL | {analytic.cbrt}
 
 SCANNED: Final = frozenset(
     {
@@ -114,12 +115,18 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
     return make
 
 
+def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+    """The reference kernel, made when it is needed: it loads SciPy."""
+    made = cache(lambda: reference(ins, outs))
+    return lambda *args: made()(*args)
+
+
 _threes: dict[Op, dict[tuple[np.dtype[Any], ...], Fused]] = {}
 
 
 def _maker(primitive: Primitive, reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
-        run = reference(ins, outs, **params)
+        run = _when_called(reference, ins, outs) if primitive in _SPECIAL else reference(ins, outs, **params)
         op, dtype = primitive.op(**params), ins[0].dtype
         if not outs[0].shape or any(s.dtype != dtype for s in ins):
             return run  # NumPy scalars have operators of their own
