@@ -57,6 +57,7 @@ def marks(crew):
 
 
 def run(crew, kernel, pieces, most, words=None):
+    crew._set("rest", 0)  # other programs may have the cores while tests run
     counts = np.zeros(words or pieces, np.int64)
     crew.run(kernel, counts.ctypes.data, pieces, most)
     return counts
@@ -109,6 +110,19 @@ def test_callers_count_as_cores(crew, marks):
     crew._set("callers", 0)
     assert crew.stats()["jobs"] == before
     run(crew, marks[0], 10, 4)
+    assert crew.stats()["jobs"] == before + 1
+
+
+def test_where_cores_are_busy_the_next_jobs_run_where_they_are(crew, marks):
+    from tenferro_cpu.native._team_text import REST
+
+    run(crew, marks[0], 10, 4)
+    crew._set("rest", REST)
+    before, counts = crew.stats()["jobs"], np.zeros(10, np.int64)
+    for _ in range(REST):
+        crew.run(marks[0], counts.ctypes.data, 10, 4)
+    assert crew.stats()["jobs"] == before and (counts == REST).all()
+    crew.run(marks[0], counts.ctypes.data, 10, 4)
     assert crew.stats()["jobs"] == before + 1
 
 
@@ -272,6 +286,7 @@ def test_copies_are_cut_without_gap_or_overlap(crew, shape, order, dtype):
     start = -buffer.ctypes.data % 64 + 64
     target = buffer[start : start + x.nbytes].view(dtype).reshape(x.shape)
     before = crew.stats()["jobs"]
+    crew._set("rest", 0)
     copy_into(target, x[..., ::-1][..., ::-1])
     np.testing.assert_array_equal(target, x)
     assert (buffer[:start] == 0xA5).all() and (buffer[start + x.nbytes :] == 0xA5).all()
@@ -313,6 +328,7 @@ def test_eager_results_do_not_depend_on_the_threads(crew, dtype):
         with tenferro_cpu.threads(1):
             alone = catalog.mul(a, b).data
         before = crew.stats()["jobs"]
+        crew._set("rest", 0)
         np.testing.assert_array_equal(catalog.mul(a, b).data, alone)
         assert crew.stats()["jobs"] > before or alone.size < LARGE or dtype == "bool"
 

@@ -120,7 +120,7 @@ done:
 """
 
 
-PAYS: Final = 30_000.0
+PAYS: Final = 50_000.0
 """Nanoseconds of work in one thread for which the team is called."""
 GRAIN: Final = 4_000.0
 """Nanoseconds of the smallest piece."""

@@ -5,7 +5,8 @@ and in workers. It is a function of machine code, symbol ``tenferro_parallel_for
 pieces are the caller's: where results depend on how work is cut (sums), they must follow from shapes alone.
 
 - One job runs at a time. A second one, from within the first or from another thread, runs where it was called.
-- Other Python threads inside of such calls count as cores that are taken.
+- Other Python threads inside of such calls count as cores that are taken. Where a worker does not get a core, because
+  another program has it, the next jobs run where they are called.
 - Workers are made when a job first needs them; they wait a moment for the next job, then sleep. They end before a
   fork and at exit.
 """
@@ -107,7 +108,7 @@ class Team:
     def _renew(self) -> None:
         """In the child of a fork, which has one thread, whatever the others were at."""
         self._stopping = threading.Lock()
-        for name in ("busy", "callers", "gate", "sleeping", "running"):
+        for name in ("busy", "callers", "gate", "sleeping", "running", "rest"):
             self._set(name, 0)
         self._prepare()
         self._resume()

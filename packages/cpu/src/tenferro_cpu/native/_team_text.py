@@ -24,6 +24,7 @@ WORDS: Final = {
     "running": 41,  # workers that have not ended
     "stop": 42,  # 1: workers end, and every job runs in its owner
     "jobs": 43,  # jobs that workers were asked to join
+    "rest": 44,  # jobs that still run in their owners, after one whose worker did not get a core
 }
 """Place of every word of the state, in 64-bit words; what different threads write lies in different cache lines."""
 
@@ -35,6 +36,9 @@ SPINS: Final = 1000
 
 PATIENCE: Final = 4000
 """Turns that an owner waits for the last workers before it gives its core away."""
+
+REST: Final = 32
+"""Jobs that then run in their owners, where the owner had done most of the work: the other cores are busy."""
 
 EXTERNAL: Final = (
     "pthread_create", "pthread_detach", "pthread_sigmask", "sigfillset", "pthread_mutex_init", "pthread_mutex_lock",
@@ -71,7 +75,7 @@ def _filled(template: str, declared: str, pause: str) -> str:
         template = template.replace(f"@@{name}", f"getelementptr (i64, ptr @tenferro_team, i64 {place})")
     for name, place in {"MUTEX": MUTEX, "CONDITION": CONDITION, "SIGNALS": SIGNALS, "OLD": OLD_SIGNALS}.items():
         template = template.replace(f"&&{name}", f"getelementptr (i8, ptr @tenferro_team, i64 {place})")
-    for name, number in {"$SPINS": SPINS, "$PATIENCE": PATIENCE, "$SEAT": 1 << 32}.items():
+    for name, number in {"$SPINS": SPINS, "$PATIENCE": PATIENCE, "$SEAT": 1 << 32, "$REST": REST}.items():
         template = template.replace(name, str(number))
     return declared + template.replace("$PAUSE", pause)
 
@@ -161,22 +165,24 @@ define void @wake_all() nounwind {
   ret void
 }
 
-; Take pieces until there are none.
-define private void @take() nounwind {
+; Take pieces until there are none; how many that were.
+define private i64 @take() nounwind {
 entry:
   %kernel = load ptr, ptr @@kernel
   %context = load ptr, ptr @@context
   %pieces = load i64, ptr @@pieces
   br label %next
 next:
+  %n = phi i64 [ 0, %entry ], [ %n1, %body ]
   %p = atomicrmw add ptr @@next, i64 1 monotonic
   %more = icmp slt i64 %p, %pieces
   br i1 %more, label %body, label %done
 body:
   call void %kernel(ptr %context, i64 %p)
+  %n1 = add i64 %n, 1
   br label %next
 done:
-  ret void
+  ret i64 %n
 }
 
 define private void @sleep(i64 %seen) nounwind {
@@ -234,7 +240,7 @@ sit:
   %got = extractvalue { i64, i1 } %pair, 1
   br i1 %got, label %work, label %join
 work:
-  call void @take()
+  %n = call i64 @take()
   %g = atomicrmw sub ptr @@gate, i64 1 release
   br label %again
 again:
@@ -301,7 +307,14 @@ entry:
   %threads = call i64 @llvm.smin.i64(i64 %room, i64 %pieces)
   %helpers = sub i64 %threads, 1
   %shared = icmp sgt i64 %helpers, 0
-  br i1 %shared, label %try, label %serial
+  br i1 %shared, label %look, label %serial
+look:
+  %left = load atomic i64, ptr @@rest monotonic, align 8
+  %rests = icmp sgt i64 %left, 0
+  br i1 %rests, label %rest, label %try
+rest:
+  %r = atomicrmw sub ptr @@rest, i64 1 monotonic
+  br label %serial
 try:
   %pair = cmpxchg ptr @@busy, i64 0, i64 1 acquire monotonic
   %mine = extractvalue { i64, i1 } %pair, 1
@@ -341,11 +354,11 @@ call:
   call void @call_sleepers(i64 %wanted)
   br label %work
 work:
-  call void @take()
+  %own = call i64 @take()
   %closed = atomicrmw and ptr @@gate, i64 4294967295 acq_rel
   br label %wait
 wait:
-  %k = phi i64 [ 0, %work ], [ %k1, %pause ], [ 0, %yield ]
+  %k = phi i64 [ 0, %work ], [ %k1, %pause ], [ 0, %yield ], [ 0, %busy ]
   %inside = load atomic i64, ptr @@gate acquire, align 8
   %empty = icmp eq i64 %inside, 0
   br i1 %empty, label %over, label %pause
@@ -356,6 +369,12 @@ pause:
   br i1 %patient, label %wait, label %yield
 yield:
   %y = call i32 @tenferro_sched_yield()
+  %own4 = mul i64 %own, 4
+  %pieces3 = mul i64 %pieces, 3
+  %most_own = icmp sgt i64 %own4, %pieces3
+  br i1 %most_own, label %busy, label %wait
+busy:
+  store atomic i64 $REST, ptr @@rest monotonic, align 8
   br label %wait
 over:
   store atomic i64 0, ptr @@busy release, align 8
