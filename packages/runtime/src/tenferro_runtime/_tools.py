@@ -62,7 +62,7 @@ class Tooled:
         >>> import tenferro_runtime as tr
         >>> program = tr.trace(lambda x: tr.tanh(x) * 2, tr.Spec((tr.dim("n"),), tr.float64))
         >>> program.explain().flops, program.explain(n=1000).peak_bytes
-        (2*n, 16000)
+        (2*n, 8000)
         """
         return Tooled.tools.explain(self, **sizes)
 
