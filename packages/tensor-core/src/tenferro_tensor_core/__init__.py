@@ -1,6 +1,7 @@
 """Dtypes, symbolic dimensions, layouts, host adapters and errors: the ground that every tenferro package stands on."""
 
 from ._decide import decide
+from ._decisions import Decisions, Guard
 from ._dims import DIM_MEMO, Dim, DimLike, as_size, dim, dim_max, dim_min, evaluate, floordiv
 from ._dtypes import (
     DTYPES,
@@ -55,8 +56,6 @@ from ._errors import (
     UnsupportedError,
 )
 from ._guards import (
-    Decisions,
-    Guard,
     ask,
     assume,
     decisions,

@@ -2,7 +2,7 @@
 
 A `Dim` is a polynomial with integer coefficients over atoms: variables, floor quotients, minima
 and maxima. A result without variables is a plain int. Questions about sizes are answered here by
-bounds alone (`nonnegative`); `_decide` and `_guards` ask further.
+bounds alone (`nonnegative`); `_decide` and `_decisions` ask further.
 """
 
 import threading

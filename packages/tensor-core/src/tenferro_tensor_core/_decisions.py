@@ -1,0 +1,269 @@
+"""`Decisions`: who answers questions about sizes while a function is traced, and the guards that answers rely on."""
+
+import sys
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final
+
+from ._decide import COMPARISONS, decide
+from ._dims import Dim, DimLike, divisible, evaluate, nonnegative
+from ._errors import InconclusiveDimError, TracingError
+
+_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A fact about sizes that a decision relied on, and the place that asked.
+
+    >>> from tenferro_tensor_core import dim
+    >>> guard = Guard(dim("n"), ">", 3, "model.py:12")
+    >>> print(guard, guard.holds({"n": 4}), guard.holds({"n": 3}), sep="; ")
+    n > 3 (model.py:12); True; False
+    """
+
+    lhs: DimLike
+    op: str
+    rhs: DimLike
+    where: str = ""
+    reason: str = ""
+    """What made a number of a size, such as ``range()``; empty for comparisons."""
+
+    def holds(self, bindings: Mapping[str, int]) -> bool:
+        """Tell whether the fact is true for these sizes."""
+        return COMPARISONS[self.op](evaluate(self.lhs, bindings), evaluate(self.rhs, bindings))
+
+    def __str__(self) -> str:
+        why = ", ".join(filter(None, (self.reason, self.where)))
+        return f"{self.lhs} {self.op} {self.rhs}" + (f" ({why})" if why else "")
+
+
+class Decisions:
+    """Decides by example sizes what bounds leave open, and records a `Guard` for each answer.
+
+    Inside `with decisions:`, `ask` turns to it. An equality that held is learned: later questions
+    see both sides as one size, so that they need no guard of their own.
+
+    >>> from tenferro_tensor_core import ask, dim
+    >>> n, m = dim("n"), dim("m")
+    >>> with Decisions({"n": 5, "m": 5}) as decisions:
+    ...     ask(n, ">", 3), ask(n, "==", m), ask(n + 1, "==", m + 1)
+    (True, True, True)
+    >>> [f"{g.lhs} {g.op} {g.rhs}" for g in decisions.guards]
+    ['n > 3', 'n == m']
+    """
+
+    __slots__ = ("_lock", "equalities", "examples", "facts", "guards", "home", "strict", "unknown", "zeros")
+
+    def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
+        self.home = home
+        """Where a value is recorded that is made of these sizes alone; see `home_of`."""
+        self.strict = strict
+        """Whether making a number of a size is an error."""
+        self.examples = dict(examples)
+        """Example size of each variable, in order of definition; may grow while tracing."""
+        self.guards: list[Guard] = []
+        """What the answers rely on, in the order asked, over the sizes as asked."""
+        self.equalities: dict[str, DimLike] = {}
+        """Learned equalities: variable name to the size that stands for it."""
+        self.zeros: list[DimLike] = []
+        """Differences of sizes that guards say are equal, where neither is a bare variable."""
+        self.unknown: set[str] = set()
+        """Sizes that depend on data: known only when the program runs."""
+        self.facts: list[DimLike] = []
+        """Sizes that are assumed not to be negative."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "Decisions":
+        # The stack travels in the context variable: tokens would break when one object is
+        # entered twice or from several threads.
+        ACTIVE.set((*ACTIVE.get(), self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ACTIVE.set(ACTIVE.get()[:-1])
+
+    def canonical(self, d: DimLike) -> DimLike:
+        """Return the size after the learned equalities."""
+        if not self.equalities or isinstance(d, int):
+            return d
+        return d.substitute(self.equalities)
+
+    def decide(self, a: DimLike, op: str, b: DimLike) -> bool:
+        """Answer `a op b`: by learned equalities and bounds, else by the examples with a guard.
+
+        Raises:
+            InconclusiveDimError: a variable has no example size.
+        """
+        return self._decide(a, op, b, "")
+
+    def _decide(self, a: DimLike, op: str, b: DimLike, reason: str) -> bool:
+        known = self._answer(a, op, b)
+        if known is not None:
+            return known
+        examples = self._known_examples()
+        missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*examples})
+        if missing:
+            raise inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs", data=True)
+        answer = COMPARISONS[op](evaluate(a, examples), evaluate(b, examples))
+        guard = Guard(a, op if answer else _NEGATED[op], b, _caller(), reason)
+        with self._lock:
+            self.guards.append(guard)
+            self._rely(a, guard.op, b)
+        return answer
+
+    def _rely(self, a: DimLike, op: str, b: DimLike) -> None:
+        """Let later questions be answered by what is known to hold."""
+        if op == "==":
+            self._learn(a, b)
+        elif op != "!=":
+            low, high = (b, a) if op[0] == ">" else (a, b)
+            self.facts.append(high - low - (0 if op.endswith("=") else 1))
+        elif nonnegative(a - b):
+            self.facts.append(a - b - 1)
+
+    def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
+        """What bounds, learned equalities and the equations of guards say."""
+        a, b = self.canonical(a), self.canonical(b)
+        known = decide(a, op, b)
+        if known is None:
+            known = self._by_facts(a, op, b)
+        if known is None and op in ("==", "!=") and any(divisible(a - b, zero) for zero in self.zeros):
+            return op == "=="
+        return known
+
+    def _by_facts(self, a: DimLike, op: str, b: DimLike) -> bool | None:
+        """What sizes that are known not to be negative say."""
+        if op in ("==", "!="):
+            apart = self._sure(a - b - 1) or self._sure(b - a - 1)
+            return op == "!=" if apart else None
+        d = a - b if op[0] == ">" else b - a
+        if len(op) == 1:
+            d -= 1
+        return True if self._sure(d) else False if self._sure(-d - 1) else None
+
+    def _sure(self, d: DimLike) -> bool:
+        return any(nonnegative(d - self.canonical(fact)) for fact in self.facts)
+
+    def assume(self, a: DimLike, op: str, b: DimLike) -> None:
+        """Rely on a condition from now on; it becomes a guard, which the program checks."""
+        self.guards.append(Guard(a, op, b, _caller(), "assume()"))
+        self._rely(a, op, b)
+
+    def likely(self, a: DimLike, op: str, b: DimLike) -> bool:
+        """Answer `a op b` as the examples have it, and record nothing; False where there is no example."""
+        known = self._answer(a, op, b)
+        if known is not None:
+            return known
+        left, right = self.example_of(a), self.example_of(b)
+        return left is not None and right is not None and COMPARISONS[op](left, right)
+
+    def example_of(self, d: DimLike) -> int | None:
+        """Return the example of a size; ``None`` where there is none."""
+        examples = self._known_examples()
+        if isinstance(d, Dim) and d.variables - {*examples}:
+            return None
+        return evaluate(d, examples)
+
+    def specialise(self, d: DimLike, reason: str) -> int:
+        """Return the example of a size as a number, under the guard that it has this value.
+
+        Raises:
+            TracingError: sizes are not to be specialised (`strict`).
+            InconclusiveDimError: a variable has no example size.
+        """
+        d = self.canonical(d)
+        if isinstance(d, int):
+            return d
+        if self.strict:
+            raise TracingError(
+                f"{reason} makes a number of the size {d}{at_line()}, for which the program would be traced for each "
+                "value of it; keep the size as it is, pass the number as a static argument, or allow it "
+                "(strict_sizes=False)",
+                size=str(d),
+            )
+        examples = self._known_examples()
+        missing = sorted(d.variables - {*examples})
+        if missing:
+            raise InconclusiveDimError(
+                f"{reason} makes a number of the size {d}{at_line()}, but {', '.join(missing)} is known only when the "
+                "program runs; keep the size as it is, or give the code a fixed bound and a mask",
+                size=str(d),
+            )
+        n = evaluate(d, examples)
+        self._decide(d, "==", n, reason)
+        return n
+
+    def _known_examples(self) -> dict[str, int]:
+        """Examples of this trace and of those around it."""
+        found: dict[str, int] = {}
+        for decisions in ACTIVE.get():
+            found.update(decisions.examples)
+        return {**found, **self.examples}
+
+    def _learn(self, a: DimLike, b: DimLike) -> None:
+        order = list(self._known_examples())
+        sides = [(self.canonical(a), self.canonical(b)), (self.canonical(b), self.canonical(a))]
+        # The later variable gives way: sizes of earlier arguments name the program's sizes.
+        sides = [(v, other) for v, other in sides if _is_variable(v) and not _occurs(v, other)]
+        if sides:
+            v, other = max(sides, key=lambda side: order.index(str(side[0])))
+            known = {n: d.substitute({str(v): other}) if isinstance(d, Dim) else d for n, d in self.equalities.items()}
+            self.equalities = {**known, str(v): other}
+        else:
+            self.zeros.append(self.canonical(a) - self.canonical(b))
+
+
+ACTIVE: Final[ContextVar[tuple[Decisions, ...]]] = ContextVar("tenferro_decisions", default=())
+"""The traces that are going on, the innermost last."""
+
+
+def inconclusive(a: DimLike, op: str, b: DimLike, why: str, data: bool = False) -> InconclusiveDimError:
+    if data:
+        return InconclusiveDimError(
+            f"cannot decide {a} {op} {b}{at_line()}: {why}; state it with tr.assume({a} {op} {b}), branch with "
+            "tr.cond, or compute on all entries with a mask",
+            lhs=a,
+            op=op,
+            rhs=b,
+            where=_caller(),
+        )
+    return InconclusiveDimError(
+        f"cannot decide {a} {op} {b}{at_line()}: {why}; give the sizes bounds "
+        "(dim(name, min=, max=)), supply example sizes, or write the code without this branch",
+        lhs=a,
+        op=op,
+        rhs=b,
+        where=_caller(),
+    )
+
+
+def at_line() -> str:
+    where = _caller()
+    return f" at {where}" if where else ""
+
+
+def _is_variable(d: DimLike) -> bool:
+    return isinstance(d, Dim) and len(d.terms) == 1 and str(d) in d.variables
+
+
+def _occurs(v: DimLike, d: DimLike) -> bool:
+    return isinstance(d, Dim) and str(v) in d.variables
+
+
+def _caller() -> str:
+    """Return file:line of the innermost frame outside tenferro."""
+    frame = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("tenferro_"):
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
