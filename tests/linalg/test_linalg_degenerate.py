@@ -5,6 +5,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tenferro_linalg as la
 from linalg_checks import (
@@ -22,6 +24,7 @@ from linalg_checks import (
 )
 from tenferro_ad import grad, jvp
 from tenferro_linalg import DegenerateError, GaugeError, RankError
+from tenferro_linalg import _multiplets as multiplets
 from tenferro_tensor import functions as fn
 from tenferro_tensor import tensor
 from tenferro_tensor_core import NumericalError
@@ -479,3 +482,13 @@ def test_slogdet_of_a_singular_matrix_has_no_gradient():
     assert float(sign) == 0 and float(log) == -np.inf
     with pytest.raises(NumericalError, match="the gradient of slogdet: the matrix is singular"):
         grad(lambda y: la.slogdet(y).logabsdet)(x)
+
+
+VALUES = st.floats(-3, 3) | st.sampled_from([0.0, 1.0, 1 + 1e-16, 1 + 4e-15, 2.0, np.nan, np.inf])
+
+
+@given(st.lists(VALUES, min_size=1, max_size=8), st.booleans())
+def test_few_values_are_told_apart_as_many_are(values, zeros):
+    found = np.asarray(values)
+    with np.errstate(all="ignore"):
+        assert multiplets.regular(np, found, 7, zeros) == multiplets.regular(np, found[None], 7, zeros)

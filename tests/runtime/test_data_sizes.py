@@ -1,5 +1,7 @@
 """Extents that depend on data: one program for all of them, with gradients; what they can be asked, and assumptions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,9 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, value_and_grad, vjp
+from tenferro_runtime import fusion
+from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._execute import lowered
 from tenferro_runtime.extension import check_program, optimise
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError
@@ -49,6 +54,68 @@ def test_adaptive_rank_is_one_program_with_the_eager_gradient():
         for tol in (0.0, 0.5, 2.0):
             x = tensor(np.random.default_rng(a).normal(size=(a, b)))
             close(program.run(x, tensor(tol)), f(x, tensor(tol)))
+
+
+def test_a_known_rank_runs_by_the_short_way():
+    compiled = tr.compile(value_and_grad(adaptive))
+    x = tensor(np.random.default_rng(0).normal(size=(6, 5)))
+    ranks = [tensor(t) for t in (0.0, 0.2, 0.5, 0.8)]
+    for _ in range(2):
+        for tol in ranks:
+            compiled(x, tol)
+    fusion.wait()
+    before = replace(COUNTERS)
+    found = [compiled(x, tol) for tol in ranks]
+    assert before == COUNTERS
+    for tol, got in zip(ranks, found, strict=True):
+        close(got, value_and_grad(adaptive)(x, tol))
+
+
+def test_regions_lie_before_and_after_a_definition():
+    def f(x, k):
+        small = tr.truncate(tr.exp(x) * 2.0 + x, k)
+        return tr.sin(small) * 3.0 + tr.zeros(small.shape) + tr.sum(small * small + 1.0)
+
+    program = optimise(tr.trace(f, Spec((n,), F8), Spec((), I8)))
+    fused = [[eq.op.primitive.name for eq in e.op.params["program"].equations]
+             for e in check_program(lowered(program)).equations if e.op.primitive is fusion.fused]  # fmt: skip
+    assert [names[0] for names in fused] == ["exp", "mul", "sin"]
+    for size, k in [(5, 3), (4, 0), (1, 1), (6, 9)]:
+        x = tensor(np.random.default_rng(k).normal(size=size))
+        for _ in range(4):
+            close(program.run(x, tensor(k)), [f(x, tensor(k))])
+            fusion.wait()
+
+
+def test_sizes_pass_through_the_parts_of_a_long_program():
+    def f(x, k):
+        y = tr.truncate(x, k)
+        z = y
+        for i in range(300):
+            z = z[::-1] + i
+        return z + tr.ones(y.shape), tr.arange(y.shape[0])
+
+    with tr.Runtime(fusion=False):
+        program = tr.trace(f, Spec((n,), F8), Spec((), I8))
+        for k in (0, 2, 5):
+            x = tensor(np.arange(4.0))
+            close(program.run(x, tensor(k)), f(x, tensor(k)))
+
+
+@given(k=st.integers(0, 9), n0=st.integers(0, 6), n1=st.integers(0, 4))
+def test_sizes_in_line(k, n0, n1):
+    x = tensor(np.ones((n0, n1)))
+    for a, b in zip(IN_LINE(x, tensor(k)), in_line(x, tensor(k)), strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def in_line(x, k):
+    y = tr.truncate(x, k)
+    u, w = y.shape[0], x.shape[1]
+    return tr.zeros((u * w + 2, w)), tr.reshape(tr.zeros((2 * u, w)), (w, u, 2)), tr.arange(u // 2 + w) / (u + 1)
+
+
+IN_LINE = tr.compile(in_line)
 
 
 def test_a_compiled_function_is_differentiated_through_its_sizes():

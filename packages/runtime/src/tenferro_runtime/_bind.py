@@ -146,8 +146,8 @@ class Binder:
             self._largest[self._value(spec.size * spec.dtype.itemsize)] = None
 
     def function(self, outputs: Sequence[Spec]) -> Callable[..., Binding]:
-        """The function ``bind(tuned, *sizes)``."""
-        outs = "".join(f"{self._spec(s)}, " for s in outputs)
+        """The function ``bind(tuned, *sizes)``; an extent that depends on data stays open in specs of outputs."""
+        outs = "".join(f"{self._spec(s) if self._bound(s) else self._object(s)}, " for s in outputs)
         entries = "".join(f"{text}, " for text in self._entries)
         largest = ", ".join(self._largest)
         result = f"({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'}"
@@ -175,6 +175,9 @@ class Binder:
             op = self._object(step.op)
         ins, outs = ("".join(f"{self._spec(s)}, " for s in specs) for specs in (step.operands, step.outputs))
         return f"{self._object(step.backend)}.kernel({op}, ({ins}), ({outs}), {self._object(step.device)})"
+
+    def _bound(self, spec: Spec) -> bool:
+        return all(d.__class__ is int or self._names.keys() >= d.variables for d in spec.shape)  # type: ignore[union-attr]
 
     def _spec(self, spec: Spec) -> str:
         if not spec.symbolic:

@@ -100,9 +100,9 @@ class Compiled:
         leaves, treedef = flatten(dynamic)
         found = self.find(dynamic, static, leaves, treedef)
         form, sizes = found.form, found.sizes
-        if definitions(form.program):
-            return form.result(form.program.run(*found.leaves, *found.captured))
         if found.outer or found.captured:
+            if definitions(form.program):
+                return form.result(form.program.run(*found.leaves, *found.captured))
             return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
         made = form.ready(sizes)  # type: ignore[arg-type]
         finish = form.finish(made.outputs)
@@ -257,7 +257,8 @@ class Compiled:
         if not found.form.tuned(found.sizes):  # type: ignore[arg-type]
             fresh = _for_a_while(fresh)
         key = fast_key(self.signature, values)
-        hit = Hit(made.run, made.values, made.outputs[0] if found.form.bare else None, finish, fresh)
+        bare = found.form.bare and not made.outputs[0].symbolic
+        hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh)
         if key is not None:
             self.hits.put(key, hit)
             return

@@ -17,6 +17,7 @@ from tenferro_runtime._render import Rendered, explain_failure, render, render_o
 from tenferro_runtime._replay import replayed
 from tenferro_runtime._runtime import FUSION, current_runtime
 from tenferro_runtime._sizes import named, sizes_of
+from tenferro_runtime._tree_code import wrapped
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, get_backend, tensor
@@ -51,7 +52,7 @@ def lowered(program: Program) -> Program:
     if found is None:
         fusion, exact = _how(program)
         found = remove_identities(program)
-        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion and not definitions(program) else found
+        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion else found
     return found
 
 
@@ -125,7 +126,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
         cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
     key = (scoped_device(), *specs)
     found: _Counted = cache.get_or_make(key, lambda: _Counted(program, sizes_of(program, specs)))  # type: ignore[arg-type]
-    return _run(found, [t.data for t in given], found.ready.outputs or program.outputs)
+    return _run(found, [t.data for t in given], found.ready.outputs)
 
 
 def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:
@@ -134,12 +135,7 @@ def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple
     except Exception as error:
         explain_failure(error)
         raise
-    return tuple([_wrapped(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
-
-
-def _wrapped(raw: Any, spec: Spec) -> Tensor:
-    """A raw output as a tensor; an extent that depends on data is that of the output."""
-    return Tensor.wrap(raw, spec.with_(shape=tuple(raw.shape)) if spec.symbolic else spec)
+    return tuple([wrapped(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
 
 
 class _Counted:

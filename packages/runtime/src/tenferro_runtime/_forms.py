@@ -12,8 +12,8 @@ from tenferro_runtime._program import Program
 from tenferro_runtime._sizes import substitute, variables
 from tenferro_runtime._trace import Recorded
 from tenferro_runtime._tree import unflatten
-from tenferro_runtime._tree_code import builder
-from tenferro_tensor import Spec, Tensor
+from tenferro_runtime._tree_code import builder, wrapped
+from tenferro_tensor import Spec
 from tenferro_tensor_core import Guard, dim
 
 Finish = Callable[[Any], Any]
@@ -113,9 +113,9 @@ class Form:
         """Makes the result of the raw outputs."""
         if self.bare:
             (spec,) = specs
-            return lambda raw: Tensor.wrap(raw, spec)
+            return lambda raw: wrapped(raw, spec)
         if self._finish is None:
-            self._finish = builder(self.tree, self.fixed)
+            self._finish = builder(self.tree, self.fixed, tuple([spec.symbolic for spec in specs]))
         return self._finish(specs)
 
     def result(self, values: Iterable[Any]) -> Any:

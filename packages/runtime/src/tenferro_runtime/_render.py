@@ -17,10 +17,11 @@ from typing import Literal as Choice
 
 from tenferro_runtime._bind import Binder, Binding
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._data_sizes import decided, definitions
+from tenferro_runtime._data_sizes import decided
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._sizes import filled, variables
-from tenferro_runtime._steps import Step, aliases, raw_steps, value_steps
+from tenferro_runtime._step import Step
+from tenferro_runtime._steps import aliases, raw_steps, value_steps
 from tenferro_runtime._tiers import Tiered
 from tenferro_tensor_core import ArgumentError
 
@@ -81,7 +82,7 @@ def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] 
         steps, alias = aliases(raw_steps(program, binder))
     constants = {v: c.data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    bind = binder.function(() if definitions(program) else program.outputs)
+    bind = binder.function(program.outputs)
     run = _Writer(program.input_ids, constants, steps, outputs, bare, sized=True).function()
     return Rendered(run, bind, binder.tunable)
 
@@ -141,9 +142,8 @@ class _Writer:
         for i, step in enumerate(steps):
             for v in step.results:
                 self.last[v] = i
-            for u in step.operands:
-                if u.__class__ is int:
-                    self.last[u] = i
+            for u in step.reads:
+                self.last[u] = i
         self.last.update(dict.fromkeys(outputs, math.inf))
 
     def function(self) -> Callable[..., Any]:
@@ -170,7 +170,7 @@ class _Writer:
         name = f"part{start // CHUNK}"
         steps = self.steps[start:stop]
         made = {v for step in steps for v in step.results}
-        read = {u: None for step in steps for u in step.operands if u.__class__ is int and u not in self.fixed}
+        read = {u: None for step in steps for u in step.reads if u not in self.fixed}
         takes = tuple([u for u in read if u not in made])
         gives = [v for step in steps for v in step.results if self.last[v] >= stop]
         inner = _Registers(takes)
@@ -196,9 +196,10 @@ class _Writer:
         for i in range(start, stop):
             step = self.steps[i]
             arguments = [self._operand(v, registers) for v in step.operands]
-            right = ", ".join([*arguments, *[f"Z[{e.at}]" for e in step.sizes]])
-            for u in step.operands:
-                if u.__class__ is int and last.get(u) == i:
+            sizes = [of[e] if e.__class__ is int else f"Z[{e.at}]" for e in step.sizes]  # type: ignore[union-attr]
+            right = step.text.format(*arguments) or f"{self._callee(step)}({', '.join([*arguments, *sizes])})"
+            for u in step.reads:
+                if last.get(u) == i:
                     registers.give_back(u)
             left = [registers.take(v) for v in step.results]
             for v in step.results:
@@ -206,7 +207,7 @@ class _Writer:
                     registers.give_back(v)
             target = _tuple(left) if step.many else "".join(left)
             self.lines[name, len(body) + 2] = step.equation
-            body.append(f"    {target + ' = ' if left else ''}{self._callee(step)}({right})")
+            body.append(f"    {target + ' = ' if left else ''}{right}")
         return body
 
     def _define(self, name: str, lines: list[str]) -> Callable[..., Any]:

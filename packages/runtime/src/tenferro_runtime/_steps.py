@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
-from tenferro_runtime._bind import Binder, Entry, is_open, is_open_op
-from tenferro_runtime._data_sizes import decided, defining, definitions
+from tenferro_runtime._bind import Binder, is_open, is_open_op
+from tenferro_runtime._data_sizes import decided, defining
 from tenferro_runtime._inference import infer
-from tenferro_runtime._late import LateKernel, definition
-from tenferro_runtime._program import Equation, Literal, Operand, Program
-from tenferro_runtime._sizes import open_sizes, variables
+from tenferro_runtime._late import LateSizes
+from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_runtime._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import _select as select
 from tenferro_tensor._plan import make_plan, open_step, remember
 from tenferro_tensor_core import DimLike, TenferroError
-
-
-class Step(NamedTuple):
-    """One call of a rendered program: ``results = function(*operands, *sizes)``.
-
-    Where `entry` is given, the function is found when the program is bound, and stands there in Z.
-    """
-
-    function: Callable[..., Any]
-    operands: tuple[Operand, ...]
-    results: tuple[int, ...]
-    many: bool
-    equation: Equation
-    sizes: tuple[Entry, ...] = ()
-    entry: Entry | None = None
 
 
 def value_steps(program: Program) -> list[Step]:
@@ -46,21 +30,21 @@ def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
     are found when the program is bound.
     """
     thin = _thin_broadcasts(program)
-    steps = []
+    steps: list[Step] = []
+    late = None if binder is None else LateSizes(program, binder, steps)
     for eq in program.equations:
-        late = defining(program, eq)
-        if binder is not None and (late or eq.op.primitive is catalog.define_size):
-            steps.append(_late_step(program, eq, late, binder))
-        elif eq.results and eq.results[0] in thin:
+        if eq.results and eq.results[0] in thin:
             shape = thin[eq.results[0]]
             if shape is None:
                 steps.append(Step(_same, eq.operands, eq.results, False, eq))
-            elif binder is not None and is_open(shape):
-                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (binder.size(shape),)))
+            elif late is not None and is_open(shape):
+                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (late.size(shape, eq),)))
             else:
                 steps.append(Step(methodcaller("reshape", shape), eq.operands, eq.results, False, eq))
-        elif binder is not None and _is_open(program, eq):
-            steps.append(_open_step(program, eq, binder))
+        elif late is not None and eq.op.primitive is catalog.define_size:
+            late.define(eq)
+        elif late is not None and binder is not None and _is_open(program, eq):
+            _open_step(program, eq, binder, late)
         else:
             plan = plan_of(eq.op, _seen(program, eq), eq)
             steps.append(Step(plan.run, eq.operands, eq.results, plan.many, eq))
@@ -74,35 +58,25 @@ def _is_open(program: Program, eq: Equation) -> bool:
     )  # fmt: skip
 
 
-def _open_step(program: Program, eq: Equation, binder: Binder) -> Step:
+def _open_step(program: Program, eq: Equation, binder: Binder, late: LateSizes) -> None:
     seen, many = _seen(program, eq), _many(program, eq)
     outs = tuple([program.specs[v] for v in eq.results])
-    binder.made(outs)
     step = open_step(eq.op, seen, outs)
     kernel = step.backend.open_kernel(eq.op, step.operands, outs, step.device)
-    if kernel is None:
-        return Step(_bound, eq.operands, eq.results, many, eq, entry=binder.kernel(step))
-    if kernel.large is not None:
-        return Step(_bound, eq.operands, eq.results, many, eq, entry=binder.tuned(step, kernel))
-    return Step(kernel.run, eq.operands, eq.results, many, eq, tuple(map(binder.size, kernel.sizes)))
-
-
-def _late_step(program: Program, eq: Equation, late: tuple[int, ...], binder: Binder) -> Step:
-    """A step that needs sizes that depend on data, or defines one."""
-    early = variables(program)
-    sizes = (binder.size(open_sizes(program)),) if early else ()
-    if eq.op.primitive is catalog.define_size:
-        step, needed = definition(program, eq, early)
-        return Step(step, (*eq.operands, *needed), eq.results, False, eq, sizes)
-    seen, many = _seen(program, eq), _many(program, eq)
-    outs = tuple([program.specs[v] for v in eq.results])
-    found = open_step(eq.op, seen, outs)
-    kernel = found.backend.open_kernel(eq.op, found.operands, outs, found.device)
-    if kernel is not None and not kernel.sizes:
-        return Step(kernel.run, eq.operands, eq.results, many, eq)
-    names = [name for name, v in definitions(program).items() if v in late]
-    run = LateKernel(eq.op, seen, names, early, lambda op, specs: plan_of(op, specs, eq).run)
-    return Step(run, (*eq.operands, *late), eq.results, many, eq, sizes)
+    if defining(program, eq):
+        if kernel is None or kernel.large is not None:
+            late.kernel(eq, seen, many, lambda op, specs: plan_of(op, specs, eq).run)
+            return
+    else:
+        binder.made(outs)
+        if kernel is None:
+            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.kernel(step)))
+            return
+        if kernel.large is not None:
+            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.tuned(step, kernel)))
+            return
+    sizes = tuple([late.size(size, eq) for size in kernel.sizes])
+    late.steps.append(Step(kernel.run, eq.operands, eq.results, many, eq, sizes))
 
 
 def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
@@ -120,10 +94,6 @@ def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
 
 def _same(x: Any) -> Any:
     return x
-
-
-def _bound(*raws: Any) -> Any:
-    raise AssertionError("the kernel of this step is an entry of Z")
 
 
 def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:

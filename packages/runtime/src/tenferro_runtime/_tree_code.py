@@ -99,21 +99,34 @@ def _read(w: _Writer, treedef: TreeDef, name: str, leaves: list[str]) -> None:
         _read(w, child, part, leaves)
 
 
-def builder(treedef: TreeDef, fixed: dict[int, Any]) -> Callable[[tuple[Spec, ...]], Callable[[tuple[Any, ...]], Any]]:
+def wrapped(raw: Any, spec: Spec) -> Tensor:
+    """A raw output as a tensor; an extent that depends on data is that of the output."""
+    return Tensor.wrap(raw, spec.with_(shape=tuple(raw.shape)) if spec.symbolic else spec)
+
+
+def builder(
+    treedef: TreeDef, fixed: dict[int, Any], late: tuple[bool, ...]
+) -> Callable[[tuple[Spec, ...]], Callable[[tuple[Any, ...]], Any]]:
     """A function of the specs of raw outputs, that gives a function which makes the result of them.
 
     Args:
         treedef: structure of the result.
         fixed: leaves that are plain numbers, by position.
+        late: whether a raw output has an extent that depends on data.
     """
     w = _Writer()
+    w.space["wrapped"] = wrapped
     leaves = []
     specs: list[str] = []
     for i in range(treedef.size):
         if i in fixed:
             leaves.append(w.bind(fixed[i]))
             continue
-        w.lines.append(f"    t{i} = new(T); t{i}.data = raws[{len(specs)}]; t{i}.spec = s{i}")
+        raw = f"raws[{len(specs)}]"
+        if late[len(specs)]:
+            w.lines.append(f"    t{i} = wrapped({raw}, s{i})")
+        else:
+            w.lines.append(f"    t{i} = new(T); t{i}.data = {raw}; t{i}.spec = s{i}")
         leaves.append(f"t{i}")
         specs.append(f"s{i}, ")
     names = [f"{''.join(specs)} = specs"] if specs else []

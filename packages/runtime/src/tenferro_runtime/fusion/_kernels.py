@@ -11,7 +11,7 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._inference import operand_specs
 from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime._render import render_steps
-from tenferro_runtime._steps import Step
+from tenferro_runtime._step import Step
 from tenferro_runtime._tiers import Tiered
 from tenferro_runtime.fusion._primitive import fused
 from tenferro_runtime.fusion._region import region_of

@@ -10,6 +10,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final
 
+from tenferro_runtime._data_sizes import defining
 from tenferro_runtime._program import Program
 from tenferro_runtime.fusion._candidates import Candidates, Shape
 from tenferro_runtime.fusion._writer import Writer
@@ -78,7 +79,7 @@ class _Fuser:
         self.writer = Writer(program)
         for i, eq in enumerate(self.equations):
             self.producer.update((v, i) for v in eq.results)
-            operands = set(eq.variables)
+            operands = {*eq.variables, *defining(program, eq)}
             self.missing.append({v for v in operands if v in self.producer})
             for v in operands:
                 self.readers.setdefault(v, []).append(i)
