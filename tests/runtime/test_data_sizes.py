@@ -79,7 +79,7 @@ def test_regions_lie_before_and_after_a_definition():
     program = optimise(tr.trace(f, Spec((n,), F8), Spec((), I8)))
     fused = [[eq.op.primitive.name for eq in e.op.params["program"].equations]
              for e in check_program(lowered(program)).equations if e.op.primitive is fusion.fused]  # fmt: skip
-    assert [names[0] for names in fused] == ["exp", "mul", "sin"]
+    assert sorted(names[0] for names in fused) == ["exp", "mul", "sin"]
     for size, k in [(5, 3), (4, 0), (1, 1), (6, 9)]:
         x = tensor(np.random.default_rng(k).normal(size=size))
         for _ in range(4):
