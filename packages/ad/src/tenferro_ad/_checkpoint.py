@@ -17,9 +17,7 @@ from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
 from tenferro_runtime._call import ProgramPrimitive, called, sizes_for
 from tenferro_runtime._compiled import Compiled
-from tenferro_runtime._entry import make_entry
 from tenferro_runtime._execute import call_kernel
-from tenferro_runtime._render import explain_failure
 from tenferro_runtime._sizes import chosen, filled, named, substitute
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
 from tenferro_tensor import Op, Spec, next_level
@@ -114,7 +112,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     Tensor(32.)
     """
     state = _Function(f, (), ())
-    entry: Any = make_entry(state.signature, state.hits.table, state, explain_failure)
+    entry: Any = state.entry
     functools.update_wrapper(entry, f)
     entry.cache_info, entry.clear = state.info, state.clear
     return entry  # type: ignore[no-any-return]

@@ -9,9 +9,8 @@ from typing import Any, Protocol, overload
 
 from tenferro_runtime._compiled import Compiled
 from tenferro_runtime._compiled_tools import Traced, equip
-from tenferro_runtime._entry import Signature, make_entry
+from tenferro_runtime._entry import Signature
 from tenferro_runtime._program import Program
-from tenferro_runtime._render import explain_failure
 from tenferro_runtime._retraces import CacheInfo
 from tenferro_runtime._tree import flatten
 from tenferro_runtime.reports import BadStep, Explanation, Profile
@@ -139,7 +138,7 @@ def _compile(
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
     Signature.of(f, donated, ())  # the same check of positions
     state = Compiled(f, numbers, names, deterministic)
-    entry: Any = make_entry(state.signature, state.hits.table, state, explain_failure)
+    entry: Any = state.entry
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         signature = state.signature

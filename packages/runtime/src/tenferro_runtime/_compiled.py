@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
 from tenferro_runtime._data_sizes import definitions
-from tenferro_runtime._entry import Hit, Signature, fast_key, static_key
+from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
 from tenferro_runtime._execute import HOST_ARRAYS, OFTEN, Ready
 from tenferro_runtime._forms import Form, opened
@@ -85,6 +85,10 @@ class Compiled:
         self.last: Any = None
         self.lock = threading.Lock()
         self._number = count().__next__
+        self.entry = make_entry(self.signature, self.hits.table, self)
+        """What users call."""
+        self.recent: list[Any] = [None]
+        self.shortened = False
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         for read in self.readers:
@@ -258,9 +262,12 @@ class Compiled:
             fresh = _for_a_while(fresh)
         key = fast_key(self.signature, values)
         bare = found.form.bare and not made.outputs[0].symbolic
-        hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh)
+        specs = tuple([leaf.spec for leaf in found.leaves])
+        hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh, made.direct, specs)
         if key is not None:
             self.hits.put(key, hit)
+            if not self.shortened:
+                self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
         if all(kind is Tensor or kind in SCALARS for kind in kinds):
@@ -352,6 +359,7 @@ class Compiled:
         self.candidates.clear()
         self.closed.clear()
         self.hits.clear()
+        self.recent[0] = None
         self.readers.clear()
         self.last = None
 

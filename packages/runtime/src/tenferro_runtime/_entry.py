@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tenferro_tensor import Tensor, _select
+from tenferro_runtime._render import Direct, blame, explain_failure
+from tenferro_runtime._tiers import Tiered
+from tenferro_tensor import Spec, Tensor, _select
 from tenferro_tensor._primitive import _key
+from tenferro_tensor._shortcuts import Entering, shortcuts
 from tenferro_tensor_core import ArgumentError
 
 
@@ -25,6 +28,8 @@ class Hit(NamedTuple):
         spec: spec of the result, if it is one tensor.
         finish: makes the result of the raw outputs otherwise.
         fresh: tells whether the data that the function reads besides its arguments is still the same, or ``None``.
+        direct: the only step of the program, or ``None``.
+        specs: specs of the arguments, where all of them are tensors.
     """
 
     run: Callable[..., Any]
@@ -32,6 +37,8 @@ class Hit(NamedTuple):
     spec: Any
     finish: Callable[[Any], Any]
     fresh: Callable[[], bool] | None
+    direct: Direct | None
+    specs: tuple[Spec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +154,13 @@ def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def make_entry(
-    signature: Signature, table: dict[Any, Hit], slow: Callable[..., Any], failed: Callable[[BaseException], None]
-) -> Callable[..., Any]:
+def make_entry(signature: Signature, table: dict[Any, Hit], slow: Callable[..., Any]) -> Callable[..., Any]:
     """The function that users call.
 
     Args:
         signature: its parameters.
         table: hits by `fast_key`.
         slow: called with the tuple of arguments in all other cases.
-        failed: told about an exception of the program.
     """
     space: dict[str, Any] = {
         "__name__": "tenferro_runtime.entry",
@@ -166,7 +170,7 @@ def make_entry(
         "key": _key,
         "scopes": _select,
         "slow": slow,
-        "failed": failed,
+        "failed": explain_failure,
     }
     if signature.names is None:
         exec("def entry(*args, **kwargs):\n    return slow((args, kwargs))\n", space)
@@ -176,8 +180,48 @@ def make_entry(
     return entry
 
 
-def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
-    """Text of the entry; parameter names are the user's own, so that everything else has names they cannot have."""
+def shorten(
+    entry: Callable[..., Any],
+    signature: Signature,
+    table: dict[Any, Hit],
+    recent: list[Any],
+    slow: Callable[..., Any],
+) -> bool:
+    """Let machine code do what `entry` does, where some is offered; false where that may come later."""
+    offered = shortcuts()
+    if offered is None:
+        return False
+    names = signature.names
+    if names and not signature.static_names:
+        enter = offered.entry(Entering(len(names), table, recent, slow, Tiered))
+        if enter is not None:
+            space = entry.__globals__
+            space.update(__enter=enter, __recent=recent, __explain=_explain)
+            local: dict[str, Any] = {}
+            exec(_short_source(signature, space), space, local)
+            entry.__code__ = local["entry"].__code__
+    return True
+
+
+def _explain(error: BaseException, hit: Hit | None) -> None:
+    explain_failure(error)
+    if hit is not None and hit.direct is not None:
+        blame(error, hit.direct.equation)
+
+
+def _short_source(signature: Signature, space: dict[str, Any]) -> str:
+    return f"""\
+def entry({_heads(signature, space)}):
+    try:
+        return __enter({", ".join(signature.names or ())})
+    except Exception as __error:
+        __explain(__error, __recent[0])
+        raise
+"""
+
+
+def _heads(signature: Signature, space: dict[str, Any]) -> str:
+    """The parameters as text; defaults become globals."""
     names = signature.names or ()
     heads = []
     for i, p in enumerate(signature.parameters):
@@ -192,6 +236,12 @@ def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
             i + 1 == len(names) or signature.parameters[i + 1].kind is not p.POSITIONAL_ONLY
         ):
             heads.append("/")
+    return ", ".join(heads)
+
+
+def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
+    """Text of the entry; parameter names are the user's own, so that everything else has names they cannot have."""
+    names = signature.names or ()
     for name in ("T", "new", "get", "key", "scopes", "slow", "failed"):
         space[f"__{name}"] = space.pop(name)
     dynamic = [n for n in names if n not in signature.static_names]
@@ -200,14 +250,14 @@ def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
     raws = [f"{n}.data" for n in dynamic]
     tests = [f"{n}.__class__ is __T" for n in dynamic]
     return f"""\
-def entry({", ".join(heads)}):
+def entry({_heads(signature, space)}):
     if {" and ".join((*tests, "not __scopes.open_scopes"))}:
         try:
             __hit = __get({key})
         except TypeError:
             __hit = None
         if __hit is not None:
-            __run, __values, __spec, __finish, __fresh = __hit
+            __run, __values, __spec, __finish, __fresh, *_ = __hit
             if __fresh is None or __fresh():
                 try:
                     if __spec is None:

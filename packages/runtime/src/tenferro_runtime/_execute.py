@@ -13,7 +13,7 @@ from tenferro_runtime._call import call, instance, require_fit, sizes_for
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Program, ProgramError
-from tenferro_runtime._render import Rendered, explain_failure, render, render_open
+from tenferro_runtime._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime._replay import replayed
 from tenferro_runtime._runtime import FUSION, current_runtime
 from tenferro_runtime._sizes import named, sizes_of
@@ -39,11 +39,13 @@ class Ready(NamedTuple):
         run: ``run(values, *raws)``.
         values: what the program needs of the sizes.
         outputs: specs of the outputs.
+        direct: the only step, where nothing but that step is to do.
     """
 
     run: Callable[..., Any]
     values: tuple[Any, ...]
     outputs: tuple[Spec, ...]
+    direct: Direct | None
 
 
 def lowered(program: Program) -> Program:
@@ -104,7 +106,7 @@ def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, tuned
     bound = form.bind(tuned or _how(program)[1], *sizes)
     place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
     run = get_backend(place.device.kind).replayed(form.run, bound.largest)
-    return Ready(run, bound.values, bound.outputs)
+    return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -151,7 +153,7 @@ class _Counted:
         self.count += 1
         if self.count == OFTEN:
             self.ready = ready(self.program, self.sizes, tuned=True)
-        run, values, _ = self.ready
+        run, values, *_ = self.ready
         return run(values, *raws)  # type: ignore[no-any-return]
 
 

@@ -58,6 +58,22 @@ def render_steps(
     return _Writer(inputs, constants, steps, outputs, bare).function()
 
 
+class Direct(NamedTuple):
+    """The only step of a program, whose result is the program's.
+
+    Attributes:
+        kernel: what it calls.
+        order: as bytes the number of operands, then the position of each among the inputs followed by `extras`.
+        extras: constants and numbers among the operands.
+        equation: where it comes from.
+    """
+
+    kernel: Callable[..., Any]
+    order: bytes
+    extras: tuple[Any, ...]
+    equation: Equation
+
+
 class Rendered(NamedTuple):
     """A program over raw arrays, for all sizes.
 
@@ -65,11 +81,13 @@ class Rendered(NamedTuple):
         run: ``run(Z, *raws)``, the tuple of outputs, or the only output itself.
         bind: ``bind(tuned, *sizes)``, which computes Z; `tuned` asks for kernels made for these numbers.
         tunable: whether that makes a difference.
+        direct: the only step of the program, where nothing but that step is to do.
     """
 
     run: Callable[..., Any]
     bind: Callable[..., Binding]
     tunable: bool
+    direct: Direct | None
 
 
 def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None) -> Rendered:
@@ -84,7 +102,30 @@ def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] 
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     bind = binder.function(program.outputs)
     run = _Writer(program.input_ids, constants, steps, outputs, bare, sized=True).function()
-    return Rendered(run, bind, binder.tunable)
+    return Rendered(run, bind, binder.tunable, _direct(program.input_ids, constants, steps, outputs) if bare else None)
+
+
+OPERANDS: Final = 16
+"""Operands of a step that is reached directly."""
+
+
+def _direct(
+    inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...]
+) -> Direct | None:
+    if len(steps) != 1:
+        return None
+    (step,) = steps
+    if step.many or step.sizes or step.entry is not None or step.results != outputs or len(step.operands) > OPERANDS:
+        return None
+    order = [len(step.operands)]
+    extras: list[Any] = []
+    for v in step.operands:
+        if v.__class__ is int and v in inputs:
+            order.append(inputs.index(v))
+        else:
+            order.append(len(inputs) + len(extras))
+            extras.append(v.value if isinstance(v, Literal) else constants[v])
+    return Direct(step.function, bytes(order), tuple(extras), step.equation)
 
 
 class _Registers:
@@ -263,7 +304,12 @@ def explain_failure(error: BaseException) -> None:
         if lines is not None:
             eq = lines.get((trace.tb_frame.f_code.co_name, trace.tb_lineno))
             if eq is not None:
-                note = f"in {eq}" + (f", traced at {eq.where}" if eq.where else "")
-                if note not in getattr(error, "__notes__", ()):
-                    error.add_note(note)
+                blame(error, eq)
         trace = trace.tb_next
+
+
+def blame(error: BaseException, eq: Equation) -> None:
+    """Note that an equation failed, and the line that it came from."""
+    note = f"in {eq}" + (f", traced at {eq.where}" if eq.where else "")
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

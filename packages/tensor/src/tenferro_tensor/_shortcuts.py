@@ -92,6 +92,30 @@ class Sweeping:
     sort: Callable[..., Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """What the way into a compiled function reads.
+
+    Attributes:
+        arguments: number of arguments.
+        table: tuples by the spec of the only argument, or the tuple of specs. Each holds the program ``run(values,
+            *raws)``, the values, the spec of the result or None, what makes the result otherwise, what says whether
+            the program is still right or None, the only step or None, and the tuple of specs. A step is a tuple of the
+            kernel, its operands as bytes (their number, then the position of each among raw arguments and extras),
+            and the extras.
+        recent: list of one item: what the call found, or None where it was handed on. Where it is not None and specs
+            are the same, the next call does not look into the table.
+        slow: called with the tuple of arguments in all other cases.
+        tiered: class of kernels that keep their fastest form in the slot ``run``.
+    """
+
+    arguments: int
+    table: dict[Any, Any]
+    recent: list[Any]
+    slow: Callable[[tuple[Any, ...]], Any]
+    tiered: type
+
+
 class Shortcuts(ABC):
     """What a backend may offer; every method may return the function that it was given."""
 
@@ -122,6 +146,10 @@ class Shortcuts(ABC):
     @abstractmethod
     def pull(self, pulling: Pulling, pull: Callable[..., Any]) -> Callable[..., Any]:
         """The function ``pull(g, saved)`` of a node, which returns one cotangent or None for each parent."""
+
+    @abstractmethod
+    def entry(self, entering: Entering) -> Callable[..., Any] | None:
+        """A function of positional arguments, each of any class, or None."""
 
     @abstractmethod
     def sweep(self, sweeping: Sweeping) -> Callable[..., None] | None:

@@ -141,3 +141,31 @@ class Body:
     def text(self) -> str:
         """The finished function."""
         return "\n".join([*self.lines, "}\n"])
+
+
+def item(b: Body, array: str, index: str) -> str:
+    """Address of a word of an array."""
+    return b.get(f"getelementptr i64, ptr {array}, i64 {index}")
+
+
+class Loop:
+    """``with Loop(b, variable, count, name) as at:`` the counter runs from 0; `variable` holds it after the loop."""
+
+    def __init__(self, b: Body, variable: str, count: str, name: str) -> None:
+        self.b, self.variable, self.count, self.name = b, variable, count, name
+
+    def __enter__(self) -> str:
+        b = self.b
+        b.store("0", self.variable, kind="i64")
+        b.jump(f"{self.name}.test")
+        b.label(f"{self.name}.test")
+        self.at = b.load(self.variable, kind="i64")
+        b.branch(b.get(f"icmp ult i64 {self.at}, {self.count}"), f"{self.name}.body", f"{self.name}.end")
+        b.label(f"{self.name}.body")
+        return self.at
+
+    def __exit__(self, *_: object) -> None:
+        b = self.b
+        b.store(b.get(f"add i64 {self.at}, 1"), self.variable, kind="i64")
+        b.jump(f"{self.name}.test")
+        b.label(f"{self.name}.end")

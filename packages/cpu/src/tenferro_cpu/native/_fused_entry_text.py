@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tenferro_cpu.native._body import Body, Fields
+from tenferro_cpu.native._body import Body, Fields, Loop, item
 from tenferro_cpu.native._driver import ELEMENTS, SHARES
 from tenferro_cpu.native._layout import ALIGNED, BYTES, C_CONTIGUOUS, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER
 
@@ -45,11 +45,11 @@ def _walk() -> str:
     """Call the kernel row by row; the pointers of the frame move on."""
     b = Body("private void @walk(ptr %kernel, ptr %frame, ptr %steps, i64 %operands, i64 %width, i64 %many)")
     d, k = b.variable("i64"), b.variable("i64")
-    with _Loop(b, d, "%many", "row"):
+    with Loop(b, d, "%many", "row"):
         b.do("call void %kernel(ptr %frame, i64 %width, ptr null, i64 1, ptr null)")
-        with _Loop(b, k, "%operands", "move") as at:
-            slot = _item(b, "%frame", at)
-            moved = b.get(f"getelementptr i8, ptr {b.load(slot)}, i64 {b.load(_item(b, '%steps', at), kind='i64')}")
+        with Loop(b, k, "%operands", "move") as at:
+            slot = item(b, "%frame", at)
+            moved = b.get(f"getelementptr i8, ptr {b.load(slot)}, i64 {b.load(item(b, '%steps', at), kind='i64')}")
             b.store(moved, slot)
     b.do("ret void")
     return b.text()
@@ -66,9 +66,9 @@ def _piece() -> str:
     start = b.get(f"mul i64 %piece, {length}")
     left = b.get(f"sub i64 {total}, {start}")
     n = b.get(f"select i1 {b.get(f'icmp slt i64 {left}, {length}')}, i64 {left}, i64 {length}")
-    with _Loop(b, k, operands, "place") as at:
-        hop = b.get(f"mul i64 {start}, {b.load(_item(b, hops, at), kind='i64')}")
-        b.store(b.get(f"getelementptr i8, ptr {b.load(_item(b, frame, at))}, i64 {hop}"), _item(b, own, at))
+    with Loop(b, k, operands, "place") as at:
+        hop = b.get(f"mul i64 {start}, {b.load(item(b, hops, at), kind='i64')}")
+        b.store(b.get(f"getelementptr i8, ptr {b.load(item(b, frame, at))}, i64 {hop}"), item(b, own, at))
     by_rows = b.get(f"icmp ne i64 {rows}, 0")
     row = b.get(f"select i1 {by_rows}, i64 {width}, i64 {n}")
     many = b.get(f"select i1 {by_rows}, i64 {n}, i64 1")
@@ -88,7 +88,7 @@ def _entry(tuple_items: int) -> str:
     nin, nout, trailing = (b.load(numbers, at, "i64") for at in (HEAD.inputs, HEAD.outputs, HEAD.trailing))
     least = b.load(numbers, HEAD.least, "i64")
     b.guard(b.get(f"icmp eq i64 %nargs, {nin}"), "refuse")
-    whole = b.load(_item(b, "%args", b.load(numbers, HEAD.whole, "i64")))
+    whole = b.load(item(b, "%args", b.load(numbers, HEAD.whole, "i64")))
     b.require([(b.type_of(whole), "@tenferro_ndarray")], "refuse")
     ndim = b.load(whole, NDIM, "i32")
     rank = b.get(f"zext i32 {ndim} to i64")
@@ -98,8 +98,8 @@ def _entry(tuple_items: int) -> str:
     lead = b.get(f"sub i64 {rank}, {length}")
     b.store("1", m, kind="i64")
     b.store("1", n, kind="i64")
-    with _Loop(b, d, rank, "extent") as at:
-        extent = b.load(_item(b, dims, at), kind="i64")
+    with Loop(b, d, rank, "extent") as at:
+        extent = b.load(item(b, dims, at), kind="i64")
         into = b.get(f"select i1 {b.get(f'icmp ult i64 {at}, {lead}')}, ptr {m}, ptr {n}")
         b.store(b.get(f"mul i64 {b.load(into, kind='i64')}, {extent}"), into, kind="i64")
     width, many = b.load(n, kind="i64"), b.load(m, kind="i64")
@@ -115,14 +115,14 @@ def _entry(tuple_items: int) -> str:
     many_elements = b.get(f"icmp ugt i64 {total}, {b.load(numbers, HEAD.few, 'i64')}")
     b.branch(b.get(f"and i1 {short}, {many_elements}"), "refuse", "sized")
     b.label("sized")
-    with _Loop(b, k, nin, "operand") as at:
+    with Loop(b, k, nin, "operand") as at:
         _operand(b, operands, at, dims, (rank, lead, length, width), d, (frame, steps, units))
     reduces = b.get(f"icmp ne i64 {least}, 0")
     # What is left: of rows that are reduced the axes that count them, of rows that are combined those of one row.
     left = b.get(f"select i1 {combines}, i64 {length}, i64 {b.get(f'select i1 {reduces}, i64 {lead}, i64 {rank}')}")
     axes = b.get(f"trunc i64 {left} to i32")
-    outer = _item(b, dims, b.get(f"select i1 {combines}, i64 {lead}, i64 0"))
-    with _Loop(b, k, nout, "result") as at:
+    outer = item(b, dims, b.get(f"select i1 {combines}, i64 {lead}, i64 0"))
+    with Loop(b, k, nout, "result") as at:
         slot = b.get(f"add i64 {at}, {nin}")
         p = _numbers_of(b, operands, slot)
         descr = b.load(p, OPERAND.descr)
@@ -130,12 +130,12 @@ def _entry(tuple_items: int) -> str:
         out = b.call("tenferro_new_from_descr", "@tenferro_ndarray", descr, f"i32 {axes}", outer, "null", "null",
                      "i32 0", "null")  # fmt: skip
         b.present(out, "failed")
-        b.store(out, _item(b, made, at))
-        b.store(b.load(out, DATA), _item(b, frame, slot))
+        b.store(out, item(b, made, at))
+        b.store(b.load(out, DATA), item(b, frame, slot))
         size = b.load(p, OPERAND.itemsize, "i64")
         b.store(b.get(f"select i1 {reduces}, i64 {size}, i64 {b.get(f'mul i64 {size}, {width}')}"),
-                _item(b, steps, slot), kind="i64")  # fmt: skip
-        b.store(size, _item(b, units, slot), kind="i64")
+                item(b, steps, slot), kind="i64")  # fmt: skip
+        b.store(size, item(b, units, slot), kind="i64")
     kernel = b.load(numbers, HEAD.kernel)
     every = b.get(f"add i64 {nin}, {nout}")
     some = b.get(f"select i1 {b.get(f'icmp eq i64 {width}, 0')}, i64 0, i64 {many}")
@@ -175,16 +175,16 @@ def _entry(tuple_items: int) -> str:
     answer = b.call("tenferro_tuple", f"i64 {nout}")
     b.store("0", k, kind="i64")
     b.present(answer, "unmade")
-    with _Loop(b, k, nout, "place") as at:
-        b.store(b.load(_item(b, made, at)), _item(b, b.at(answer, tuple_items), at))
+    with Loop(b, k, nout, "place") as at:
+        b.store(b.load(item(b, made, at)), item(b, b.at(answer, tuple_items), at))
     b.give(answer)
     b.label("unmade")
     b.store(nout, k, kind="i64")
     b.jump("failed")
     # A result could not be made: those before it go.
     b.label("failed")
-    with _Loop(b, d, b.load(k, kind="i64"), "drop") as at:
-        b.drop(b.load(_item(b, made, at)))
+    with Loop(b, d, b.load(k, kind="i64"), "drop") as at:
+        b.drop(b.load(item(b, made, at)))
     b.give("null")
     b.label("refuse")
     b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
@@ -226,9 +226,9 @@ def _operand(
     """Check one operand; note where it starts, how far it moves from row to row and from element to element."""
     rank, lead, length, width = sizes
     frame, steps, units = into
-    p, x = _numbers_of(b, operands, at), b.load(_item(b, "%args", at))
+    p, x = _numbers_of(b, operands, at), b.load(item(b, "%args", at))
     kind, size = b.load(p, OPERAND.kind, "i64"), b.load(p, OPERAND.itemsize, "i64")
-    slot, step, unit = _item(b, frame, at), _item(b, steps, at), _item(b, units, at)
+    slot, step, unit = item(b, frame, at), item(b, steps, at), item(b, units, at)
     b.branch(b.same(b.type_of(x), "@tenferro_ndarray"), "array", "scalar")
     b.label("scalar")
     b.require([(b.type_of(x), b.load(p, OPERAND.scalar))], "refuse")
@@ -250,9 +250,9 @@ def _operand(
     b.guard(b.get(f"icmp eq i64 {own}, {count}"), "refuse")
     first = b.get(f"select i1 {is_row}, i64 {lead}, i64 0")
     mine = b.load(x, DIMS)
-    with _Loop(b, d, count, "compare") as axis:
-        theirs = b.load(_item(b, dims, b.get(f"add i64 {axis}, {first}")), kind="i64")
-        b.guard(b.get(f"icmp eq i64 {b.load(_item(b, mine, axis), kind='i64')}, {theirs}"), "refuse")
+    with Loop(b, d, count, "compare") as axis:
+        theirs = b.load(item(b, dims, b.get(f"add i64 {axis}, {first}")), kind="i64")
+        b.guard(b.get(f"icmp eq i64 {b.load(item(b, mine, axis), kind='i64')}, {theirs}"), "refuse")
     b.store(b.load(x, DATA), slot)
     still = b.get(f"or i1 {is_row}, {is_number}")
     hop = b.get(f"select i1 {is_column}, i64 {size}, i64 {b.get(f'mul i64 {size}, {width}')}")
@@ -263,32 +263,5 @@ def _operand(
     b.label("taken")
 
 
-def _item(b: Body, array: str, index: str) -> str:
-    return b.get(f"getelementptr i64, ptr {array}, i64 {index}")
-
-
 def _numbers_of(b: Body, operands: str, index: str) -> str:
     return b.at(operands, b.get(f"mul i64 {index}, {8 * len(OPERAND.names)}"))
-
-
-class _Loop:
-    """``with _Loop(b, variable, count, name) as at:`` the counter runs from 0; `variable` holds it after the loop."""
-
-    def __init__(self, b: Body, variable: str, count: str, name: str) -> None:
-        self.b, self.variable, self.count, self.name = b, variable, count, name
-
-    def __enter__(self) -> str:
-        b = self.b
-        b.store("0", self.variable, kind="i64")
-        b.jump(f"{self.name}.test")
-        b.label(f"{self.name}.test")
-        self.at = b.load(self.variable, kind="i64")
-        b.branch(b.get(f"icmp ult i64 {self.at}, {self.count}"), f"{self.name}.body", f"{self.name}.end")
-        b.label(f"{self.name}.body")
-        return self.at
-
-    def __exit__(self, *_: object) -> None:
-        b = self.b
-        b.store(b.get(f"add i64 {self.at}, 1"), self.variable, kind="i64")
-        b.jump(f"{self.name}.test")
-        b.label(f"{self.name}.end")

@@ -9,6 +9,7 @@ from functools import cache
 from types import MemberDescriptorType
 from typing import Any, Final
 
+from tenferro_cpu.native import _enter_text as enters
 from tenferro_cpu.native import _pull_text as pulls
 from tenferro_cpu.native import _sweep_text as sweeps
 from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
@@ -20,7 +21,7 @@ from tenferro_cpu.native._operators_text import DECLARED, PAYLOAD, Offsets, shar
 from tenferro_cpu.native._record_text import record_text
 from tenferro_tensor import Op, Tensor, _select, catalog
 from tenferro_tensor._plan import Plan
-from tenferro_tensor._shortcuts import Plans, Pulling, Recording, Shortcuts, Sweeping, offer
+from tenferro_tensor._shortcuts import Entering, Plans, Pulling, Recording, Shortcuts, Sweeping, offer
 
 _ONE_ARGUMENT: Final = 0x8
 _TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary", "op_call")
@@ -89,6 +90,7 @@ class NativeShortcuts(Shortcuts):
         self._thunks = _Thunks(DECLARED + shared_text(tensor) + tensor_text(tensor), _TENSOR)
         self._recorders: _Thunks | None = None
         self._pull: MethodDef | None = None
+        self._enter: MethodDef | None = None
         self._common = {
             "tensor": Tensor,
             "scopes": vars(_select),
@@ -181,6 +183,23 @@ class NativeShortcuts(Shortcuts):
         parts = {"tensor": Tensor, "sums": catalog.add.op().same, "empty": ()}
         payload = tuple([parts[name] if name in parts else getattr(sweeping, name) for name in sweeps.SWEEP.names])
         made: Callable[..., None] = builtin(definition("sweep", address, FASTCALL), payload)
+        return made
+
+    def entry(self, entering: Entering) -> Callable[..., Any] | None:
+        """See `Shortcuts`."""
+        if entering.arguments > enters.MOST:
+            return None
+        if self._enter is None:
+            tiered = slots("tiered", entering.tiered, "run")
+            if tiered is None:
+                return None
+            at = Offsets(self._tensor | tiered)
+            text = DECLARED + enters.DECLARED + shared_text(at) + enters.enter_text(at)
+            self._enter = definition("enter", engine().function(text, "enter", symbols(), level=2), FASTCALL)
+        payload = tuple(
+            [self._common[name] if name in self._common else getattr(entering, name) for name in enters.ENTER.names]
+        )
+        made: Callable[..., Any] = builtin(self._enter, payload)
         return made
 
 
