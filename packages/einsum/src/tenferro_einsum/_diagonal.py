@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Linear, Registry, Spec, primitive
+from tenferro_runtime.extension import Linear, Registry, Spec, primitive, sized
 from tenferro_tensor_core import AxisError, require_equal
 
 
@@ -49,17 +49,16 @@ def _diagonal_view(x: Any, axes: tuple[int, ...], xp: Any) -> Any:
 
 
 def _kernels(array_module: Callable[[], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def take(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[[Any], Any]:
+    @sized(lambda ins, outs, *, axes: ())
+    def take(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[..., Any]:
         xp = array_module()
         return lambda x: _diagonal_view(x, axes, xp)
 
-    take.any_size = True  # type: ignore[attr-defined]
+    @sized(lambda ins, outs, *, axes: (outs[0].shape,))
+    def embed(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[..., Any]:
+        xp, dtype = array_module(), outs[0].dtype
 
-    def embed(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[[Any], Any]:
-        xp = array_module()
-        shape, dtype = outs[0].shape, outs[0].dtype
-
-        def run(x: Any) -> Any:
+        def run(x: Any, shape: tuple[int, ...]) -> Any:
             z = xp.zeros(shape, dtype)
             _diagonal_view(z, axes, xp)[...] = x
             return z

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.extension import Linear, Registry, Spec, library, primitive
+from tenferro_runtime.extension import Linear, Registry, Spec, library, primitive, sized
 from tenferro_tensor import catalog
 from tenferro_tensor_core import (
     ArgumentError,
@@ -117,33 +117,40 @@ def _cupy() -> Any:
 
 def _register_kernels(registry: Registry, backend: str, library: Callable[[], Any], copies: bool) -> None:
     """Kernels over SciPy's interface; the norm names are chosen so that nothing is scaled."""
+    told_shape = sized(lambda ins, outs, **_: (outs[0].shape,))
 
-    def make_c2c(ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[[Any], Any]:
+    @told_shape
+    def make_c2c(ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[..., Any]:
         lib = library()
         if sign == FORWARD:
-            return _nonempty(lambda x: lib.fftn(x, axes=axes), outs[0], lib)
-        return _nonempty(lambda x: lib.ifftn(x, axes=axes, norm="forward"), outs[0], lib)
+            return _nonempty(lambda x, shape: lib.fftn(x, axes=axes), outs[0])
+        return _nonempty(lambda x, shape: lib.ifftn(x, axes=axes, norm="forward"), outs[0])
 
-    def make_r2c(ins: Any, outs: Any, *, axis: int) -> Callable[[Any], Any]:
+    @told_shape
+    def make_r2c(ins: Any, outs: Any, *, axis: int) -> Callable[..., Any]:
         lib = library()
-        return _nonempty(lambda x: lib.rfft(x, axis=axis), outs[0], lib)
+        return _nonempty(lambda x, shape: lib.rfft(x, axis=axis), outs[0])
 
-    def make_c2r(ins: Any, outs: Any, *, axis: int, n: int) -> Callable[[Any], Any]:
+    @told_shape
+    def make_c2r(ins: Any, outs: Any, *, axis: int, n: DimLike) -> Callable[..., Any]:
         lib = library()
         if copies:  # hipFFT clears imaginary parts of its operand in place
-            return _nonempty(lambda x: lib.irfft(x.copy(), n=n, axis=axis, norm="forward"), outs[0], lib)
-        return _nonempty(lambda x: lib.irfft(x, n=n, axis=axis, norm="forward"), outs[0], lib)
+            return _nonempty(lambda x, shape: lib.irfft(x.copy(), n=shape[axis], axis=axis, norm="forward"), outs[0])
+        return _nonempty(lambda x, shape: lib.irfft(x, n=shape[axis], axis=axis, norm="forward"), outs[0])
 
     registry.kernel(c2c, backend, make_c2c)
     registry.kernel(r2c, backend, make_r2c)
     registry.kernel(c2r, backend, make_c2r)
 
 
-def _nonempty(run: Callable[[Any], Any], out: Spec, lib: Any) -> Callable[[Any], Any]:
+def _nonempty(run: Callable[..., Any], out: Spec) -> Callable[..., Any]:
     """The libraries refuse batches of extent 0."""
-    if out.size != 0:
-        return run
-    return lambda x: x.real.astype(out.dtype).reshape(-1)[:0].reshape(out.shape)
+    dtype = out.dtype
+
+    def guarded(x: Any, shape: tuple[int, ...]) -> Any:
+        return run(x, shape) if x.size else x.real.astype(dtype).reshape(-1)[:0].reshape(shape)
+
+    return guarded
 
 
 def register(registry: Registry) -> None:

@@ -4,6 +4,8 @@ Every function works on the last two axes and takes concrete, differentiated and
 asks about sizes, so that symbolic extents pass through.
 """
 
+import operator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ from tenferro_tensor_core import DimLike
 
 KEPT = ("diagonal", "off_diagonal", "lower", "strict_lower", "upper")
 
+KEPT_MASK = 4096
+"""Entries up to which the mask of a part is kept: making it takes as long as using it."""
+
 
 @primitive(family="tenferro-linalg.part.v1", extension="linalg")
 def part_(x: Spec, *, keep: str) -> Spec:
@@ -39,25 +44,46 @@ def identity_like_(x: Spec) -> Spec:
     return x
 
 
-def _part_kernel(xp: Any, ins: Any, outs: Any, *, keep: str) -> Any:
-    m, n = outs[0].shape[-2:]
+def _mask(xp: Any, keep: str, m: int, n: int) -> Any:
     i, j = xp.arange(m)[:, None], xp.arange(n)[None, :]
-    mask = {"diagonal": i == j, "off_diagonal": i != j, "lower": i >= j, "strict_lower": i > j, "upper": i <= j}[keep]
-    zero = outs[0].dtype.type(0)
-    return lambda x: xp.where(mask, x, zero)
+    return {
+        "diagonal": operator.eq,
+        "off_diagonal": operator.ne,
+        "lower": operator.ge,
+        "strict_lower": operator.gt,
+        "upper": operator.le,
+    }[keep](i, j)
 
 
-def _identity_kernel(xp: Any, ins: Any, outs: Any) -> Any:
-    shape, dtype = outs[0].shape, outs[0].dtype
-    return lambda x: xp.broadcast_to(xp.eye(*shape[-2:], dtype=dtype), shape).copy()
+@lru_cache(maxsize=256)
+def _small_mask(keep: str, m: int, n: int) -> Any:
+    mask = _mask(np, keep, m, n)
+    mask.flags.writeable = False
+    return mask
+
+
+def _part_kernel(la: Any, ins: Any, outs: Any, *, keep: str) -> Any:
+    xp, zero = la.xp, outs[0].dtype.type(0)
+
+    def run(x: Any) -> Any:
+        m, n = x.shape[-2:]
+        mask = _small_mask(keep, m, n) if xp is np and m * n <= KEPT_MASK else _mask(xp, keep, m, n)
+        return xp.where(mask, x, zero)
+
+    return run
+
+
+def _identity_kernel(la: Any, ins: Any, outs: Any) -> Any:
+    xp, dtype = la.xp, outs[0].dtype
+    return lambda x: xp.broadcast_to(xp.eye(*x.shape[-2:], dtype=dtype), x.shape).copy()
 
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, part_, lambda la, *a, **p: _part_kernel(la.xp, *a, **p))
-    kernels(registry, identity_like_, lambda la, *a, **p: _identity_kernel(la.xp, *a, **p))
+    kernels(registry, part_, _part_kernel, blas=False)
+    kernels(registry, identity_like_, _identity_kernel, blas=False)
     registry.rule(part_, Linear(x=lambda g, keep: part_(g, keep=keep)))
     registry.rule(identity_like_, Inactive())
 

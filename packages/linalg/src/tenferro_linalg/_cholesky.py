@@ -71,6 +71,5 @@ def register(registry: Registry) -> None:
         registry,
         cholesky_,
         lambda la, ins, outs: lambda x: la.cholesky(hermitian(la.finite("cholesky", x))),
-        any_size=True,
     )
     registry.rule(cholesky_, General(jvp=_jvp, vjp=_vjp))

@@ -103,15 +103,13 @@ def _scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return run
 
 
-def _checked_kernel(
-    la: Any, ins: Any, outs: Any, *, kind: str, role: str, what: str, size: int, cut: int | None
-) -> Any:
-    tolerance = TOLERANCE * size * float(np.finfo(ins[1].dtype).eps)
+def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what: str, **_: Any) -> Any:
+    unit = TOLERANCE * multiplets.EPS[ins[1].dtype]
     inner = kind == "difference" and role == "tangent"
     phases = kind == "difference" and role == "cotangent" and ins[0].cplx
 
-    def run(numerator: Any, values: Any, scale: Any) -> Any:
-        xp = la.xp
+    def run(numerator: Any, values: Any, scale: Any, size: int, cut: int | None) -> Any:
+        xp, tolerance = la.xp, unit * size
         if not phases and multiplets.regular(xp, values, size, kind != "difference"):
             return numerator
         vanishing = multiplets.pairs(xp, values, kind, size)
@@ -125,22 +123,25 @@ def _checked_kernel(
     return run
 
 
-def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, size: int, strict: bool) -> Any:
-    eye = la.xp.eye(ins[1].shape[-1], dtype=bool)
+def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, strict: bool, **_: Any) -> Any:
     root = float(np.sqrt(np.finfo(ins[1].dtype).eps))
 
-    def run(numerator: Any, values: Any) -> Any:
+    def run(numerator: Any, values: Any, size: int) -> Any:
         xp = la.xp
         if strict:
             # The noise of a quotient is divided by the gap once more: below sqrt(eps) no digit is left.
             close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
-            bad = close & ~eye if kind == "difference" else close
+            bad = close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
             if bool(bad.any()):
                 raise report_second_order(la, values, bad, kind, what)
         if multiplets.regular(xp, values, size, kind != "difference"):
+            gaps = multiplets.gaps(values, kind)
             if kind != "difference":
-                return numerator / multiplets.gaps(values, kind)
-            return xp.where(eye, numerator.dtype.type(0), numerator / (multiplets.gaps(values, kind) + eye))
+                return numerator / gaps
+            multiplets.set_diagonal(gaps, 1)
+            out = xp.divide(numerator, gaps, out=xp.empty(numerator.shape, numerator.dtype))
+            multiplets.set_diagonal(out, 0)
+            return out
         # Both sides are masked: an inf of a dropped pair would come back as NaN at second order.
         vanishing = multiplets.pairs(xp, values, kind, size)
         gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
@@ -149,11 +150,12 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, kind: str, what: str, size
     return run
 
 
-def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int, cut: int | None) -> Any:
-    tolerance = TOLERANCE * size * float(np.finfo(ins[1].dtype).eps)
+def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
+    unit = TOLERANCE * multiplets.EPS[ins[1].dtype]
 
-    def run(cotangent: Any, values: Any, *others: Any) -> Any:
-        xp = la.xp
+    def run(cotangent: Any, values: Any, *more: Any) -> Any:
+        *others, size, cut = more
+        xp, tolerance = la.xp, unit * size
         if multiplets.regular(xp, values, size, what != "eigh"):
             return cotangent
         vectors, matrices = _norms(xp, (cotangent, *others), values)
@@ -171,11 +173,11 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int, cut
     return run
 
 
-def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int) -> Any:
-    tolerance = TOLERANCE * size * float(np.finfo(outs[0].dtype).eps)
+def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
+    unit = TOLERANCE * float(np.finfo(outs[0].dtype).eps)
 
-    def run(cotangent: Any, basis: Any, scale: Any) -> Any:
-        xp = la.xp
+    def run(cotangent: Any, basis: Any, scale: Any, size: int) -> Any:
+        xp, tolerance = la.xp, unit * size
         inner = basis.conj().swapaxes(-1, -2) @ cotangent
         turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
         bad = turn > (tolerance * xp.asarray(scale))[..., None, None]
@@ -186,11 +188,11 @@ def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, size: int) -> 
     return run
 
 
-def _unsigned_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
-    tolerance = TOLERANCE * size * multiplets.EPS[ins[2].dtype]
+def _unsigned_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
+    unit = TOLERANCE * multiplets.EPS[ins[2].dtype]
 
-    def run(cotangent: Any, other: Any, values: Any, scale: Any) -> Any:
-        xp = la.xp
+    def run(cotangent: Any, other: Any, values: Any, scale: Any, size: int) -> Any:
+        xp, tolerance = la.xp, unit * size
         if multiplets.regular(xp, values, size, True):
             return cotangent
         single = multiplets.null(xp, values, size).sum(axis=-1) == 1
@@ -280,14 +282,17 @@ PASSING = General(
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
-    from tenferro_linalg._providers import kernels
+    from tenferro_linalg._providers import kernels, size_of
 
-    kernels(registry, cotangent_scale_, _scale_kernel, any_size=True)
-    kernels(registry, checked_, _checked_kernel)
-    kernels(registry, quotient_, _quotient_kernel)
-    kernels(registry, certified_, _certified_kernel)
-    kernels(registry, unrotated_, _unrotated_kernel)
-    kernels(registry, unsigned_, _unsigned_kernel)
+    def size_and_cut(ins: Any, outs: Any, *, size: Any, cut: Any, **_: Any) -> tuple[Any, ...]:
+        return size, cut
+
+    kernels(registry, cotangent_scale_, _scale_kernel, blas=False)
+    kernels(registry, checked_, _checked_kernel, sizes=size_and_cut, blas=False)
+    kernels(registry, quotient_, _quotient_kernel, sizes=size_of, blas=False)
+    kernels(registry, certified_, _certified_kernel, sizes=size_and_cut, blas=False)
+    kernels(registry, unrotated_, _unrotated_kernel, sizes=size_of)
+    kernels(registry, unsigned_, _unsigned_kernel, sizes=size_of, blas=False)
     registry.rule(cotangent_scale_, Inactive())
     registry.rule(checked_, PASSING)
     registry.rule(certified_, PASSING)

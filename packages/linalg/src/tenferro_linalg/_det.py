@@ -184,10 +184,10 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page. Third derivatives of det have no rule: a typed error."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, det_, lambda la, ins, outs: la.det, any_size=True)
-    kernels(registry, slogdet_, lambda la, ins, outs: la.slogdet, any_size=True)
-    kernels(registry, adjugate_, _adjugate_kernel, any_size=True)
-    kernels(registry, adjugate_change_, _change_kernel, any_size=True)
+    kernels(registry, det_, lambda la, ins, outs: la.det)
+    kernels(registry, slogdet_, lambda la, ins, outs: la.slogdet)
+    kernels(registry, adjugate_, _adjugate_kernel)
+    kernels(registry, adjugate_change_, _change_kernel)
     registry.rule(det_, General(jvp=_det_jvp, vjp=_det_vjp))
     registry.rule(slogdet_, General(jvp=_slogdet_jvp, vjp=_slogdet_vjp))
     registry.rule(adjugate_, General(jvp=_adjugate_jvp, vjp=_adjugate_vjp))

@@ -177,14 +177,13 @@ def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, eigh_, _eigh_kernel, any_size=True)
+    kernels(registry, eigh_, _eigh_kernel)
     kernels(
         registry,
         eigvalsh_,
         lambda la, ins, outs: lambda x: la.eigvalsh(hermitian(la.finite("eigvalsh", x))),
-        any_size=True,
     )
-    kernels(registry, eigh_adapted_, _adapted_kernel, any_size=True)
+    kernels(registry, eigh_adapted_, _adapted_kernel)
     registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
     registry.rule(eigvalsh_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
     registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))

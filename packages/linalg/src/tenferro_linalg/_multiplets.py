@@ -83,6 +83,12 @@ def gaps(values: Any, kind: str) -> Any:
     return across - down if kind == "difference" else across + down
 
 
+def set_diagonal(x: Any, value: float) -> None:
+    """Write a number on the diagonals of a stack of square matrices that lie in rows."""
+    n = x.shape[-1]
+    x.reshape(*x.shape[:-2], n * n)[..., :: n + 1] = value
+
+
 def runs(number: Any, stop: int) -> list[tuple[int, int]]:
     """Half-open ranges of the multiplets with at least two members among the first `stop` values."""
     edges = [0, *(int(i) + 1 for i in np.flatnonzero(np.diff(number[:stop]))), stop]

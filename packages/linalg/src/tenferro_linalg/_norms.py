@@ -138,17 +138,19 @@ def power_norm_(x: Spec, *, axes: tuple[int, ...], p: float) -> Spec:
 
 
 def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> Any:
+    xp, dtype, ndim = la.xp, outs[0].dtype, ins[0].ndim
+
     def run(x: Any) -> Any:
-        xp = la.xp
         size = xp.abs(x)
+        shape = tuple([x.shape[i] for i in range(ndim) if i not in axes])
         if not x.size:
-            return xp.zeros(outs[0].shape, outs[0].dtype)[()]
+            return xp.zeros(shape, dtype)[()]
         # Negative powers are governed by the smallest element.
         unit = size.max(axis=axes, keepdims=True) if p > 0 else size.min(axis=axes, keepdims=True)
         plain = (unit > 0) & xp.isfinite(unit)  # otherwise the norm is the unit itself: 0, inf or nan
         ratio = xp.where(plain, size, 1) / xp.where(plain, unit, 1)
         total = xp.where(plain, unit, 1) * (ratio**p).sum(axis=axes, keepdims=True) ** (1 / p)
-        return xp.where(plain, total, unit).reshape(outs[0].shape).astype(outs[0].dtype)[()]
+        return xp.where(plain, total, unit).reshape(shape).astype(dtype)[()]
 
     return run
 
@@ -180,5 +182,5 @@ def register(registry: Registry) -> None:
     """Kernel and rule of the primitive of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, power_norm_, _power_kernel)
+    kernels(registry, power_norm_, _power_kernel, blas=False)
     registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp))

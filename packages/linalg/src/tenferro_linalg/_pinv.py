@@ -119,8 +119,8 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, pinv_, _pinv_kernel, any_size=True)
-    kernels(registry, pinv_ranked_, _ranked_kernel, any_size=True)
+    kernels(registry, pinv_, _pinv_kernel)
+    kernels(registry, pinv_ranked_, _ranked_kernel)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(
         jvp=lambda primals, tangents, outs, **_: (tangents[0],),

@@ -8,9 +8,19 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tenferro_runtime.extension import Primitive, Registry
+from tenferro_runtime.extension import Primitive, Registry, sized
 
 Maker = Callable[..., Callable[..., Any]]
+
+
+def nothing(ins: Any, outs: Any, **_: Any) -> tuple[()]:
+    """The sizes of kernels that are right for all."""
+    return ()
+
+
+def size_of(ins: Any, outs: Any, *, size: Any, **_: Any) -> tuple[Any, ...]:
+    """The metadata `size`, for kernels that are told it."""
+    return (size,)
 
 
 @cache
@@ -29,24 +39,28 @@ def device() -> Any:
     return Device()
 
 
-def kernels(registry: Registry, primitive: Primitive, make: Maker, *, any_size: bool = False) -> None:
+def kernels(
+    registry: Registry, primitive: Primitive, make: Maker, *, sizes: Callable[..., Any] = nothing, blas: bool = True
+) -> None:
     """Register one kernel maker for every backend that has a provider.
 
     Args:
         registry: where.
         primitive: whose kernel it makes.
-        make: the maker, with the provider as its first argument.
-        any_size: whether it never looks at extents, so that its kernels are right for all of them.
+        make: the maker, with the provider as its first argument; it never looks at extents.
+        sizes: ``sizes(ins, outs, **params)``, what its kernels take after the operands.
+        blas: whether they spend their time in BLAS or LAPACK.
     """
 
+    @sized(sizes)
     def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
         return make(host(), ins, outs, **p)
 
+    @sized(sizes)
     def on_device(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
         return make(device(), ins, outs, **p)
 
-    on_host.blas = True  # type: ignore[attr-defined]
-    on_host.any_size = on_device.any_size = any_size  # type: ignore[attr-defined]
+    on_host.blas = blas  # type: ignore[attr-defined]
     registry.kernel(primitive, "cpu", on_host)
     for backend in ("cuda", "rocm"):
         registry.kernel(primitive, backend, on_device)

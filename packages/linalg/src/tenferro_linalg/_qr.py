@@ -113,10 +113,9 @@ def qr_frame_(gq: Spec, q: Spec, prefix: Spec, *, size: DimLike, k: DimLike) -> 
 
 
 def _qr_kernel(la: Any, ins: Any, outs: Any, *, mode: str, basis: str) -> Any:
-    k = min(ins[0].shape[-2:])
-
     def run(x: Any) -> Any:
         q, r = la.qr(la.finite("qr", x), mode)
+        k = min(x.shape[-2:])
         extra = q.shape[-1] - k
         if basis == "generic" and extra:
             q[..., k:] = q[..., k:] @ unitary(la, extra, q.dtype)
@@ -149,11 +148,9 @@ def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
     )
 
 
-def _full_rank_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
-    k = min(ins[0].shape[-2:])
-
-    def run(r: Any) -> Any:
-        missing = _prefix(la, r, size)[..., :k] == 0
+def _full_rank_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
+    def run(r: Any, size: int) -> Any:
+        missing = _prefix(la, r, size)[..., : min(r.shape[-2:])] == 0
         if bool(missing.any()):
             index = tuple(int(i) for i in np.argwhere(la.local(missing))[0])
             raise _rank_error(la.local(r), index, "Q and R have no derivative along a general perturbation")
@@ -162,14 +159,13 @@ def _full_rank_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
     return run
 
 
-def _rows_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
-    tolerance = 64 * size * float(np.finfo(outs[0].dtype).eps)
-    k = min(ins[1].shape[-2:])
+def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
+    unit = 64 * float(np.finfo(outs[0].dtype).eps)
 
-    def run(gr: Any, r: Any, prefix: Any) -> Any:
-        xp = la.xp
+    def run(gr: Any, r: Any, prefix: Any, size: int) -> Any:
+        xp, k = la.xp, min(r.shape[-2:])
         gr = xp.triu(gr)
-        limit = xp.asarray(tolerance * xp.linalg.norm(gr, axis=(-2, -1)))
+        limit = xp.asarray(unit * size * xp.linalg.norm(gr, axis=(-2, -1)))
         bad = (
             (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
             if gr.size
@@ -184,16 +180,16 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, *, size: int) -> Any:
     return run
 
 
-def _frame_kernel(la: Any, ins: Any, outs: Any, *, size: int, k: int) -> Any:
-    tolerance = 64 * size * float(np.finfo(outs[0].dtype).eps)
+def _frame_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
+    unit = 64 * float(np.finfo(outs[0].dtype).eps)
 
-    def run(gq: Any, q: Any, prefix: Any) -> Any:
+    def run(gq: Any, q: Any, prefix: Any, size: int, k: int) -> Any:
         xp = la.xp
         if q.shape[-1] == k and bool(prefix.all()):
             return gq
         rest = (1 - prefix)[..., None, :]
         free, cotangent = q * rest, gq * rest
-        limit = xp.asarray(tolerance * xp.linalg.norm(gq, axis=(-2, -1)))[..., None, None]
+        limit = xp.asarray(unit * size * xp.linalg.norm(gq, axis=(-2, -1)))[..., None, None]
         inner = free.conj().swapaxes(-1, -2) @ cotangent
         turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
         outside = cotangent - q @ (q.conj().swapaxes(-1, -2) @ cotangent)
@@ -301,14 +297,15 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
 
 def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
-    from tenferro_linalg._providers import kernels
+    from tenferro_linalg._providers import kernels, size_of
 
     kernels(registry, qr_, _qr_kernel)
     kernels(registry, qr_r_, lambda la, ins, outs: lambda x: la.qr_r(la.finite("qr", x)))
-    kernels(registry, qr_prefix_, lambda la, ins, outs, *, size: lambda r: _prefix(la, r, size))
-    kernels(registry, qr_full_rank_, _full_rank_kernel)
-    kernels(registry, qr_rows_, _rows_kernel)
-    kernels(registry, qr_frame_, _frame_kernel)
+    kernels(registry, qr_prefix_, lambda la, ins, outs, **_: lambda r, size: _prefix(la, r, size), sizes=size_of,
+            blas=False)  # fmt: skip
+    kernels(registry, qr_full_rank_, _full_rank_kernel, sizes=size_of, blas=False)
+    kernels(registry, qr_rows_, _rows_kernel, sizes=size_of, blas=False)
+    kernels(registry, qr_frame_, _frame_kernel, sizes=lambda ins, outs, *, size, k: (size, k))
     registry.rule(qr_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(qr_r_, General(jvp=_r_jvp, vjp=_r_vjp))
     registry.pruning(qr_, _prune, keeps_bits=True)

@@ -207,13 +207,11 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, solve_, lambda la, ins, outs: lambda a, b: la.solve(la.finite("solve", a), b), any_size=True)
-    kernels(registry, lu_factor_, lambda la, ins, outs: lambda a: la.lu_factor(la.finite("solve", a)), any_size=True)
-    kernels(
-        registry, lu_solve_, lambda la, ins, outs, *, adjoint: lambda *raws: la.lu_solve(*raws, adjoint), any_size=True
-    )
-    kernels(registry, solve_triangular_, _triangular_kernel, any_size=True)
-    kernels(registry, inv_, lambda la, ins, outs, *, what: lambda x: la.inv(la.finite(what, x), what), any_size=True)
+    kernels(registry, solve_, lambda la, ins, outs: lambda a, b: la.solve(la.finite("solve", a), b))
+    kernels(registry, lu_factor_, lambda la, ins, outs: lambda a: la.lu_factor(la.finite("solve", a)))
+    kernels(registry, lu_solve_, lambda la, ins, outs, *, adjoint: lambda *raws: la.lu_solve(*raws, adjoint))
+    kernels(registry, solve_triangular_, _triangular_kernel)
+    kernels(registry, inv_, lambda la, ins, outs, *, what: lambda x: la.inv(la.finite(what, x), what))
     registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
     # The factors are a function of the matrix, which the solution has as an operand too: derivatives go there.
     registry.rule(lu_factor_, Inactive())

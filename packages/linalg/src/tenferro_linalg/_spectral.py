@@ -231,10 +231,10 @@ def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, points_, _points_kernel, any_size=True)
-    kernels(registry, assembled_, _assembled_kernel, any_size=True)
-    kernels(registry, close_, lambda la, ins, outs: lambda w: _close(la.xp, w).astype(w.dtype), any_size=True)
-    kernels(registry, slopes_, _slopes_kernel, any_size=True)
+    kernels(registry, points_, _points_kernel, blas=False)
+    kernels(registry, assembled_, _assembled_kernel)
+    kernels(registry, close_, lambda la, ins, outs: lambda w: _close(la.xp, w).astype(w.dtype), blas=False)
+    kernels(registry, slopes_, _slopes_kernel, blas=False)
     registry.rule(points_, General(jvp=_points_jvp, vjp=_points_vjp))
     registry.rule(assembled_, General(jvp=_assembled_jvp, vjp=_assembled_vjp))
     registry.rule(close_, Inactive())

@@ -297,9 +297,9 @@ def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, svd_, _svd_kernel, any_size=True)
-    kernels(registry, svdvals_, lambda la, ins, outs: lambda x: la.svdvals(la.finite("svdvals", x)), any_size=True)
-    kernels(registry, svd_adapted_, _adapted_kernel, any_size=True)
+    kernels(registry, svd_, _svd_kernel)
+    kernels(registry, svdvals_, lambda la, ins, outs: lambda x: la.svdvals(la.finite("svdvals", x)))
+    kernels(registry, svd_adapted_, _adapted_kernel)
     registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
     registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
     registry.rule(svd_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))

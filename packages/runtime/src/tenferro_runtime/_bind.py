@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._backend import OpenKernel
 from tenferro_tensor._plan import OpenStep
+from tenferro_tensor._sized import followed
 from tenferro_tensor_core import Dim, DimLike, Guard
 
 Shapes = Sequence[tuple[DimLike, ...]]
@@ -98,10 +99,6 @@ def _defined(head: str, lines: list[str], space: dict[str, Any]) -> Callable[...
     return function
 
 
-def _followed(kernel: Callable[..., Any], sizes: tuple[Any, ...]) -> Callable[..., Any]:
-    return lambda *raws: kernel(*raws, *sizes)
-
-
 class Binder:
     """Collects what the steps of one program read from Z.
 
@@ -115,7 +112,7 @@ class Binder:
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
         self._names = {name: f"n{i}" for i, name in enumerate(variables)}
-        self._space: dict[str, Any] = {"S": Spec, "P": Op, "F": _followed, "V": fill}
+        self._space: dict[str, Any] = {"S": Spec, "P": Op, "F": followed, "V": fill}
         self._objects: dict[int, str] = {}
         self._lines: list[str] = []
         self._known: dict[Any, str] = {}

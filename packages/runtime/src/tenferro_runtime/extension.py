@@ -50,6 +50,7 @@ from tenferro_tensor import (
     library,
     next_level,
     primitive,
+    sized,
     tensor,
 )
 from tenferro_tensor_core import (
@@ -144,6 +145,7 @@ __all__ = [
     "register_dataclass",
     "render",
     "require_equal",
+    "sized",
     "tensor",
     "unflatten",
 ]

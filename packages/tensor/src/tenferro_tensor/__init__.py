@@ -12,6 +12,7 @@ from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._select import ComputeContext, compute_context, compute_device
 from tenferro_tensor._size import Size
+from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
 from tenferro_tensor._tensor import Tensor, tensor
 
@@ -44,5 +45,6 @@ __all__ = [
     "next_level",
     "plan_stats",
     "primitive",
+    "sized",
     "tensor",
 ]

@@ -85,8 +85,8 @@ def _key(value: Any) -> Any:
     return (cls, value)
 
 
-def _is_open(value: Any) -> bool:
-    return any(map(_is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
+def is_open(value: Any) -> bool:
+    return any(map(is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
 
 
 class Op:
@@ -110,7 +110,7 @@ class Op:
         self.one: dict[Spec, Any] = {}
         self.same: dict[Spec, Any] = {}
         self.plans: dict[Any, Any] = {}
-        self.symbolic = any(map(_is_open, params.values()))
+        self.symbolic = any(map(is_open, params.values()))
 
     def __call__(self, *args: Any) -> Any:
         # The short way of concrete tensors whose plan is known: no call between here and the kernel.

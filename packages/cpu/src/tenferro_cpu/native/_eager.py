@@ -112,6 +112,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
                 _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
         return _threes[op][dtypes].entry(run)
 
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
 
 

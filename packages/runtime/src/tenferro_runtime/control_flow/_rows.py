@@ -35,5 +35,6 @@ def _vjp(primals: tuple[Any, ...], outs: tuple[Any, ...], cotangents: tuple[Any,
     return (stack([zeros_like(out) if c is None else c for c, out in zip(cotangents, outs)]),)
 
 
+_make.any_size = True  # type: ignore[attr-defined]  # the number of rows is no open size
 REGISTRY.kernel(rows, "*", _make)
 REGISTRY.rule(rows, General(jvp=_jvp, vjp=_vjp))

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias, TypeVar
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import Dim
 
 Kernel: TypeAlias = Callable[..., Any]
 Table: TypeAlias = dict[Primitive, KernelMaker]
@@ -20,11 +19,6 @@ Ints: TypeAlias = tuple[int, ...]
 def extents(spec: Spec) -> Ints:
     """The shape of a concrete spec."""
     return spec.shape  # type: ignore[return-value]
-
-
-def is_open(value: Any) -> bool:
-    """Whether metadata hold a size that is no number."""
-    return any(map(is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
 
 
 def unchanged(x: Any) -> Any:

@@ -1,13 +1,15 @@
 """Kernels of creation."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tenferro_tensor._place import Place
+from tenferro_tensor._primitive import is_open
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import creation as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, is_open, with_sizes
+from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, any_size, with_sizes
 
 
 def _along(shape: Any, axis: int) -> Any:
@@ -37,10 +39,14 @@ def kernels(xp: Any, special: Special) -> Table:
         numbers = xp.arange(n).astype(dtype).reshape(aligned)
         return numbers if aligned == shape else xp.broadcast_to(numbers, shape)
 
+    @with_sizes(lambda ins, outs, size, place: (size,))
     def dim_value(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: int, place: Place) -> Kernel:
+        if is_open(size):
+            return np.int64 if xp is np else partial(xp.asarray, dtype=np.int64)
         number = np.int64(size) if xp is np else xp.asarray(size, np.int64)
         return lambda: number
 
+    @any_size
     def define_size(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, size: Any) -> Kernel:
         return lambda k: k.astype(np.int64)
 

@@ -4,16 +4,17 @@ import math
 from functools import partial
 from typing import Any
 
+from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import indexing as ops
-from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, extents
+from tenferro_tensor.reference._table import Ints, Kernel, Special, Table, any_size, extents
 
 
 def kernels(xp: Any, special: Special) -> Table:
     """Kernels over the array module `xp`."""
     return {
-        ops.gather: partial(_gather, xp),
-        ops.scatter: partial(_scatter, xp),
+        ops.gather: sized(_gather_sizes)(partial(_gather, xp)),
+        ops.scatter: sized(_scatter_sizes)(partial(_scatter, xp)),
         ops.dynamic_slice: _dynamic_slice,
         ops.dynamic_update_slice: _dynamic_update_slice,
     }
@@ -27,6 +28,13 @@ def _at_most(xp: Any, positions: Any, limit: int) -> Any:
     return xp.minimum(positions.astype("int64"), limit)
 
 
+def _gather_sizes(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, start_index_map: Ints, slice_sizes: Ints, **_: Any
+) -> tuple[Any, ...]:
+    limits = tuple([extents(ins[0])[d] - slice_sizes[d] for d in start_index_map])
+    return slice_sizes, limits, extents(ins[1])[:-1], extents(outs[0])
+
+
 def _gather(
     xp: Any,
     ins: tuple[Spec, ...],
@@ -37,49 +45,84 @@ def _gather(
     start_index_map: Ints,
     slice_sizes: Ints,
 ) -> Kernel:
-    x, batch_shape, shape = ins[0], extents(ins[1])[:-1], extents(outs[0])
-    if 0 in shape:
-        return lambda x, indices: xp.empty(shape, x.dtype)
+    x, batch_ndim, ndim = ins[0], ins[1].ndim - 1, outs[0].ndim
     # Axes that no index names start at 0: a static slice, or element 0 where the axis is dropped.
-    static = tuple(
-        slice(None) if d in start_index_map else 0 if d in collapsed_dims else slice(0, n)
-        for d, n in enumerate(slice_sizes)
-    )
-    left = [d for d in range(x.ndim) if static[d].__class__ is slice]
+    left = [d for d in range(x.ndim) if d in start_index_map or d not in collapsed_dims]
     whole = [d for d in left if d not in start_index_map]
     wide = [d for d in start_index_map if slice_sizes[d] != 1]
     front = tuple([left.index(d) for d in (*start_index_map, *whole)])
-    limits = [extents(x)[d] - slice_sizes[d] for d in start_index_map]
 
     # The fancy index yields the axes batch (negative here), wide, whole; the result has windows where offset_dims says.
-    batch = range(-len(batch_shape), 0)
+    batch = range(-batch_ndim, 0)
     yielded = [*batch, *wide, *whole]
     batches, windows = iter(batch), iter([d for d in range(x.ndim) if d not in collapsed_dims])
-    wanted = [next(windows if i in offset_dims else batches) for i in range(len(shape))]
+    wanted = [next(windows if i in offset_dims else batches) for i in range(ndim)]
     arrange = tuple([yielded.index(a) for a in wanted if a in yielded])
 
-    def index(indices: Any, k: int) -> Any:
-        start, d = xp.maximum(_at_most(xp, indices[..., k], limits[k]), 0), start_index_map[k]
+    def index(indices: Any, k: int, sizes: Ints, limit: int, batch_shape: Ints) -> Any:
+        start, d = xp.maximum(_at_most(xp, indices[..., k], limit), 0), start_index_map[k]
         if wide:
             start = start.reshape(batch_shape + (1,) * len(wide))
         if d in wide:
-            start = start + xp.arange(slice_sizes[d]).reshape([slice_sizes[d] if e == d else 1 for e in wide])
+            start = start + xp.arange(sizes[d]).reshape([sizes[d] if e == d else 1 for e in wide])
         return start
 
-    def run(x: Any, indices: Any) -> Any:
+    def run(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
+        if 0 in shape:
+            return xp.empty(shape, x.dtype)
+        static = tuple(
+            slice(None) if d in start_index_map else 0 if d in collapsed_dims else slice(0, n)
+            for d, n in enumerate(sizes)
+        )
         block = x[static].transpose(front)
         if start_index_map:
-            block = block[tuple([index(indices, k) for k in range(len(start_index_map))])]
+            block = block[tuple([index(indices, k, sizes, n, batch_shape) for k, n in enumerate(limits)])]
         else:
-            block = xp.broadcast_to(block, batch_shape + tuple([slice_sizes[d] for d in whole]))
+            block = xp.broadcast_to(block, batch_shape + tuple([sizes[d] for d in whole]))
         return block.transpose(arrange).reshape(shape)
 
     if len(start_index_map) == 1 and not wide and len(left) == x.ndim:
         axis = start_index_map[0]
         order = [*range(axis), *batch, *range(axis + 1, x.ndim)]
         if order == [a for a in wanted if a != axis] and all(slice_sizes[d] == x.shape[d] for d in whole):
-            return lambda x, indices: x.take(index(indices, 0), axis).reshape(shape)
+
+            def take(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
+                if 0 in shape:
+                    return xp.empty(shape, x.dtype)
+                return x.take(index(indices, 0, sizes, limits[0], batch_shape), axis).reshape(shape)
+
+            return take
     return run
+
+
+def _scatter_sizes(
+    ins: tuple[Spec, ...],
+    outs: tuple[Spec, ...],
+    *,
+    update_window_dims: Ints,
+    inserted_dims: Ints,
+    scatter_dims: Ints,
+    mode: str,
+) -> tuple[Any, ...]:
+    shape, window = extents(ins[0]), _window(ins, update_window_dims, inserted_dims)
+    split = _split(shape, window)
+    limits = tuple([shape[d] - window[d] for d in scatter_dims])
+    steps = tuple([math.prod(shape[d + 1 : split]) for d in range(split)])
+    return shape, extents(ins[1])[:-1], window, limits, steps, math.prod(shape[:split]), math.prod(shape[split:])
+
+
+def _window(ins: tuple[Spec, ...], update_window_dims: Ints, inserted_dims: Ints) -> Ints:
+    """Extents of the window along each axis of the result."""
+    sizes = iter([extents(ins[2])[a] for a in update_window_dims])
+    return tuple([1 if d in inserted_dims else next(sizes) for d in range(ins[0].ndim)])
+
+
+def _split(shape: Ints, window: Ints) -> int:
+    """The result is seen as rows: the last axes, as far as a window spans them whole."""
+    split = len(shape)
+    while split and window[split - 1] == shape[split - 1]:
+        split -= 1
+    return split
 
 
 def _scatter(
@@ -92,45 +135,49 @@ def _scatter(
     scatter_dims: Ints,
     mode: str,
 ) -> Kernel:
-    x, indices, updates = ins
-    shape, batch_shape = extents(x), extents(indices)[:-1]
-    if 0 in shape:
-        return lambda x, indices, updates: x
-    kept = [d for d in range(x.ndim) if d not in inserted_dims]
-    window = dict(zip(kept, [extents(updates)[a] for a in update_window_dims], strict=True))
-    limits = [shape[d] - window.get(d, 1) for d in scatter_dims]
+    x, _, updates = ins
     order = (*[a for a in range(updates.ndim) if a not in update_window_dims], *update_window_dims)
-
-    # The result is seen as rows: the last axes, as far as a window spans them whole.
-    split = x.ndim
-    while split and window.get(split - 1) == shape[split - 1]:
-        split -= 1
-    row, rows = math.prod(shape[split:]), math.prod(shape[:split])
-    stacked = [d for d in kept if d < split]
-    aligned = batch_shape + (1,) * len(stacked)
+    split = _split(extents(x), _window(ins, update_window_dims, inserted_dims))
+    stacked = [d for d in range(split) if d not in inserted_dims]
     combine = {"add": xp.add, "mul": xp.multiply, "min": xp.minimum, "max": xp.maximum}.get(mode)
 
-    def targets(indices: Any) -> Any:
+    def targets(indices: Any, batch_shape: Ints, window: Ints, limits: Ints, steps: Ints, rows: int) -> Any:
         """The row of the result that each row of the updates goes to.
 
         Windows that do not fit go to one row behind it: no step depends on how many there are.
         """
+        aligned = batch_shape + (1,) * len(stacked)
         first, inside = xp.zeros(batch_shape, "int64"), xp.ones(batch_shape, bool)
-        for k, d in enumerate(scatter_dims):
-            start = _at_most(xp, indices[..., k], limits[k] + 1)
-            inside = inside & (start >= 0) & (start <= limits[k])
-            first = first + xp.maximum(start, 0) * math.prod(shape[d + 1 : split])
+        for k, (d, limit) in enumerate(zip(scatter_dims, limits, strict=True)):
+            start = _at_most(xp, indices[..., k], limit + 1)
+            inside = inside & (start >= 0) & (start <= limit)
+            if d < split:  # a window that spans an axis whole starts at 0, or does not fit
+                first = first + xp.maximum(start, 0) * steps[d]
         out = first.reshape(aligned)
         for i, d in enumerate(stacked):
             along = [window[d] if j == i else 1 for j in range(len(stacked))]
-            out = out + (xp.arange(window[d]) * math.prod(shape[d + 1 : split])).reshape(along)
+            out = out + (xp.arange(window[d]) * steps[d]).reshape(along)
         return xp.where(inside.reshape(aligned), out, rows).reshape(-1)
 
-    def run(x: Any, indices: Any, updates: Any) -> Any:
+    def run(
+        x: Any,
+        indices: Any,
+        updates: Any,
+        shape: Ints,
+        batch_shape: Ints,
+        window: Ints,
+        limits: Ints,
+        steps: Ints,
+        rows: int,
+        row: int,
+    ) -> Any:
+        if 0 in shape:
+            return x
         out = xp.empty((rows + 1, row), x.dtype)
         out[:rows] = x.reshape(rows, row)
         out[rows:] = 0
-        at, values = targets(indices), updates.transpose(order).reshape(-1, row)
+        at = targets(indices, batch_shape, window, limits, steps, rows)
+        values = updates.transpose(order).reshape(-1, row)
         if combine is None:
             out[at] = values
         else:
@@ -148,17 +195,16 @@ def _block(starts: Any, sizes: Ints, shape: Ints) -> tuple[slice, ...]:
     return tuple([slice(a, a + size) for a, size in zip(corner, sizes, strict=True)])
 
 
+@sized(lambda ins, outs, *, sizes: (sizes,))
 def _dynamic_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: Ints) -> Kernel:
-    shape = extents(ins[0])
-    return lambda x, starts: x[_block(starts, sizes, shape)]
+    return lambda x, starts, sizes: x[_block(starts, sizes, x.shape)]
 
 
+@any_size
 def _dynamic_update_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-    shape, sizes = extents(ins[0]), extents(ins[1])
-
     def run(x: Any, update: Any, starts: Any) -> Any:
         out = x.copy()
-        out[_block(starts, sizes, shape)] = update
+        out[_block(starts, update.shape, x.shape)] = update
         return out
 
-    return run if shape else lambda x, update, starts: update
+    return run if ins[0].ndim else lambda x, update, starts: update

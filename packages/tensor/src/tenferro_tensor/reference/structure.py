@@ -4,6 +4,7 @@ import math
 from functools import partial
 from typing import Any, Final
 
+from tenferro_tensor._primitive import is_open
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import structure as ops
 from tenferro_tensor.reference._table import (
@@ -13,7 +14,6 @@ from tenferro_tensor.reference._table import (
     Table,
     any_size,
     extents,
-    is_open,
     unchanged,
     with_sizes,
 )
