@@ -189,7 +189,7 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
 def substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:
     """An op with other sizes in its metadata."""
     params = dict(op.params)
-    if "sizes" in params:  # of a call: its program has sizes of its own
+    if "sizes" in params and "program" in params:  # of a call: its program has sizes of its own
         params["sizes"] = filled(params["sizes"], sizes)
         if params["sizes"] and not is_open(params["sizes"]):
             # Of a program that is called nothing is left open when its sizes are numbers.

@@ -1,0 +1,220 @@
+"""For each primitive with kernels for all sizes: operands and metadata over the sizes n, m and k."""
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_einsum import _diagonal as einsum
+from tenferro_fft import _primitives as fft
+from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_runtime.control_flow._rows import rows
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.fusion._primitive import fused
+from tenferro_tensor import HOST, REGISTRY, Primitive, Spec
+from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DTypeError, dim, dim_max, dim_min, floordiv
+
+N, M, K = dim("n"), dim("m"), dim("k")
+F8, C16, I8, B1 = (np.dtype(t) for t in ("float64", "complex128", "int64", "bool"))
+
+
+class Case(NamedTuple):
+    """One call: specs of operands with open extents, and metadata with open sizes."""
+
+    primitive: Primitive
+    ins: tuple[Spec, ...]
+    params: dict[str, Any]
+
+
+def of(*shape: Any, dtype: Any = F8) -> Spec:
+    return Spec(shape, np.dtype(dtype))
+
+
+def elementwise(p: Primitive) -> list[Case]:
+    """On arrays of two axes, of each dtype that it takes."""
+    params = dict.fromkeys(p.metadata, 1)
+    if p is c.convert:
+        params = {"dtype": np.dtype("float32")}
+    found = []
+    for dtype in (F8, C16, I8, B1):
+        ins = tuple([of(N, M, dtype=B1 if i == p.chooser else dtype) for i in range(len(p.operands))])
+        try:
+            p.infer(*ins, **params)
+        except DTypeError:
+            continue
+        found.append(Case(p, ins, params))
+    assert found, p
+    return found
+
+
+def _bodies() -> dict[str, Any]:
+    vector = of(N)
+    double, square = (tr.trace(f, vector) for f in (lambda x: x + x, lambda x: x * x))
+    return {
+        "cond": {"branches": (double, square)},
+        "while": {
+            "cond": tr.trace(lambda i, x: i < 3, of(dtype=I8), vector),
+            "body": tr.trace(lambda i, x: (i + 1, x * 0.5), of(dtype=I8), vector),
+            "consts": 0,
+            "max_steps": None,
+        },
+        "scan": {
+            "body": tr.trace(lambda s, x: (s + x, s * 2.0), vector, vector),
+            "consts": 0,
+            "carry": 1,
+            "length": M,
+            "reverse": True,
+        },
+        "fused": {"program": tr.trace(lambda x, y: tr.sin(x) * y, of(N, M), of(N, M))},
+    }
+
+
+def _table() -> list[Case]:
+    a, tall, square = of(N, M), of(3, N, M), of(3, N, N)
+    small, big = dim_min(N, M), dim_max(N, M)
+    vector, stack = of(N), of(3, N)
+    bodies = _bodies()
+    out = [
+        Case(c.broadcast_in_dim, (of(N),), {"shape": (M, N), "dims": (1,)}),
+        Case(c.broadcast_in_dim, (of(N, M),), {"shape": (M, 2, N), "dims": (2, 0)}),
+        Case(c.reshape, (a,), {"shape": (N * M,)}),
+        Case(c.transpose, (tall,), {"permutation": (2, 0, 1)}),
+        Case(c.pad, (a, of()), {"low": (1, M), "high": (N, 0), "interior": (0, 2)}),
+        Case(c.concatenate, (a, of(K, M), a), {"axis": 0}),
+        Case(c.concatenate, (a,), {"axis": 0}),
+        Case(c.reverse, (a,), {"axes": (1,)}),
+        Case(c.slice_, (of(N + M, M + 1),), {"start": (N, 1), "limit": (N + M, M + 1), "stride": (1, 2)}),
+        Case(c.iota, (), {"shape": (N, M), "dtype": F8, "axis": 1, "place": HOST}),
+        Case(c.dim_value, (), {"size": N * M, "place": HOST}),
+        Case(c.define_size, (of(dtype=I8),), {"size": dim("u")}),
+        Case(c.transfer, (a,), {"place": HOST}),
+        Case(c.sort, (a,), {"axis": 0, "descending": True}),
+        Case(c.argsort, (a,), {"axis": 1, "descending": False}),
+        Case(c.argmax, (of(N + 1, M),), {"axis": 0}),
+        Case(c.argmin, (of(N + 1, M),), {"axis": 0}),
+        Case(c.searchsorted, (vector, a), {"side": "left"}),
+        Case(rows, (of(4, N, M),), {}),
+        Case(cond, (of(dtype=I8), vector), bodies["cond"]),
+        Case(while_loop, (of(dtype=I8), vector), bodies["while"]),
+        Case(scan, (vector, of(M, N)), bodies["scan"]),
+        Case(fused, (a, a), bodies["fused"]),
+        Case(einsum.take_diagonal, (of(N, M, N),), {"axes": (0, 2)}),
+        Case(einsum.embed_diagonal, (a,), {"axes": (1, 2)}),
+        Case(fft.r2c, (of(N, M + 1),), {"axis": 1}),
+        Case(fft.c2r, (of(floordiv(N + 1, 2) + 1, M, dtype=C16),), {"axis": 0, "n": N + 1}),
+        *[Case(fft.c2c, (of(N, M + 1, dtype=C16),), {"axes": (1,), "sign": sign}) for sign in (-1, 1)],
+    ]  # fmt: skip
+    for p in (c.reduce_sum, c.reduce_prod, c.reduce_max, c.reduce_min, c.reduce_all, c.reduce_any):
+        spec = of(N + 1, M, dtype=B1 if p in (c.reduce_all, c.reduce_any) else F8)
+        out += [Case(p, (spec,), {"axes": axes}) for axes in ((), (0,), (0, 1))[: 3 if p is c.reduce_sum else 2]]
+    for p in (c.cumsum, c.cumprod, c.cummax, c.cummin, c.cumlogsumexp):
+        out += [Case(p, (a,), {"axis": 0, "reverse": back}) for back in (False, True)]
+    out += _products() + _indexing()
+
+    def linalg(primitive: Primitive, *ins: Spec, **params: Any) -> None:
+        out.append(Case(primitive, ins, params))
+
+    for keep in _algebra.KEPT:
+        linalg(_algebra.part_, tall, keep=keep)
+    linalg(_algebra.identity_like_, square)
+    linalg(_norms.power_norm_, tall, axes=(0, 2), p=3.0)
+    linalg(_cholesky.cholesky_, square)
+    for p in (_det.det_, _det.slogdet_, _eigh.eigvalsh_, _solve.lu_factor_):
+        linalg(p, square)
+    linalg(_det.adjugate_, square)
+    linalg(_det.adjugate_change_, square, square, transposed=False)
+    linalg(_eigh.eigh_, square, basis="generic")
+    linalg(_eigh.eigh_adapted_, square, square)
+    linalg(_pinv.pinv_, tall, rtol=None)
+    linalg(_pinv.pinv_ranked_, of(3, M, N), of(3, small), rtol=None)
+    for mode, k in (("reduced", small), ("complete", N)):
+        linalg(_qr.qr_, tall, mode=mode, basis="generic")
+        q, r = of(3, N, k), of(3, k, M)
+        linalg(_qr.qr_prefix_, r, size=big)
+        linalg(_qr.qr_full_rank_, r, size=big)
+        linalg(_qr.qr_rows_, r, r, of(3, k), size=big)
+        linalg(_qr.qr_frame_, q, q, of(3, k), size=big, k=small)
+    linalg(_qr.qr_r_, tall)
+    linalg(_solve.solve_, square, tall)
+    linalg(_solve.lu_solve_, square, square, of(3, N, dtype=I8), tall, adjoint=False)
+    linalg(_solve.solve_triangular_, square, tall, lower=True, unit=False, adjoint=True)
+    linalg(_solve.inv_, square, what="inv")
+    for full in (False, True):
+        linalg(_svd.svd_, tall, full=full, basis="generic", cut=None)
+        linalg(_svd.svd_adapted_, tall, tall, full=full)
+    linalg(_svd.svdvals_, tall)
+    linalg(_spectral.points_, square, stack, square, imaginary=False)
+    linalg(_spectral.assembled_, square, stack, square, stack)
+    linalg(_spectral.close_, stack)
+    linalg(_spectral.slopes_, square, stack, strict=False)
+    linalg(_degeneracy.cotangent_scale_, stack, tall, stack)
+    told: dict[str, Any] = {"what": "svd", "size": big}
+    for kind in ("difference", "sum", "column"):
+        ins = square, stack
+        linalg(_degeneracy.checked_, *ins, of(3), kind=kind, role="cotangent", cut=None, **told)
+        for strict in (False, True):
+            linalg(_degeneracy.quotient_, *ins, kind=kind, strict=strict, **told)
+    linalg(_degeneracy.certified_, stack, stack, tall, cut=N, **told)
+    linalg(_degeneracy.unrotated_, tall, tall, of(3), **told)
+    linalg(_degeneracy.unsigned_, square, square, stack, of(3), size=big)
+    return out
+
+
+def _products() -> list[Case]:
+    return [
+        Case(c.dot_general, (x, y), {"contract": contract, "batch": batch})
+        for x, y, contract, batch in [
+            (of(N, M), of(M, K), ((1,), (0,)), ((), ())),
+            (of(M, N), of(M, K), ((0,), (0,)), ((), ())),
+            (of(N, M), of(K, M), ((1,), (1,)), ((), ())),
+            (of(M, N), of(K, M), ((0,), (1,)), ((), ())),
+            (of(N), of(N), ((0,), (0,)), ((), ())),
+            (of(N, M), of(M), ((1,), (0,)), ((), ())),
+            (of(N), of(N, M), ((0,), (0,)), ((), ())),
+            (of(3, N, M), of(3, M, K), ((2,), (1,)), ((0,), (0,))),
+            (of(K, 2, M), of(K, 2, M), ((2,), (2,)), ((0,), (0,))),
+            (of(N, K, M), of(M, K, 2), ((1, 2), (1, 0)), ((), ())),
+            (of(N, K, M), of(2, M, K), ((2, 1), (1, 2)), ((), ())),
+            (of(N, M, K), of(M, N), ((1, 0), (0, 1)), ((), ())),
+            (of(N, M), of(K, 2), ((), ()), ((), ())),
+            (of(N, M, dtype=C16), of(M, K, dtype=C16), ((1,), (0,)), ((), ())),
+            (of(N, M, dtype="float32"), of(K, M, dtype="float32"), ((1,), (1,)), ((), ())),
+            (of(N, M, dtype=I8), of(M, K, dtype=I8), ((1,), (0,)), ((), ())),
+        ]
+    ]
+
+
+def _indexing() -> list[Case]:
+    whole = {"offset_dims": (0,), "collapsed_dims": (1,), "start_index_map": (1,), "slice_sizes": (N, 1)}
+    wide = {"offset_dims": (1, 2), "collapsed_dims": (), "start_index_map": (1, 0), "slice_sizes": (2, M)}
+    none = {"offset_dims": (0, 2), "collapsed_dims": (), "start_index_map": (), "slice_sizes": (1, M)}
+    each = {"update_window_dims": (), "inserted_dims": (0, 1), "scatter_dims": (0, 1)}
+    lines = {"update_window_dims": (1,), "inserted_dims": (0,), "scatter_dims": (0,)}
+    blocks = {"update_window_dims": (1, 2), "inserted_dims": (), "scatter_dims": (1, 0)}
+    grid = of(N + 2, M + 1)
+    return [
+        Case(c.gather, (of(N, M + 1), of(K, 1, dtype=I8)), whole),
+        Case(c.gather, (grid, of(K, 2, dtype=I8)), wide),
+        Case(c.gather, (of(1, M), of(K, 0, dtype=I8)), none),
+        Case(c.dynamic_slice, (grid, of(2, dtype=I8)), {"sizes": (N, 1)}),
+        Case(c.dynamic_update_slice, (grid, of(N, M), of(2, dtype=I8)), {}),
+        *[Case(c.scatter, (grid, of(K, 2, dtype=I8), of(K)), {**each, "mode": mode}) for mode in c.SCATTER_MODES],
+        Case(c.scatter, (grid, of(K, 1, dtype=I8), of(K, M + 1)), {**lines, "mode": "add"}),
+        Case(c.scatter, (grid, of(K, 2, dtype=I8), of(K, N, M)), {**blocks, "mode": "add"}),
+    ]  # fmt: skip
+
+
+def marked() -> dict[Primitive, Any]:
+    """The primitives of tenferro whose kernels on the CPU are made once for all sizes, and their makers."""
+    REGISTRY.load_extension("linalg")
+    found = {}
+    for (p, backend), make in REGISTRY._tables["kernel"].items():
+        ours = inspect.getmodule(p.infer) is not None and (p.family is None or p.family.startswith("tenferro-"))
+        if backend in ("cpu", "*") and ours and (getattr(make, "any_size", False) or hasattr(make, "sizes")):
+            found[p] = make
+    return found
+
+
+CASES = _table()
