@@ -9,6 +9,7 @@ tenferro is faster. A part is a function with the mark `part`; its name chooses 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import time
@@ -259,6 +260,34 @@ def control_flow(bench: Bench) -> None:
         backward["jax.lax.scan"] = lambda: jax.block_until_ready(their_gradient(*on_jax))
     bench.row("one step", forward, count)
     bench.row("value and gradient of one step", backward, count)
+
+
+def adaptive(x: Any, tolerance: Any) -> Any:
+    """A low-rank approximation whose rank follows from the singular values."""
+    u, s, vh = tr.linalg.svd(x, full_matrices=False)
+    rank = tr.count_nonzero(s > tolerance * s[0])
+    u, s, vh = tr.truncate(u, rank, axis=1), tr.truncate(s, rank), tr.truncate(vh, rank)
+    return tr.sum(tr.sin((u * s) @ vh)) + tr.sum(s**3)
+
+
+@part
+def adaptive_rank(bench: Bench) -> None:
+    """Value and gradient of a truncated SVD at every rank that its tolerance may choose, one call of each."""
+    for shape in ((6, 5), (60, 51)):
+        x = tr.asarray(bench.rng.standard_normal(shape))
+        s = np.linalg.svd(x.numpy(), compute_uv=False)
+        ranks = [tr.asarray((a + b) / 2 / s[0]) for a, b in itertools.pairwise(s)]
+        f = value_and_grad(adaptive)
+        whole, parts = tr.compile(f), value_and_grad(tr.compile(adaptive))
+        calls = {
+            name: lambda g=g, x=x, ranks=ranks: [g(x, tol) for tol in ranks]
+            for name, g in (("compiled", whole), ("of the compiled", parts), ("eager", f))
+        }
+        for _ in range(2):
+            calls["compiled"](), calls["of the compiled"]()
+        fusion.wait()
+        bench.row(f"{len(ranks)} ranks of {shape}", calls, len(ranks))
+        print(f"    traces: {whole.cache_info().traces}")
 
 
 def main() -> None:

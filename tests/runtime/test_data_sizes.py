@@ -1,6 +1,7 @@
 """Extents that depend on data: one program for all of them, with gradients; what they can be asked, and assumptions."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -125,6 +126,41 @@ def test_a_compiled_function_is_differentiated_through_its_sizes():
         close([grad(compiled)(x, tensor(tol))], [grad(adaptive)(x, tensor(tol))])
         close(jvp(lambda x, tol=tol: compiled(x, tensor(tol)), (x,), (x,)),
               jvp(lambda x, tol=tol: adaptive(x, tensor(tol)), (x,), (x,)))  # fmt: skip
+
+
+def test_the_derivative_of_a_compiled_function_is_two_programs_for_all_ranks():
+    compiled = tr.compile(adaptive)
+    x = tensor(np.random.default_rng(0).normal(size=(12, 9)))
+    s = np.linalg.svd(x.numpy(), compute_uv=False)
+    ranks = [tensor((a + b) / 2 / s[0]) for a, b in pairwise(s)]
+
+    def both(f, tol):
+        y, back = vjp(lambda x: f(x, tol), x)
+        return [y, back(tensor(1.0))[0], jvp(lambda x: f(x, tol), (x,), (x,))[1]]
+
+    both(compiled, ranks[0])
+    before = replace(COUNTERS)
+    found = [both(compiled, tol) for tol in ranks]
+    assert (before.traces, before.renders) == (COUNTERS.traces, COUNTERS.renders)
+    for got, tol in zip(found, ranks, strict=True):
+        close(got, both(adaptive, tol))
+
+
+def test_derivatives_of_derivatives_of_a_compiled_function():
+    def f(x, k):
+        y = tr.truncate(tr.sin(x), k)
+        return tr.sum(y**3) / (y.shape[0] + 1) + tr.sum(tr.zeros(y.shape) + 2.0) * x[0]
+
+    compiled = tr.compile(f)
+    x = tensor(np.arange(1.0, 6.0))
+    for k in (0, 2, 5):
+
+        def second(f, k=k):
+            return [grad(lambda x: tr.sum(grad(lambda x: f(x, k))(x) ** 2))(x),
+                    jvp(grad(lambda x: f(x, k)), (x,), (tr.cos(x),))[1]]  # fmt: skip
+
+        close(second(compiled), second(f))
+        close(tr.compile(lambda x, k: second(lambda x, _: compiled(x, k)))(x, tensor(k)), second(f))
 
 
 CALLS = {

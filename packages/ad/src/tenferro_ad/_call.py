@@ -23,10 +23,9 @@ Sizes = Mapping[str, DimLike]
 def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
     """Run the forward part, and keep the residuals for the backward part."""
     program = op.params["program"]
-    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_reverse(program, need, sizes)
-    found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
-    outs, residuals = found[: len(split.active)], found[len(split.active) :]
+    outs, residuals, sizes = _run_first(split, lower, sizes)
     if not any(split.active):
         return outs
 
@@ -37,6 +36,18 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     node = make_node(pull, parents, residuals)  # type: ignore[arg-type]
     wrapped = wrap_many(outs, level, node)
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
+
+
+def _run_first(split: Split, lower: list[Any], sizes: Sizes) -> tuple[Any, Any, Sizes]:
+    """The outputs, the residuals, and the sizes with those that depend on data."""
+    count, late = len(split.active), len(split.active) + len(split.late)
+    if not split.late:
+        found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
+    else:
+        found = split.first.run(*lower)
+        values = zip(split.late, found[count:late], strict=True)
+        sizes = {**sizes, **{str(d): value._as_extent(d.upper) for d, value in values}}
+    return found[:count], found[late:], sizes
 
 
 def _pull(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
@@ -73,10 +84,9 @@ def run_second(second: Second, given: list[Any], residuals: tuple[Any, ...], cou
 def push_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """Run the part for values, then the part for tangents."""
     program = op.params["program"]
-    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_forward(program, need, sizes)
-    found = call(*lower, program=split.first, sizes=chosen(split.first, sizes))
-    outs, residuals = found[: len(split.active)], found[len(split.active) :]
+    outs, residuals, sizes = _run_first(split, lower, sizes)
     pushed = run_second(split.seconds[()], tangents, residuals, len(outs), sizes)
     return tuple([z if t is None else dual(z, t, level) for z, t in zip(outs, pushed)])
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeVar
 
 from tenferro_runtime._call import instance
+from tenferro_runtime._data_sizes import definitions, inform
 from tenferro_runtime._runtime import promised_like
 from tenferro_runtime._sizes import example_of, holds
 from tenferro_runtime._staging import stage
@@ -58,11 +59,13 @@ def derived(
             made = make(program, builder)
         kept.append(((), made))
         return made
-    with Decisions({name: example_of(n) for name, n in sizes.items()}, builder) as decisions, stage(builder):
+    decisions = Decisions({name: example_of(n) for name, n in sizes.items()}, builder)
+    inform(decisions, program)
+    with decisions, stage(builder):
         try:
             made = make(program, builder)
         except Exception:
-            if any(isinstance(n, Dim) for n in sizes.values()):
+            if definitions(program) or any(isinstance(n, Dim) for n in sizes.values()):
                 raise
         else:
             if decisions.equalities:

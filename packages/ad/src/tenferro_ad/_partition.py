@@ -15,11 +15,12 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
+from tenferro_runtime._data_sizes import conditions, definitions
 from tenferro_runtime._runtime import optimised_like, promised_like
 from tenferro_runtime._sizes import substitute
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_tensor import next_level
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import Dim, DimLike
 
 MOST_MASKS = 4
 """Up to this number of differentiable outputs there is a backward program for each of them alone."""
@@ -43,14 +44,16 @@ class Split(NamedTuple):
     """A program in two parts.
 
     Attributes:
-        first: of the operands, to the outputs and then the residuals.
+        first: of the operands, to the outputs, then the values of sizes that depend on data, then the residuals.
         active: which outputs carry a derivative.
         seconds: the second part, by which cotangents (of all outputs) are there; for tangents the key is ``()``.
+        late: the sizes that depend on data.
     """
 
     first: Program
     active: tuple[bool, ...]
     seconds: dict[tuple[bool, ...], Second]
+    late: tuple[Dim, ...] = ()
 
 
 class _Residuals:
@@ -100,7 +103,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
         reached = sweep(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(program, first.close([*plain, *residuals.values], examples=program.examples), active, seconds)
+    return _split(program, first, [*plain, *residuals.values], active, seconds)
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -128,22 +131,32 @@ def _split_forward(program: Program, need: tuple[int, ...], first: Builder) -> S
     tangents = [o.tangent if there else None for o, there in zip(outs, active)]
     seconds: dict[tuple[bool, ...], Second] = {(): residuals.close(second, tangents)}
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(program, first.close([*plain, *residuals.values], examples=program.examples), active, seconds)
+    return _split(program, first, [*plain, *residuals.values], active, seconds)
 
 
 def _split(
-    program: Program, first: Program, active: tuple[bool, ...], seconds: dict[tuple[bool, ...], Second]
+    program: Program,
+    builder: Builder,
+    values: list[Any],
+    active: tuple[bool, ...],
+    seconds: dict[tuple[bool, ...], Second],
 ) -> Split:
+    first = builder.close(values, guards=conditions(program), examples=program.examples)
+    count, made = len(active), definitions(first)
+    if made:
+        outs = first.output_ids
+        first = first.with_(output_ids=(*outs[:count], *made.values(), *outs[count:]))
+    late = tuple([eq.op.params["size"] for eq in first.equations if eq.results[0] in made.values()])
     pairs = [(second.program, second.residuals) for second in seconds.values()]
-    lighter, thinner = thinned(optimised_like(first, program), len(active), pairs)
+    lighter, thinner = thinned(optimised_like(first, program), count + len(late), pairs)
     found = {mask: Second(second, taken, seconds[mask].places) for mask, (second, taken) in zip(seconds, thinner)}
-    return Split(lighter, active, found)
+    return Split(lighter, active, found, late)
 
 
 def _unified(split: Split, equalities: Mapping[str, DimLike]) -> Split:
     """The parts with one name for sizes that the derivative needs to be equal."""
     seconds = {m: s._replace(program=_with_sizes(s.program, equalities)) for m, s in split.seconds.items()}
-    return Split(_with_sizes(split.first, equalities), split.active, seconds)
+    return split._replace(first=_with_sizes(split.first, equalities), seconds=seconds)
 
 
 def _with_sizes(program: Program, sizes: Mapping[str, DimLike]) -> Program:

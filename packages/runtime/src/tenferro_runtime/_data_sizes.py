@@ -51,13 +51,18 @@ def names_in(value: Any) -> set[str]:
 def decided(program: Program) -> Decisions:
     """Answers to questions about the sizes of a program, as they were when it was traced."""
     decisions = Decisions(program.examples)
-    known = definitions(program)
-    decisions.unknown.update(known)
+    inform(decisions, program)
+    return decisions
+
+
+def inform(decisions: Decisions, program: Program) -> None:
+    """Let decisions know the sizes of a program that depend on data, and what was assumed of them."""
+    decisions.unknown.update(definitions(program))
+    before = len(decisions.guards)
     with decisions:
         for guard in conditions(program):
             decisions.assume(guard.lhs, guard.op, guard.rhs)
-    decisions.guards.clear()
-    return decisions
+    del decisions.guards[before:]
 
 
 def conditions(program: Program) -> tuple[Guard, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +18,13 @@ from tenferro_runtime._render import Direct, Rendered, explain_failure, render, 
 from tenferro_runtime._replay import replayed
 from tenferro_runtime._runtime import FUSION, current_runtime
 from tenferro_runtime._sizes import named, sizes_of
+from tenferro_runtime._traced import is_traced
 from tenferro_runtime._tree_code import wrapped
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, get_backend, tensor
 from tenferro_tensor._select import scoped_device
+from tenferro_tensor_core import InconclusiveDimError
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
@@ -118,9 +121,13 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
     if not all(v.__class__ is Tensor for v in given):
+        sizes = sizes_for(program, specs)
         if definitions(program):
-            return replayed(program, given, named(program, sizes_for(program, specs)))
-        return call(*given, program=program, sizes=sizes_for(program, specs))  # type: ignore[no-any-return]
+            with suppress(InconclusiveDimError):  # a rule needs a number: its own steps have one
+                if not any(map(is_traced, given)):
+                    return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
+            return replayed(program, given, named(program, sizes))
+        return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
     if not program.symbolic and not definitions(program):
         return _run(executable(program), [t.data for t in given], program.outputs)
     cache = program.memo.get("bound")

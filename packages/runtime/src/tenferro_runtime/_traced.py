@@ -201,3 +201,15 @@ def _install_operators() -> None:
 
 
 _install_operators()
+
+
+def innermost(x: Any) -> Any:
+    """What a differentiated value holds at the bottom: a concrete or a traced value."""
+    while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
+        x = x.value
+    return x
+
+
+def is_traced(x: Any) -> bool:
+    """Whether the elements of a leaf are not known yet."""
+    return innermost(x).__class__ is TracedTensor

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_runtime._source import here
+from tenferro_runtime._traced import is_traced
 from tenferro_runtime._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
-from tenferro_runtime.control_flow._values import Kind, is_traced, kind_of, leaf_value, name_of
+from tenferro_runtime.control_flow._values import Kind, kind_of, leaf_value, name_of
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.functions._operand import size_of

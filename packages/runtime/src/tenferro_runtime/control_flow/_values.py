@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._source import here, where
-from tenferro_runtime._traced import TracedTensor
+from tenferro_runtime._traced import TracedTensor, innermost
 from tenferro_tensor import SCALARS, Spec, tensor
 from tenferro_tensor.functions._operand import value
 from tenferro_tensor_core import ArgumentError
@@ -35,18 +35,6 @@ def leaf_value(x: Any, what: str) -> Any:
         raise ArgumentError(
             f"{what} holds a {type(x).__name__}, which is no array or number{here()}; close over it instead"
         ) from cause
-
-
-def innermost(x: Any) -> Any:
-    """What a differentiated value holds at the bottom: a concrete or a traced value."""
-    while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
-        x = x.value
-    return x
-
-
-def is_traced(x: Any) -> bool:
-    """Whether the elements of a leaf are not known yet."""
-    return innermost(x).__class__ is TracedTensor
 
 
 def weak_class(x: Any) -> type | None:
