@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_runtime._runtime import optimised_like, promised_like
+from tenferro_runtime._staging import stage
 from tenferro_runtime.extension import Builder, Equation, Literal, Program, interpret
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS
@@ -103,8 +104,9 @@ def _with_moves(
     env: dict[int, Any] = dict(first.constants)
     now = [v for v in at if v in needed]
     env.update((v, builder.input(first.specs[v])) for v in now)
-    for eq in moves:
-        if eq.results[0] in needed:
-            env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
-    outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
+    with stage(builder):  # for steps of constants and sizes alone
+        for eq in moves:
+            if eq.results[0] in needed:
+                env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+        outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
     return optimised_like(builder.close(outs, examples=second.examples), first), tuple([at[v] for v in now])
