@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads
+from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
-from tenferro_tensor.device_model import Later, Region
+from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
 from tenferro_tensor.reference import kernels
 
 _VIEWS = frozenset(
@@ -57,6 +58,10 @@ class CpuBackend(Backend):
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one machine code for each way in which operands lie in memory."""
         return _region.fused(region, fallback, later)
+
+    def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
+        """As the contract says: the native engine, for real and complex numbers."""
+        return engine_contraction(ir)
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice

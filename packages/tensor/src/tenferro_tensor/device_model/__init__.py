@@ -4,7 +4,7 @@ A device owns an allocator, a renderer, a compiler and a program factory. The CP
 accelerator implements the same.
 """
 
-from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
+from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, Labels, StepReport
 from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
 from tenferro_tensor.device_model._errors import CompileError
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
@@ -23,6 +23,7 @@ __all__ = [
     "Device",
     "KernelIR",
     "Later",
+    "Labels",
     "Launch",
     "Literal",
     "Operand",

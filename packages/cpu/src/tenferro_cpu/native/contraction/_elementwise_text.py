@@ -1,0 +1,196 @@
+"""LLVM text of steps without a matrix product: element-wise ones, inner products of runs, zeros."""
+
+from tenferro_cpu.native.contraction._code import Code, Kind
+from tenferro_cpu.native.contraction._product_text import Step
+from tenferro_cpu.native.contraction._tile_text import added, load_masked, mask, repeated, store_masked, turned
+
+
+def runs(kind: Kind, scaling: bool) -> str:
+    """Runs of the result: products of two runs, or of a run and one number; several of a batch may add up."""
+    s = Step("scaling" if scaling else "elementwise", kind)
+    step, run = kind.lanes * kind.real_bytes, s.field("run")
+    bases = [s.base(operand) for operand in "abc"]
+    batches, rows = ([s.table(f"{what}_{operand}") for operand in "abc"] for what in ("batch", "row"))
+    count, sums = s.field("rows"), s.field("sums")
+    whole = s.let("sdiv", run, kind.width)
+    rest = s.let("srem", run, kind.width)
+    lanes, tail = mask(s, kind, rest), s.test("ne", rest, 0)
+    with s.loop(*s.share(0, s.field("batch"))) as n:
+        at = [s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True)]
+        adding = s.test("ne", s.let("srem", n, sums), 0)
+        with s.loop(0, count) as m:
+            a, b, c = (s.at(base, s.word(table, m)) for base, table in zip(at, rows, strict=True))
+            factors = [repeated(s, kind, s.at(b, p * kind.real_bytes)) for p in range(kind.parts)] if scaling else []
+            with s.when_else(adding) as fresh:
+                for adds in (True, False):
+                    with s.loop(0, whole) as v:
+                        x, y, z = (s.at(p, s.let("mul", v, step)) for p in (a, b, c))
+                        _vector(s, (x, y, z), factors, None, adds)
+                    with s.when(tail):
+                        end = s.let("mul", whole, step)
+                        _vector(s, (s.at(a, end), s.at(b, end), s.at(c, end)), factors, lanes, adds)
+                    if adds:
+                        next(fresh)
+    s.do("ret void")
+    return s.text()
+
+
+def _vector(s: Step, at: tuple[str, str, str], factors: list[str], lanes: str | None, adds: bool) -> None:
+    kind = s.kind
+
+    def load(p: str) -> str:
+        if lanes is not None:
+            return load_masked(s, kind, p, lanes)
+        return s.raw(f"load {kind.vector}, ptr {p}, align {kind.real_bytes}")
+
+    result = times(s, kind, load(at[0]), factors or spread(s, kind, load(at[1])), load(at[2]) if adds else None)
+    if lanes is not None:
+        store_masked(s, kind, result, at[2], lanes)
+    else:
+        s.do(f"store {kind.vector} {result}, ptr {at[2]}, align {kind.real_bytes}")
+
+
+def spread(code: Code, kind: Kind, y: str) -> list[str]:
+    """The real parts of a vector, each in both places of its element; the imaginary ones likewise."""
+    if kind.parts == 1:
+        return [y]
+    n, v = kind.lanes, kind.vector
+    orders = (", ".join(f"i32 {i & ~1 | part}" for i in range(n)) for part in range(2))
+    return [code.raw(f"shufflevector {v} {y}, {v} poison, <{n} x i32> <{order}>") for order in orders]
+
+
+def times(code: Code, kind: Kind, x: str, factors: list[str], total: str | None) -> str:
+    """A vector times numbers given by their parts, added to a total."""
+    v = kind.vector
+    result = added(code, kind, total, x, factors[0]) if total else code.raw(f"fmul {v} {x}, {factors[0]}")
+    return result if kind.parts == 1 else added(code, kind, result, turned(code, kind, x), factors[1])
+
+
+def gather(kind: Kind) -> str:
+    """Single elements, each by its offsets."""
+    s = Step("gather", kind)
+    e, align = (kind.real if kind.parts == 1 else f"<2 x {kind.real}>"), kind.real_bytes
+    bases = [s.base(operand) for operand in "abc"]
+    batches, rows, inner = ([s.table(f"{what}_{o}") for o in "abc"] for what in ("batch", "row", "inner"))
+    count, sums, length = s.field("rows"), s.field("sums"), s.field("inner")
+    with s.loop(*s.share(0, s.field("batch"))) as n:
+        at = [s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True)]
+        adding = s.test("ne", s.let("srem", n, sums), 0)
+        with s.loop(0, count) as m:
+            row = [s.at(base, s.word(table, m)) for base, table in zip(at, rows, strict=True)]
+            with s.loop(0, length) as i:
+                a, b, c = (s.at(base, s.word(table, i)) for base, table in zip(row, inner, strict=True))
+                x, y = (s.raw(f"load {e}, ptr {p}, align {align}") for p in (a, b))
+                result = _product(s, kind, x, y)
+                with s.when_else(adding) as fresh:
+                    total = s.raw(f"fadd {e} {result}, {s.raw(f'load {e}, ptr {c}, align {align}')}")
+                    s.do(f"store {e} {total}, ptr {c}, align {align}")
+                    next(fresh)
+                    s.do(f"store {e} {result}, ptr {c}, align {align}")
+    s.do("ret void")
+    return s.text()
+
+
+def _product(s: Step, kind: Kind, x: str, y: str) -> str:
+    if kind.parts == 1:
+        return s.raw(f"fmul {kind.real} {x}, {y}")
+    pair = f"<2 x {kind.real}>"
+    parts = [s.raw(f"shufflevector {pair} {y}, {pair} poison, <2 x i32> <i32 {part}, i32 {part}>") for part in range(2)]
+    swapped = s.raw(f"shufflevector {pair} {x}, {pair} poison, <2 x i32> <i32 1, i32 0>")
+    turn = s.raw(f"fmul {pair} {swapped}, <{kind.real} -1.0, {kind.real} 1.0>")
+    return s.raw(f"fadd {pair} {s.raw(f'fmul {pair} {x}, {parts[0]}')}, {s.raw(f'fmul {pair} {turn}, {parts[1]}')}")
+
+
+SIDE_BY_SIDE = 4
+"""Sums that an inner product collects at once, so that none waits for another."""
+
+
+def dot(kind: Kind) -> str:
+    """Inner products of runs that lie together in both operands, for every row and column."""
+    s = Step("dot", kind)
+    v, step = kind.vector, kind.lanes * kind.real_bytes
+    bases = [s.base(operand) for operand in "abc"]
+    batches = [s.table(f"batch_{operand}") for operand in "abc"]
+    rows, columns, inner, run = (s.field(name) for name in ("rows", "columns", "inner", "run"))
+    row_a, row_c, column_b, column_c = (s.table(n) for n in ("row_a", "row_c", "column_b", "column_c"))
+    inner_a, inner_b, sums = s.table("inner_a"), s.table("inner_b"), s.field("sums")
+    vectors = s.let("sdiv", run, kind.width)
+    groups = s.let("mul", s.let("sdiv", vectors, SIDE_BY_SIDE), SIDE_BY_SIDE)
+    rest = s.let("srem", run, kind.width)
+    lanes, tail = mask(s, kind, rest), s.test("ne", rest, 0)
+    totals = [[s.raw(f"alloca {v}") for _ in range(kind.parts)] for _ in range(SIDE_BY_SIDE)]
+
+    def grow(number: int, x: str, y: str) -> None:
+        for slot, factor in zip(totals[number], spread(s, kind, y), strict=True):
+            old = s.raw(f"load {v}, ptr {slot}")
+            s.do(f"store {v} {added(s, kind, old, x, factor)}, ptr {slot}")
+
+    def plain(p: str) -> str:
+        return s.raw(f"load {v}, ptr {p}, align {kind.real_bytes}")
+
+    with s.loop(*s.share(0, s.field("batch"))) as n:
+        a0, b0, c0 = (s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True))
+        adding = s.test("ne", s.let("srem", n, sums), 0)
+        with s.loop(*s.share(1, rows)) as i:
+            a1, c1 = s.at(a0, s.word(row_a, i)), s.at(c0, s.word(row_c, i))
+            with s.loop(*s.share(2, columns)) as j:
+                b1, c = s.at(b0, s.word(column_b, j)), s.at(c1, s.word(column_c, j))
+                for slots in totals:
+                    for slot in slots:
+                        s.do(f"store {v} zeroinitializer, ptr {slot}")
+                with s.loop(0, inner) as k:
+                    a, b = s.at(a1, s.word(inner_a, k)), s.at(b1, s.word(inner_b, k))
+                    with s.loop(0, groups, SIDE_BY_SIDE) as g:
+                        for number in range(SIDE_BY_SIDE):
+                            at = s.let("add", s.let("mul", g, step), number * step)
+                            grow(number, plain(s.at(a, at)), plain(s.at(b, at)))
+                    with s.loop(groups, vectors) as g:
+                        at = s.let("mul", g, step)
+                        grow(0, plain(s.at(a, at)), plain(s.at(b, at)))
+                    with s.when(tail):
+                        at = s.let("mul", vectors, step)
+                        grow(1, load_masked(s, kind, s.at(a, at), lanes), load_masked(s, kind, s.at(b, at), lanes))
+                _finish(s, totals, c, adding)
+    s.do("ret void")
+    return s.text()
+
+
+def _finish(s: Step, totals: list[list[str]], c: str, adding: str) -> None:
+    """Add up the lanes of all sums, and store the number."""
+    kind, v = s.kind, s.kind.vector
+    parts = []
+    for part in range(kind.parts):
+        xs = [s.raw(f"load {v}, ptr {slots[part]}") for slots in totals]
+        while len(xs) > 1:
+            xs = [s.raw(f"fadd {v} {x}, {y}") for x, y in zip(xs[::2], xs[1::2], strict=True)]
+        parts.append(xs[0])
+    total = parts[0]
+    if kind.parts == 2:
+        total = s.raw(f"fadd {v} {total}, {turned(s, kind, parts[1])}")
+    n = kind.lanes
+    while n > kind.parts:
+        n //= 2
+        halves = [", ".join(f"i32 {h * n + i}" for i in range(n)) for h in range(2)]
+        whole = f"<{2 * n} x {kind.real}>"
+        x, y = (s.raw(f"shufflevector {whole} {total}, {whole} poison, <{n} x i32> <{h}>") for h in halves)
+        total = s.raw(f"fadd <{n} x {kind.real}> {x}, {y}")
+    e = f"<{kind.parts} x {kind.real}>"
+    with s.when_else(adding) as fresh:
+        old = s.raw(f"load {e}, ptr {c}, align {kind.real_bytes}")
+        s.do(f"store {e} {s.raw(f'fadd {e} {total}, {old}')}, ptr {c}, align {kind.real_bytes}")
+        next(fresh)
+        s.do(f"store {e} {total}, ptr {c}, align {kind.real_bytes}")
+
+
+def fill(kind: Kind) -> str:
+    """Zeros at every offset of the batch and the rows."""
+    s = Step("fill", kind)
+    base, batch, rows, count = s.base("c"), s.table("batch_c"), s.table("row_c"), s.field("rows")
+    with s.loop(*s.share(0, s.field("batch"))) as n:
+        at = s.at(base, s.word(batch, n))
+        with s.loop(0, count) as m:
+            s.do(f"store {kind.element} zeroinitializer, ptr {s.at(at, s.word(rows, m))}, align {kind.real_bytes}"
+                 if kind.item == 16 else
+                 f"store {kind.element} 0, ptr {s.at(at, s.word(rows, m))}, align {kind.real_bytes}")  # fmt: skip
+    s.do("ret void")
+    return s.text()

@@ -1,0 +1,74 @@
+"""How the result of a step lies in memory: its axes are free, and their order decides what the next steps cost.
+
+The innermost axes come from one operand, whose rows are then vectors, and fill vectors; of these, free axes of the
+step that takes the result are preferred. Outside lie the axes that this step has in common with its partner.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Final
+
+from tenferro_tensor.device_model import ContractionIR
+
+LONG: Final = 96
+"""Elements of an innermost run from which on it need not fill whole vectors."""
+
+Strides = Mapping[int, int]
+
+
+def order(
+    ir: ContractionIR, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
+    stays: frozenset[int],
+) -> tuple[int, ...]:  # fmt: skip
+    """The labels of a result, outermost first.
+
+    Args:
+        ir: the contraction.
+        width: elements of a vector.
+        labels: of the result.
+        left: strides of the left operand, by label.
+        right: those of the right operand.
+        partner: labels of the value that the result meets next.
+        stays: labels that are there after that step.
+    """
+    extent = ir.extents
+    sizes = [prod([extent[x] for x in side]) for side in (left, right)]
+    larger, other = (left, right) if sizes[0] >= sizes[1] else (right, left)
+
+    def depth(label: int) -> tuple[int, int]:
+        return (0, -abs(larger[label])) if label in larger else (-1, -abs(other[label]))
+
+    by_depth = sorted(labels, key=depth)
+    if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
+        return tuple(by_depth)
+    groups: list[list[int]] = [[], [], []]
+    for label in by_depth:
+        groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
+    best: tuple[tuple[float, int, int], list[int]] | None = None
+    for side, rest in ((larger, other), (other, larger)):
+        mine = [x for x in labels if x in side and x not in rest]
+        run = _run(ir, width, mine, side, groups)
+        length = prod([extent[x] for x in run])
+        if length == 1:
+            continue
+        full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
+        free = prod([extent[x] for x in run if x in groups[2]])
+        score = (full, min(free, LONG), length)
+        if best is None or score > best[0]:
+            best = score, run
+    run = best[1] if best else []
+    return (*[x for group in groups for x in group if x not in run], *run)
+
+
+def _run(ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
+    """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
+    found: list[int] = []
+    length = 1
+    for group in (groups[2], groups[1], groups[0]):
+        for label in sorted([x for x in mine if x in group], key=lambda x: abs(side[x])):
+            if length >= LONG or (length > 1 and length % width == 0):
+                break
+            if ir.extents[label] > 1:
+                found.append(label)
+                length *= ir.extents[label]
+    return sorted(found, key=lambda x: -abs(side[x]))

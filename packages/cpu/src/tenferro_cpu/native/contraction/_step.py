@@ -1,0 +1,273 @@
+"""One step as a record: which kernel, which operand gives the rows, what is packed at once, where work is cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.contraction._axes import Axis, capped, merged, offsets, ordered, size, tables, together
+from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
+from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
+
+ROW_BLOCK_BYTES: Final = 192 * 8
+INNER_BLOCK: Final = 256
+COLUMN_BLOCK: Final = 2048
+"""Packed at once: so many bytes of each row, summed indices, and columns."""
+
+MOST_ROWS, MOST_COLUMNS, MOST_INNER = 1 << 14, 1 << 16, 1 << 16
+"""Entries of tables; outer axes beyond become part of the batch."""
+
+RUN: Final = 4096
+"""Elements of an element-wise run that are done at once."""
+
+PIECE_FLOPS: Final = 100_000
+PIECE_BYTES: Final = 128 << 10
+"""Work that pays for one more thread."""
+
+THIN: Final = 16
+"""Columns up to which rows are read where they lie, if they lie together."""
+
+
+@dataclass
+class Step:
+    """A record and the tables that it points to.
+
+    Attributes:
+        kernel: its name.
+        sizes: batch, rows, columns and summed size.
+        swapped: whether the right operand gives the rows.
+        words: fields that are numbers.
+        tables: fields that are addresses.
+    """
+
+    kernel: str
+    sizes: tuple[int, int, int, int]
+    swapped: bool = False
+    words: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def scratch(self) -> int:
+        """Bytes for the packed panels of all pieces."""
+        return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
+
+    def record(self, places: tuple[tuple[int, int], ...]) -> list[int]:
+        """The words, for operands and result given by base pointer and bytes from there."""
+        if self.swapped:
+            places = (places[1], places[0], places[2])
+        row = [0] * WORDS
+        row[PLACE["kernel"]] = KERNELS.index(self.kernel)
+        for operand, (base, at) in zip("abc", places, strict=True):
+            row[PLACE[operand]], row[PLACE[f"{operand}_at"]] = base, at
+        for name, value in self.words.items():
+            row[PLACE[name]] = value
+        for name, table in self.tables.items():
+            row[PLACE[name]] = table.ctypes.data
+        return row
+
+
+def plan_step(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+    """The step over these axes in at most `most` pieces, or None where there is nothing to write."""
+    if any(axis.n == 0 and axis.c for axis in axes):
+        return None
+    if any(axis.n == 0 for axis in axes):
+        return _cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
+    axes = merged(axes)
+    groups = _groups(axes)
+    batch, rows, columns, inner = groups
+    sizes = (size(batch), size(rows), size(columns), size(inner))
+    last = min([axis for axis in axes if axis.c], key=lambda axis: abs(axis.c), default=None)
+    if sizes[3] == 1:
+        found = _runs(kind, axes, [], sizes)
+        if found is not None or not (rows and columns):
+            return _cut(kind, found or _gather(kind, axes, sizes), most)
+    elif last in batch and max(sizes[1:3]) < kind.width and last.n >= kind.width:
+        found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
+        if found is not None:
+            return _cut(kind, found, most)
+    swaps = _swaps(kind, groups, last)
+    if swaps:
+        batch, rows, columns, inner = [[axis.swapped() for axis in group] for group in (batch, columns, rows, inner)]
+        sizes = (sizes[0], sizes[2], sizes[1], sizes[3])
+    found = _dot(kind, batch, rows, columns, inner, sizes) or _product(kind, batch, rows, columns, inner, sizes)
+    found.swapped = swaps
+    return _cut(kind, found, most)
+
+
+def _groups(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
+    batch = [axis for axis in axes if axis.c and bool(axis.a) == bool(axis.b)]
+    rows = [axis for axis in axes if axis.c and axis.a and not axis.b]
+    columns = [axis for axis in axes if axis.c and axis.b and not axis.a]
+    return batch, rows, columns, [axis for axis in axes if not axis.c]
+
+
+def _swaps(kind: Kind, groups: tuple[list[Axis], ...], last: Axis | None) -> bool:
+    """Whether the right operand gives the rows: it has the innermost axis of the result, or the left one is thin."""
+    rows, columns = size(groups[1]), size(groups[2])
+    if last in groups[1]:
+        return rows < kind.width and columns >= 2 * kind.width
+    if last in groups[2]:
+        return not (columns < kind.width and rows >= 2 * kind.width)
+    return columns > rows
+
+
+def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
+    outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), RUN)
+    batch, rows = offsets([(x.n, x.c) for x in outer]), offsets([(x.n, x.c) for x in inner])
+    words = {"batch": len(batch), "rows": len(rows), "sums": 1}
+    return Step("fill", (len(batch), len(rows), 1, 0), False, words, {"batch_c": batch, "row_c": rows})
+
+
+def _run(kind: Kind, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
+    """Length of the run that the axes end with, whether each operand moves along it, and the axes before it."""
+    item, left = kind.item, list(axes)
+    if not left or left[-1].c != item or not {left[-1].a, left[-1].b} <= {0, item}:
+        return 1, False, False, left
+    last = left.pop()
+    return last.n, bool(last.a), bool(last.b), left
+
+
+def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[int, int, int, int]) -> Step | None:
+    """Element-wise work over runs of the result; the sums over `inner` add up in place."""
+    axes = sorted(axes, key=lambda axis: -abs(axis.c))
+    run, with_a, with_b, left = _run(kind, axes)
+    if run < max(4, kind.width):
+        return None
+    if not with_a and not with_b:
+        return None
+    outer, chunk = capped([Axis(run, kind.item * with_a, kind.item * with_b, kind.item)], RUN)
+    more, rows = capped([*left, *outer], max(1, RUN // size(chunk)))
+    words = {"rows": size(rows), "run": size(chunk), "sums": size(inner), "batch": size(more) * size(inner)}
+    found = Step("elementwise" if with_a and with_b else "scaling", sizes, with_b and not with_a, words)
+    if found.swapped:
+        more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
+    _put(found, "batch", tables([*more, *inner]))
+    _put(found, "row", tables(rows))
+    return found
+
+
+def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int]) -> Step:
+    more, left = capped(axes, RUN)
+    rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
+    words = {"rows": size(rows), "inner": size(inner), "sums": 1, "batch": size(more)}
+    found = Step("gather", sizes, False, words)
+    for name, group in (("batch", more), ("row", rows), ("inner", inner)):
+        _put(found, name, tables(group))
+    return found
+
+
+def _put(step: Step, name: str, found: tuple[Any, Any, Any]) -> None:
+    step.tables.update({f"{name}_{operand}": table for operand, table in zip("abc", found, strict=True)})
+
+
+def _dot(
+    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis],
+    sizes: tuple[int, int, int, int],
+) -> Step | None:  # fmt: skip
+    """Inner products, where one operand is thin and summed indices lie together in both."""
+    last = next((axis for axis in inner if axis.a == axis.b == kind.item), None)
+    thin = min(sizes[1:3])
+    if last is None or last.n < 2 * kind.width or thin > 4 or any(axis.a == kind.item for axis in rows):
+        return None
+    if max(sizes[1:3]) > MOST_COLUMNS:
+        return None
+    rest = ordered([axis for axis in inner if axis is not last], 1)
+    outer, near = capped(rest, MOST_INNER)
+    words = {
+        "batch": sizes[0] * size(outer), "sums": size(outer), "rows": sizes[1], "columns": sizes[2],
+        "inner": size(near), "run": last.n,
+    }  # fmt: skip
+    found = Step("dot", sizes, False, words)
+    _put(found, "batch", tables([*batch, *outer]))
+    found.tables["row_a"], _, found.tables["row_c"] = tables(rows)
+    _, found.tables["column_b"], found.tables["column_c"] = tables(columns)
+    found.tables["inner_a"], found.tables["inner_b"], _ = tables(near)
+    return found
+
+
+def _product(
+    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis],
+    sizes: tuple[int, int, int, int],
+) -> Step:  # fmt: skip
+    """A matrix product; which side is read where it lies, and which is packed."""
+    result = prod(sizes[:3])
+    left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
+    rows = ordered(rows, 1 if left > 2 * result else 3)
+    columns = ordered(columns, 2 if right > 2 * result else 3)
+    inner = ordered(inner, 1 if left >= right else 2)
+    more_rows, rows = capped(rows, MOST_ROWS)
+    more_columns, columns = capped(columns, MOST_COLUMNS)
+    more_inner, inner = capped(inner, MOST_INNER)
+    m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
+    outer = [*more_rows, *more_columns, *batch]
+    found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
+    _put(found, "batch", tables([*outer, *more_inner]))
+    found.words["batch"] = size(outer) * sums
+    row_a, _, row_c = tables(rows)
+    _, column_b, column_c = tables(columns)
+    inner_a, inner_b, _ = tables(inner)
+    w, item = kind.width, kind.item
+    row_flags = together(row_a, w, item)
+    lies = bool(row_flags.all()) and (m % w == 0 or kind.host.level.startswith("avx"))
+    if m % w:
+        row_flags[-1] = 0  # packing reads whole vectors
+        row_a = np.concatenate([row_a, np.repeat(row_a[-1:], w - m % w)])
+    column_flags = together(column_b, kind.columns, item)
+    if n % kind.columns:
+        column_flags[-1] = 0
+    found.tables |= {
+        "row_a": row_a, "row_c": row_c, "inner_a": inner_a, "inner_b": inner_b, "column_b": column_b,
+        "column_c": column_c, "row_flags": row_flags, "row_inner_flags": together(inner_a, w, item),
+        "column_flags": column_flags, "column_inner_flags": together(inner_b, kind.columns, item),
+        "tile_flags": _tile_flags(kind, row_c),
+    }  # fmt: skip
+    near = m * k * item <= 64 << 10
+    if lies and (n <= THIN or near):
+        few = m <= 2 * kind.rows or n * k * item <= 8 << 10
+        found.kernel = "gemm direct" if few else "gemm direct rows"
+        found.words["scratch"] = 0 if few else n * k * item
+        return found
+    block = kind.rows * max(1, ROW_BLOCK_BYTES // (kind.rows * 8))
+    row_block = min(block, -(-m // kind.rows) * kind.rows)
+    inner_block, column_block = min(INNER_BLOCK, k), min(COLUMN_BLOCK, -(-n // kind.columns) * kind.columns)
+    found.words |= {"row_block": row_block, "inner_block": inner_block, "column_block": column_block}
+    found.words["scratch"] = (row_block + column_block) * inner_block * item
+    return found
+
+
+def _tile_flags(kind: Kind, row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """For each tile of rows: 0 where whole vectors are stored, else how it is scattered."""
+    blocks = together(row_c, kind.width, kind.item)
+    count = -(-len(row_c) // kind.rows)
+    every = np.ones(count * kind.vectors, np.uint8)
+    every[: len(blocks)] = blocks
+    near = np.all(every.reshape(count, kind.vectors), axis=1, keepdims=True).reshape(-1)
+    flags = np.where(near, 0, SCATTER).astype(np.uint8)
+    if len(row_c) % kind.width:
+        flags[-1] = SCATTER | (TOGETHER if near[-1] else 0)
+    return flags
+
+
+def _cut(kind: Kind, step: Step, most: int) -> Step:
+    """Where threads cut the work: the batch where it is long, else the longer side."""
+    words = step.words
+    flops = 2 * kind.parts**2 * prod(step.sizes)
+    touched = prod(step.sizes[:3]) + step.sizes[0] * step.sizes[3] * sum(step.sizes[1:3])
+    pays = min(most, max(flops // PIECE_FLOPS, touched * kind.item // PIECE_BYTES))
+    sums = words["sums"]
+    ways = [(words["batch"] // sums, 0, sums)]
+    if step.kernel.startswith("gemm"):
+        ways += [
+            (-(-words["rows"] // kind.rows), 1, kind.rows),
+            (-(-words["columns"] // kind.columns), 2, kind.columns),
+        ]
+    elif step.kernel == "dot":
+        ways += [(words["rows"], 1, 1), (words["columns"], 2, 1)]
+    if ways[0][0] >= 4 * most:
+        ways = ways[:1]
+    units, words["split"], words["unit"] = max(ways)
+    words["units"], words["pieces"] = units, max(1, min(pays, units))
+    return step

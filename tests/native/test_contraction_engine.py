@@ -1,0 +1,216 @@
+"""The contraction engine: every path and layout against the plain sum, threads, memory, and what it refuses."""
+
+import resource
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenferro_cpu
+from guard_pages import require_inside
+from random_contractions import MIDDLE, Case, random_case
+from tenferro_cpu.native import Engine, available
+from tenferro_cpu.native.contraction import _kernel, _module, _step
+from tenferro_tensor import ComputeDevice, get_backend
+from tenferro_tensor.device_model import ContractionIR
+from tenferro_tensor_core import ArgumentError, ShapeError
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+F8 = np.dtype("float64")
+SEEDS = st.integers(0, 1 << 40)
+
+
+def engine_kernel(ir: ContractionIR):
+    """The engine's kernel; never the reference."""
+    kernel = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
+    assert kernel is not None
+    return kernel
+
+
+def require(case: Case) -> None:
+    """The engine computes the case, into fresh memory and into a given array."""
+    kernel = engine_kernel(case.ir)
+    for out in (None, case.out):
+        found = kernel(*case.arrays, out=out)
+        if case.ir.kept:
+            found, *kept = found
+            assert [x.shape for x in kept] == [case.ir.shape(v) for v in case.ir.kept]
+        assert out is None or found is out
+        case.require(found)
+
+
+@given(SEEDS)
+def test_random_contractions(seed):
+    """Equations, strides, dtypes, diagonals, hyper-edges, scalars and zero extents."""
+    require(random_case(seed))
+
+
+@given(SEEDS)
+def test_larger_random_contractions(seed):
+    """Whole tiles, packed and direct."""
+    require(random_case(seed, MIDDLE))
+
+
+@pytest.mark.parametrize("extents", [(2, 3, 8, 16), MIDDLE])
+def test_small_blocks_and_tables(monkeypatch, extents):
+    """What large operands need: several blocks of every kind, groups that are cut, sums that go on."""
+    sizes = {"ROW_BLOCK_BYTES": 1, "INNER_BLOCK": 16, "COLUMN_BLOCK": 8, "MOST_ROWS": 30, "MOST_COLUMNS": 20,
+             "MOST_INNER": 20, "RUN": 8, "THIN": 1}  # fmt: skip
+    for name, value in sizes.items():
+        monkeypatch.setattr(_step, name, value)
+    for seed in range(100):
+        require(random_case(seed, extents))
+
+
+def test_every_vector_width(monkeypatch):
+    """Code for lower vector levels computes the same."""
+    for level in ("avx2", "generic"):
+        lower = Engine(None, level)
+        made = {char: _module.load(lower, char) for char in "fdFD"}
+        monkeypatch.setattr(_kernel, "machine", made.__getitem__)
+        for seed in range(60):
+            require(random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)))
+
+
+def test_threads_change_no_bit(monkeypatch):
+    """Work is cut between elements of the result, never within a sum."""
+    monkeypatch.setattr(_step, "PIECE_FLOPS", 1)
+    monkeypatch.setattr(_step, "PIECE_BYTES", 1)
+    monkeypatch.setattr(_kernel, "usable_cores", lambda: 4)
+    from tenferro_cpu.native._team import team
+
+    crew = team()
+    assert crew is not None
+    monkeypatch.setattr(type(crew), "threads", property(lambda self: crew_threads[0]))
+    crew_threads = [1]
+    for seed in range(50):
+        case = random_case(seed, MIDDLE)
+        kernel = engine_kernel(case.ir)
+        results = []
+        for crew_threads[0] in (1, 2, 3, 4):
+            found = kernel(*case.arrays)
+            results.append(found[0] if case.ir.kept else found)
+        case.require(results[-1])
+        for found in results[1:]:
+            np.testing.assert_array_equal(found, results[0])
+
+
+def test_one_kernel_in_many_threads():
+    """A plan is shared, memory is not."""
+    cases = [random_case(seed, MIDDLE) for seed in range(6)]
+    kernels = [engine_kernel(case.ir) for case in cases]
+    wrong: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(30):
+                for case, kernel in zip(cases, kernels, strict=True):
+                    found = kernel(*case.arrays)
+                    case.require(found[0] if case.ir.kept else found)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_kept_values_are_those_of_the_steps():
+    """Their axes are in the order that the IR says, however they lie."""
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(30, 17)), rng.normal(size=(17, 40)), rng.normal(size=(40, 9))
+    ir = ContractionIR(F8, ((0, 1), (1, 2), (2, 3)), (30, 17, 40, 9), (3, 0), ((0, 1), (3, 2)), (3,))
+    result, kept = engine_kernel(ir)(a, b, c)
+    np.testing.assert_allclose(result, (a @ b @ c).T, rtol=1e-12)
+    np.testing.assert_allclose(kept, a @ b, rtol=1e-12)
+    del result
+    np.testing.assert_allclose(kept, a @ b, rtol=1e-12)
+
+
+def test_large_products_use_every_block():
+    """Sizes beyond one block of rows, columns and summed indices, odd ones among them."""
+    rng = np.random.default_rng(0)
+    for m, k, n in ((700, 530, 2100), (257, 1030, 31), (20_001, 3, 5), (3, 70_001, 2), (1, 200_003, 1)):
+        a, b = rng.normal(size=(m, k)), rng.normal(size=(k, n))
+        ir = ContractionIR(F8, ((0, 1), (1, 2)), (m, k, n), (0, 2), ((0, 1),))
+        for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+            np.testing.assert_allclose(engine_kernel(ir)(x, y), a @ b, rtol=1e-9, atol=1e-9)
+
+
+def test_memory_is_what_was_predicted():
+    """Intermediate results share places; their largest sum is the prediction."""
+    labels = tuple((k, k + 1) for k in range(20))
+    steps = ((0, 1), *[(19 + k, k + 1) for k in range(1, 19)])
+    kernel = engine_kernel(ContractionIR(F8, labels, (64,) * 21, (0, 20), steps))
+    matrix = 64 * 64 * 8
+    assert 3 * matrix <= kernel.peak_bytes <= 3 * matrix + (1 << 18)
+    assert kernel.flops == 19 * 2 * 64**3
+    assert [r.sizes for r in kernel.report()] == [(1, 64, 64, 64)] * 19
+
+
+def test_what_does_not_fit_is_refused():
+    """Shapes, dtypes and things that are no arrays."""
+    ir = ContractionIR(F8, ((0, 1), (1, 2)), (2, 3, 4), (0, 2), ((0, 1),))
+    kernel = engine_kernel(ir)
+    a, b = np.ones((2, 3)), np.ones((3, 4))
+    with pytest.raises(ShapeError, match=r"operand 1 of a contraction of float64 has shape \(4, 3\)"):
+        kernel(a, b.T)
+    with pytest.raises(ShapeError, match="dtype float32"):
+        kernel(a, b.astype("float32"))
+    with pytest.raises(ShapeError, match="2 operands got 1"):
+        kernel(a)
+    with pytest.raises(ShapeError, match=r"out of a contraction of float64 has shape \(4, 2\)"):
+        kernel(a, b, out=np.ones((4, 2)))
+    with pytest.raises(ArgumentError, match="out is an array"):
+        kernel(a, b, out=1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made by Linux calls")
+def test_nothing_is_read_or_written_outside():
+    """Operands and results lie against pages that are out of bounds."""
+    require_inside("""
+import numpy as np
+from random_contractions import random_case
+from tenferro_tensor import ComputeDevice, get_backend
+def guarded(x, at_end):
+    made = between_guards(x.shape, x.dtype, at_end)
+    made[...] = x
+    return made
+for seed in range(250):
+    case = random_case(seed)
+    if any(0 in x.shape for x in (*case.arrays, case.out)):
+        continue
+    kernel = get_backend("cpu").contraction(case.ir, ComputeDevice("cpu:0"))
+    for at_end in (False, True):
+        found = kernel(*[guarded(x, at_end) for x in case.arrays], out=guarded(case.out, at_end))
+        case.require(found[0] if case.ir.kept else found)
+""")
+
+
+@pytest.mark.slow
+def test_ten_thousand_contractions_leak_nothing():
+    """Plans, tables and arenas go with their kernels."""
+
+    def once() -> None:
+        for seed in range(500):
+            require(random_case(seed))
+
+    once()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(19):
+        once()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 << 10  # KB on Linux
+
+
+def test_scopes_of_threads_are_kept():
+    """One thread in the scope of one."""
+    case = random_case(3, MIDDLE)
+    with tenferro_cpu.threads(1):
+        require(case)
