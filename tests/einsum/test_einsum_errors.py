@@ -5,10 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from tenferro_einsum import einsum, tensordot
+from tenferro_einsum import einsum, inner, plan, tensordot
+from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
-x, y = np.ones((2, 3)), np.ones((4, 5))
+x, y, z = np.ones((2, 3)), np.ones((4, 5)), np.ones((3, 4))
+SQUARE = tensor(np.ones((2, 2)))
+PLAN = plan("ij,jk->ik", x, z)
 
 MISTAKES = [
     (lambda: einsum("ij,jk->ik", x, y), ShapeError,
@@ -18,7 +21,16 @@ MISTAKES = [
     (lambda: einsum("ij->iq", x), ArgumentError, "output label 'q' is on no operand"),
     (lambda: einsum("ij,jk->ik", x), ArgumentError, "2 term(s) for 1 operand(s)"),
     (lambda: einsum("ij->i->j", x), ArgumentError, "one '->'"),
-    (lambda: einsum("(ij)->i", x), ArgumentError, "write the contraction order as optimize="),
+    (lambda: einsum("i(j)->i", x), ArgumentError, "'(' at position 1 stands inside of a term"),
+    (lambda: einsum("(ij)k->i", x), ArgumentError, "'k' at position 4 follows ')' without ','"),
+    (lambda: einsum("ij),jk->i", x, x), ArgumentError, "')' at position 2 closes nothing"),
+    (lambda: einsum("((ij,jk)->i", x, x), ArgumentError, "'(' at position 0 is not closed"),
+    (lambda: einsum("ij,jk->(ik)", x, y), ArgumentError, "before '->', parentheses around terms"),
+    (lambda: einsum("(ij,jk),kl->il", x, z, z.T, optimize=[(0, 1), (0, 1)]), ArgumentError, "the order is given twice"),
+    (lambda: einsum(x, [[0], 1]), ArgumentError, "labels must be hashable"),
+    (lambda: einsum("ij,jk,kl->il", x, x, x, optimize="dp", time_limit=1), ArgumentError,
+     "a time limit needs a search that can be stopped"),
+    (lambda: einsum("ij,jk,kl->il", x, x, x, time_limit=0), ArgumentError, "a positive number of seconds, got 0"),
     (lambda: einsum("i..j->i", x), ArgumentError, "exactly three dots"),
     (lambda: einsum("......", x), ArgumentError, "one ellipsis of exactly three dots"),
     (lambda: einsum("...j->j", x), ArgumentError, "add '...' to the output"),
@@ -31,9 +43,15 @@ MISTAKES = [
     (lambda: einsum("ij,jk,kl->il", x, x.T, x, optimize=[(0, 3), (0, 1)]), ArgumentError,
      "step 0 of the path is (0, 3), but positions must be distinct and below 3"),
     (lambda: einsum("ij,jk,kl->il", x, x.T, x, optimize=[(0, 1)]), ArgumentError, "leaves 2 operands of 3"),
-    (lambda: tensordot(x, y, axes=3), AxisError, "cannot contract 3 axes of operands with 2 and 2 axes"),
-    (lambda: tensordot(x, y, axes=([0], [0, 1])), AxisError, "1 axes of x are paired with 2 of y"),
-    (lambda: tensordot(x, y, axes=([5], [0])), AxisError, "axes of x must be distinct and within 2 axes"),
+    (lambda: tensordot(x, y, axes=3), ArgumentError, "tensordot cannot pair 3 axes of float64[2, 3]"),
+    (lambda: tensordot(x, y, axes=([0], [0, 1])), ArgumentError, "pairs 1 axes of x with 2 of y"),
+    (lambda: tensordot(x, y, axes=([5], [0])), AxisError, "tensordot"),
+    (lambda: inner(x, y), ShapeError, "cannot contract axis 1"),
+    (lambda: PLAN(x, x), ShapeError, "the plan was made for float64[2, 3], float64[3, 4]"),
+    (lambda: PLAN(x, z, out=x), ShapeError, "out= is float64[2, 3], but the result is float64[2, 4]"),
+    (lambda: PLAN(x, z, out=[1.0]), ArgumentError, "takes out= as a NumPy array"),
+    (lambda: PLAN(x, z, out=np.broadcast_to(0.0, (2, 4))), ArgumentError, "out= is read-only"),
+    (lambda: plan("ij,jk->ik", SQUARE, SQUARE)(SQUARE, SQUARE, out=SQUARE), ArgumentError, "shares memory"),
 ]  # fmt: skip
 
 

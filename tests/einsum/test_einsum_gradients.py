@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import check_grads, grad, value_and_grad, variable
-from tenferro_einsum import einsum, tensordot
+from tenferro_ad import check_grads, grad, jvp, value_and_grad, variable
+from tenferro_einsum import einsum, plan, tensordot
+from tenferro_einsum._contract import contract
+from tenferro_einsum._derivatives import pull
+from tenferro_einsum._tree import intermediates
+from tenferro_runtime.extension import optimise
+from tenferro_tensor import REGISTRY, catalog
 
 EXTENT = dict(zip("abcdeijklxy", [2, 3, 2, 4, 2, 3, 4, 2, 3, 2, 3], strict=True))
 
@@ -70,3 +75,105 @@ def test_backward_accumulates_into_every_operand():
     ones = np.ones((3, 2))
     np.testing.assert_allclose(np.asarray(x.grad), 2 * ones @ np.asarray(y.detach()).T)
     np.testing.assert_allclose(np.asarray(y.grad), 2 * np.asarray(x.detach()).T @ ones)
+
+
+def chain(count, bond=3, physical=2, seed=0):
+    """The inner product of two matrix product states as einsum arguments, zipped from the left."""
+    rng = np.random.default_rng(seed)
+    arrays, terms, path = [], [], []
+    for side in ("ket", "bra"):
+        for i in range(count):
+            left, right = (side, i), (side, i + 1)
+            shape = ([] if i == 0 else [bond]) + [physical] + ([] if i == count - 1 else [bond])
+            arrays.append(tr.asarray(rng.standard_normal(shape) / np.sqrt(bond)))
+            terms.append(([] if i == 0 else [left]) + [i] + ([] if i == count - 1 else [right]))
+    pairs = [(0, count)]
+    for i in range(1, count):
+        pairs += [(2 * count + 2 * i - 2, i), (2 * count + 2 * i - 1, count + i)]
+    live = list(range(2 * count))
+    for number, pair in enumerate(pairs):
+        path.append(tuple(sorted(live.index(v) for v in pair)))
+        live = [*[v for v in live if v not in pair], 2 * count + number]
+    return arrays, terms, path
+
+
+def arguments(arrays, terms):
+    return [v for pair in zip(arrays, terms, strict=True) for v in pair]
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+@pytest.mark.parametrize("kept", [True, False])
+def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept):
+    arrays, terms, path = chain(count)
+    prepared = plan(*arguments(arrays, terms), [], optimize=path)
+    op = contract.op(
+        inputs=prepared._labels,
+        output=(),
+        steps=prepared.steps,
+        kept=intermediates(prepared._labels, prepared.steps) if kept else (),
+    )
+
+    def pulled(*xs):
+        outs = op(*xs)
+        outs = outs if isinstance(outs, tuple) else (outs,)
+        g = tr.ones(())
+        return pull(xs, outs, (g, *[None] * (len(outs) - 1)), **op.params)
+
+    def operations(program):
+        return sum(REGISTRY.find("cost", eq.op.primitive)(*_specs(program, eq), **eq.op.params).flops
+                   if eq.op.primitive is contract else _product(program, eq) for eq in program.equations)  # fmt: skip
+
+    def _specs(program, eq):
+        return [program.specs[v] for v in eq.variables], [program.specs[v] for v in eq.results]
+
+    def _product(program, eq):
+        if eq.op.primitive is not catalog.dot_general:
+            return 0
+        (x, _), (out,) = _specs(program, eq)
+        return 2 * out.size * int(np.prod([x.shape[a] for a in eq.op.params["contract"][0]]))
+
+    forward = prepared.report.flops
+    whole = operations(tr.trace(pulled, *[x.spec for x in arrays]))
+    assert forward <= whole - forward <= (2.01 if kept else 3.01) * forward
+    if count == 10:
+        value, grads = value_and_grad(lambda *xs: prepared(*xs), argnums=tuple(range(2 * count)))(*arrays)
+        for x, g in zip(arrays, grads, strict=True):  # linear in each operand
+            np.testing.assert_allclose(float(tr.sum(x * g)), float(value), rtol=1e-10)
+
+
+@pytest.mark.parametrize("subscripts", ["ij,jk,kl->il", "ab,ac,ad->abcd", "aab,bcc,c->ac", "ij,kl,le->e", "i,i,i->"])
+def test_forward_over_reverse_in_programs(subscripts):
+    """Kept values carry derivatives of their own: the Hessian times a vector, four ways."""
+    xs = operands(subscripts, "float64")
+    loss = lambda *xs: tr.sum(einsum(subscripts, *xs) ** 2)
+    number = tuple(range(len(xs)))
+    gradient = grad(loss, argnums=number)
+    along = tuple(tr.asarray(np.random.default_rng(5).standard_normal(x.shape)) for x in xs)
+    want = jvp(gradient, xs, along)[1]
+    slope = lambda *xs: sum(tr.sum(g * t) for g, t in zip(gradient(*xs), along, strict=True))
+    ways = (
+        grad(slope, argnums=number),
+        tr.compile(grad(slope, argnums=number)),
+        grad(tr.compile(slope), argnums=number),
+        lambda *xs: jvp(tr.compile(gradient), xs, along)[1],
+    )
+    for way in ways:
+        for a, b in zip(way(*xs), want, strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=1e-11)
+
+
+def test_a_program_keeps_intermediates_only_for_its_derivative():
+    xs = operands("ij,jk,kl->il", "float64")
+    program = tr.trace(lambda *xs: einsum("ij,jk,kl->il", *xs), *[x.spec for x in xs])
+    assert [eq.op.params["kept"] for eq in program.equations] == [(3,)]
+    assert [eq.op.params["kept"] for eq in optimise(program).equations] == [()]
+
+
+def test_contractions_with_open_sizes_are_traced_once():
+    f = tr.compile(value_and_grad(lambda x, y: tr.sum(einsum("ij,jk,kl->il", x, y, x)), argnums=(0, 1)))
+    for n, m in ((3, 4), (5, 2), (1, 6), (0, 3)):
+        x, y = np.random.default_rng(n).standard_normal((2, n, n)) if n == m else (np.ones((n, m)), np.ones((m, n)))
+        value, (gx, gy) = f(x, y)
+        np.testing.assert_allclose(float(value), (x @ y @ x).sum())
+        assert (gx.shape, gy.shape) == (x.shape, y.shape)
+    assert f.cache_info().traces <= 3

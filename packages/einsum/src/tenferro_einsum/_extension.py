@@ -1,5 +1,17 @@
 """What the entry point ``tenferro.extensions: einsum`` registers."""
 
-from tenferro_einsum._diagonal import register
+from tenferro_einsum import _contract, _derivatives, _diagonal
+from tenferro_einsum._contract import contract
+from tenferro_runtime.extension import General, Registry
 
 __all__ = ["register"]
+
+
+def register(registry: Registry) -> None:
+    """Kernels, rules, lowerings, prunings and costs of the primitives of einsum."""
+    _diagonal.register(registry)
+    registry.kernel(contract, "*", _contract.kernel)
+    registry.rule(contract, General(jvp=_derivatives.push, vjp=_derivatives.pull))
+    registry.lowering(contract, _contract.lower)
+    registry.pruning(contract, _contract.prune, keeps_bits=True)
+    registry.cost(contract, _contract.cost)

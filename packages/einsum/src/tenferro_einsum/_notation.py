@@ -1,8 +1,9 @@
 """What is contracted with what: einsum notation read into labels.
 
 Three spellings mean the same: a string with or without ``->``, and operands interleaved with label lists. A label is
-any hashable object; in a string it is one character. The dots of an ellipsis become labels of their own, numbered
-from the right, so that everything after this module sees plain labels.
+any hashable object; in a string it is one character. Parentheses around terms say what is contracted first. The dots
+of an ellipsis become labels of their own, numbered from the right, so that everything after this module sees plain
+labels.
 """
 
 from __future__ import annotations
@@ -33,10 +34,17 @@ class Contraction:
 
     A label that is missing in the output is summed over. A label may occur several times in one operand (a diagonal),
     in any number of operands (a hyper-edge), and several times in the output (an embedded diagonal).
+
+    Attributes:
+        inputs: labels of each operand.
+        output: labels of the result.
+        groups: numbers of operands in nested tuples, what stands together being contracted first; ``None`` leaves the
+            order open.
     """
 
     inputs: tuple[Labels, ...]
     output: Labels
+    groups: Any = None
 
     def __str__(self) -> str:
         def term(labels: Labels) -> str:
@@ -56,17 +64,62 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
     """
     if not isinstance(subscripts, str):
         raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
-    text = subscripts.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    if "->" in right or any(c in "->()" for c in left + right):
+    left, arrow, right = subscripts.partition("->")
+    if any(c in "->()" for c in right) or any(c in "->" for c in left):
         raise ArgumentError(
-            f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',' and '...'; "
-            "write the contraction order as optimize=[(i, j), ...]",
+            f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',', '...' and, before '->', "
+            "parentheses around terms that are contracted first",
             subscripts=subscripts,
         )
-    terms = [_characters(t, subscripts) for t in left.split(",")]
-    output = _characters(right, subscripts) if arrow else None
-    return build(terms, output, ndims)
+    plain, groups = grouped(left, subscripts) if "(" in left or ")" in left else (left, None)
+    terms = [_characters(t, subscripts) for t in plain.replace(" ", "").split(",")]
+    output = _characters(right.replace(" ", ""), subscripts) if arrow else None
+    return build(terms, output, ndims, groups)
+
+
+def grouped(left: str, subscripts: str) -> tuple[str, Any]:
+    """Terms without their parentheses, and the nesting of their numbers that these say."""
+    open_: list[list[Any]] = [[]]
+    starts: list[int] = []
+    terms: list[str] = [""]
+    closed = False  # whether a group has just ended, after which only ',' or ')' may come
+    for at, c in enumerate(left):
+        wrong = ""
+        if c == "(":
+            wrong = "stands inside of a term" if terms[-1].strip() or closed else ""
+            starts.append(at)
+            open_.append([])
+        elif c in "),":
+            if not closed:
+                open_[-1].append(len(terms) - 1)
+            closed = c == ")"
+            if c == ",":
+                terms.append("")
+            elif not starts:
+                wrong = "closes nothing"
+            else:
+                starts.pop()
+                group = tuple(open_.pop())
+                open_[-1].append(group)
+        elif c != " ":
+            wrong = "follows ')' without ','" if closed else ""
+            terms[-1] += c
+        if wrong:
+            raise ArgumentError(
+                f"einsum subscripts {subscripts!r}: {c!r} at position {at} {wrong}; parentheses enclose whole terms, "
+                "as in '(ij,jk),kl->il'",
+                subscripts=subscripts,
+                position=at,
+            )
+    if starts:
+        raise ArgumentError(
+            f"einsum subscripts {subscripts!r}: '(' at position {starts[-1]} is not closed",
+            subscripts=subscripts,
+            position=starts[-1],
+        )
+    if not closed:
+        open_[-1].append(len(terms) - 1)
+    return ",".join(terms), tuple(open_[-1])
 
 
 def _characters(term: str, subscripts: str) -> list[Any]:
@@ -83,7 +136,9 @@ def _characters(term: str, subscripts: str) -> list[Any]:
     return [*head, ..., *tail] if dots else list(head)
 
 
-def build(terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: Sequence[int]) -> Contraction:
+def build(
+    terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: Sequence[int], groups: Any = None
+) -> Contraction:
     """Fit label lists, `Ellipsis` among them, to operands of the given numbers of axes."""
     if len(terms) != len(ndims):
         raise ArgumentError(
@@ -95,7 +150,8 @@ def build(terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: S
     dots = tuple(sorted({x for labels in inputs for x in labels if isinstance(x, Dots)}, key=lambda d: -d.number))
     count = Counter(x for labels in inputs for x in labels)
     if output is None:
-        return Contraction(inputs, dots + _ordered([x for x, n in count.items() if n == 1 and not isinstance(x, Dots)]))
+        once = [x for x, n in count.items() if n == 1 and not isinstance(x, Dots)]
+        return Contraction(inputs, dots + _ordered(once), groups)
     if sum(x is ... for x in output) > 1:
         raise ArgumentError("einsum: the output has more than one ellipsis; one stands for all broadcast axes")
     if dots and ... not in output and any(x is ... for term in terms for x in term):
@@ -109,7 +165,7 @@ def build(terms: Sequence[Sequence[Any]], output: Sequence[Any] | None, ndims: S
             raise ArgumentError(
                 f"einsum: output label {x!r} is on no operand; operands have {sorted(map(str, count))}", label=str(x)
             )
-    return Contraction(inputs, result)
+    return Contraction(inputs, result, groups)
 
 
 def _fitted(i: int, term: Sequence[Any], ndim: int) -> Labels:

@@ -1,0 +1,181 @@
+"""The reference way of a contraction: operands are simplified and joined one pair after the other, by core ops.
+
+Everything is built of ops, so it runs on concrete and traced values alike. It is what a backend without an engine for
+whole contractions does, what XLA gets, and what the engine is tested against.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Any
+
+from tenferro_einsum._diagonal import embed_diagonal, take_diagonal
+from tenferro_einsum._tree import Numbers, Steps, structure
+from tenferro_tensor import catalog
+from tenferro_tensor_core import DimLike
+
+Labels = tuple[Any, ...]
+Extents = Mapping[Any, DimLike] | Sequence[DimLike]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+
+
+class Pairwise:
+    """A contraction as a chain of ops on its operands.
+
+    Args:
+        inputs: numbered labels of the operands.
+        output: labels of the result, each once.
+        steps: values joined by each step.
+        kept: numbers of the values wanted besides the result.
+        extents: by label, integers or symbolic.
+    """
+
+    __slots__ = ("_before", "_finish", "_kept", "_steps")
+
+    def __init__(self, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers, extents: Extents) -> None:
+        tree = structure(inputs, output, steps, kept)
+        need = Counter(x for labels in inputs for x in {*labels}) + Counter(output)
+        simple = [simplify(labels, {x for x in labels if need[x] > 1}) for labels in inputs]
+        self._before = [chain(ops) for ops, _ in simple]
+        live = [labels for _, labels in simple]
+        self._steps: list[tuple[Numbers, Any]] = []
+        self._kept: list[tuple[int, Unary | None]] = []
+        for step in steps:
+            number, wanted = len(live), {*tree.values[len(live)]}
+            if len(step) == 1:
+                ops, left = simplify(live[step[0]], wanted)
+                self._steps.append((step, chain(ops)))
+            else:
+                run, left = join(live[step[0]], live[step[1]], extents, wanted)
+                self._steps.append((step, run))
+            live.append(left)
+            if number in kept:
+                self._kept.append((number, ordered(left, tree.values[number])))
+        self._kept.sort(key=lambda entry: kept.index(entry[0]))
+        self._finish = ordered(live[-1], output)
+
+    def __call__(self, *operands: Any) -> list[Any]:
+        """The result, then the values that are kept."""
+        keep = {number for number, _ in self._kept}
+        live: list[Any] = [x if f is None else f(x) for f, x in zip(self._before, operands, strict=True)]
+        kept: dict[int, Any] = {}
+        for step, run in self._steps:
+            values = [live[v] for v in step]
+            live.append(values[0] if run is None else run(*values))
+            values.clear()
+            for v in step:
+                if v in keep:
+                    kept[v] = live[v]
+                live[v] = None  # intermediates are dropped as soon as they are used
+        result = live[-1] if self._finish is None else self._finish(live[-1])
+        return [result, *[kept[v] if f is None else f(kept[v]) for v, f in self._kept]]
+
+
+def chain(ops: list[Any]) -> Unary | None:
+    """The composition of ops of one operand, or ``None`` where there is nothing to do."""
+    if not ops:
+        return None
+    if len(ops) == 1:
+        return ops[0]  # type: ignore[no-any-return]
+
+    def run(x: Any) -> Any:
+        for op in ops:
+            x = op(x)
+        return x
+
+    return run
+
+
+def simplify(labels: Labels, needed: Collection[Hashable]) -> tuple[list[Any], Labels]:
+    """Take the diagonals of repeated labels, and sum the labels that nothing else needs."""
+    ops: list[Any] = []
+    for x, n in Counter(labels).items():
+        if n > 1:
+            axes = tuple(a for a, y in enumerate(labels) if y == x)
+            ops.append(take_diagonal.op(axes=axes))
+            labels = tuple(y for a, y in enumerate(labels) if y != x or a == axes[0])
+    gone = tuple(a for a, x in enumerate(labels) if x not in needed)
+    if gone:
+        ops.append(catalog.reduce_sum.op(axes=gone))
+    return ops, tuple(x for x in labels if x in needed)
+
+
+def join(lx: Labels, ly: Labels, extents: Extents, needed: Collection[Hashable]) -> tuple[Binary, Labels]:
+    """Multiply two simplified operands and sum the labels that are not needed any more.
+
+    With labels to sum that both have it is one ``dot_general``; else the product is element-wise over aligned axes.
+    """
+    before = [simplify(labels, {*needed, *other}) for labels, other in ((lx, ly), (ly, lx))]
+    (ops_x, lx), (ops_y, ly) = before
+    shared = [x for x in lx if x in ly]
+    summed = [x for x in shared if x not in needed]
+    run: Binary
+    if summed:
+        batch = [x for x in shared if x in needed]
+        run = catalog.dot_general.op(
+            contract=(tuple(lx.index(x) for x in summed), tuple(ly.index(x) for x in summed)),
+            batch=(tuple(lx.index(x) for x in batch), tuple(ly.index(x) for x in batch)),
+        )
+        out = (*batch, *(x for x in lx if x not in ly), *(x for x in ly if x not in lx))
+    else:
+        run, out = aligned_product(lx, ly, extents)
+    if not ops_x and not ops_y:
+        return run, out
+    fx, fy = chain(ops_x), chain(ops_y)
+    return lambda x, y: run(x if fx is None else fx(x), y if fy is None else fy(y)), out
+
+
+def aligned_product(lx: Labels, ly: Labels, extents: Extents) -> tuple[Binary, Labels]:
+    """The element-wise product over the labels of both, those of `lx` first."""
+    out = lx + tuple(x for x in ly if x not in lx)
+    left, right = _aligned(lx, out, extents), _aligned(ly, out, extents)
+    mul = catalog.mul.op()
+    if left is None and right is None:
+        return mul, out
+
+    def run(x: Any, y: Any) -> Any:
+        return mul(x if left is None else left(x), y if right is None else right(y))
+
+    return run, out
+
+
+def _aligned(labels: Labels, out: Labels, extents: Extents) -> Unary | None:
+    """Axes brought into the order of `out`, with extent 1 where `out` has a label more."""
+    ops: list[Any] = []
+    order = tuple(labels.index(x) for x in out if x in labels)
+    if order != tuple(range(len(labels))):
+        ops.append(catalog.transpose.op(permutation=order))
+    shape = tuple(extents[x] if x in labels else 1 for x in out)
+    lead = next((i for i, x in enumerate(out) if x in labels), len(out))
+    if len(shape) - lead > len(labels):
+        ops.append(catalog.reshape.op(shape=shape[lead:]))
+    return chain(ops)
+
+
+def ordered(labels: Labels, output: Labels) -> Unary | None:
+    """Axes brought into the order of `output`, which has the same labels."""
+    order = tuple(labels.index(x) for x in output)
+    return None if order == tuple(range(len(order))) else catalog.transpose.op(permutation=order)
+
+
+def spread_diagonals(output: Labels) -> Unary | None:
+    """What brings a result with each label of `output` once to `output`, where some occur several times."""
+    ops: list[Any] = []
+    done: set[Hashable] = set()
+    for x, n in Counter(output).items():
+        if n > 1:
+            done.add(x)
+            target = _first_occurrences(output, repeated=done)
+            ops.append(embed_diagonal.op(axes=tuple(a for a, y in enumerate(target) if y == x)))
+    return chain(ops)
+
+
+def _first_occurrences(output: Labels, repeated: Collection[Hashable]) -> list[Hashable]:
+    """The output with labels left out where they occur again, but for those of `repeated`."""
+    kept: list[Hashable] = []
+    for x in output:
+        if x in repeated or x not in kept:
+            kept.append(x)
+    return kept

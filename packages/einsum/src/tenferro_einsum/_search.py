@@ -1,0 +1,211 @@
+"""Search of contraction orders, with a limit of time, a progress bar, and a cache by structure that can be saved."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, numbered
+from tenferro_runtime.extension import ArgumentError, BoundedCache, UnsupportedError
+
+PATHS: BoundedCache[Any, Path] = BoundedCache("tenferro_einsum: paths", 4096)
+"""Paths found, by canonical labels, extents and strategy."""
+
+FORMAT: Final = "tenferro-einsum paths 1"
+
+ROUNDS: Final = 16
+"""Random orders that are tried between two looks at the clock."""
+
+Progress = Callable[[float, float], None]
+"""Called with the part of the time that is over, and the multiplications of the best order so far."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How an order is searched for.
+
+    Attributes:
+        optimize: ``"auto"`` or another strategy of opt_einsum, ``"cotengra"``, ``True`` for ``"auto"``, ``False`` for
+            left to right, an optimizer (a function of label sets, output and extents), or an explicit path or tree.
+        time_limit: seconds that a search may take.
+        progress: ``True`` for a bar, or a function that is told the part of the time that is over and the best cost.
+    """
+
+    optimize: Any = "auto"
+    time_limit: float | None = None
+    progress: bool | Progress = False
+
+    def __post_init__(self) -> None:
+        order = self.optimize
+        if not isinstance(order, (bool, str, tuple, list)) and not callable(order) and not hasattr(order, "get_path"):
+            raise ArgumentError(
+                f"einsum takes optimize as a bool, a name or a list of steps, a tree or an optimizer, got {order!r}"
+            )
+        if self.time_limit is not None and not (isinstance(self.time_limit, (int, float)) and self.time_limit > 0):
+            raise ArgumentError(f"einsum takes time_limit as a positive number of seconds, got {self.time_limit!r}")
+        if self.time_limit is not None and self.optimize not in (True, "auto", "random-greedy", "cotengra"):
+            raise ArgumentError(
+                f"einsum: a time limit needs a search that can be stopped, with optimize='auto', 'random-greedy' or "
+                f"'cotengra', not {self.optimize!r}"
+            )
+
+    def __call__(self, inputs: Steps, output: Numbers, sizes: list[int]) -> Path:
+        """A path for operands with the given labels; `sizes` holds an extent for each label."""
+        if len(inputs) <= 2:
+            return (tuple(range(len(inputs))),)
+        if self.optimize is False:
+            return tuple((0, 1) if i == 0 else (0, len(inputs) - 1 - i) for i in range(len(inputs) - 1))
+        terms, result = numbered(inputs, output)
+        number = {x: n for labels, t in zip(inputs, terms, strict=True) for x, n in zip(labels, t, strict=True)}
+        extents = [0] * len(number)
+        for x, n in number.items():
+            extents[n] = sizes[x]
+        strategy = self._strategy
+        key = (terms, tuple(sorted(result)), tuple(extents), strategy, self.time_limit)
+        if not isinstance(strategy, str):
+            return self._found(terms, result, extents)
+        return PATHS.get_or_make(key, lambda: self._found(terms, result, extents))
+
+    @property
+    def _strategy(self) -> Any:
+        """What finds an order: groups of an explicit tree leave the order inside of them open."""
+        return "auto" if self.optimize is True or isinstance(self.optimize, (tuple, list)) else self.optimize
+
+    def _found(self, terms: Steps, output: Numbers, sizes: list[int]) -> Path:
+        inputs = [frozenset(map(_letter, t)) for t in terms]
+        extents = {_letter(n): max(1, d) for n, d in enumerate(sizes)}
+        wanted = frozenset(map(_letter, output))
+        if callable(self.optimize):
+            path = self.optimize(inputs, wanted, extents)
+        elif self.optimize == "cotengra":
+            path = self._cotengra(inputs, wanted, extents)
+        elif self.time_limit is not None:
+            path = self._greedy(inputs, wanted, extents)
+        else:
+            path = _by_name(self._strategy)(inputs, wanted, extents, None)
+        return tuple([tuple(step) for step in path])
+
+    def _greedy(self, inputs: Any, output: Any, extents: Any) -> Any:
+        """Random greedy orders until the time is over; the search of opt_einsum keeps the best of all its calls."""
+        from opt_einsum import paths
+        from opt_einsum.path_random import RandomGreedy
+
+        assert self.time_limit is not None
+        start = time.monotonic()
+        best = paths.greedy(inputs, output, extents, None)
+        search = RandomGreedy(max_repeats=ROUNDS)
+        with reporting(self.progress) as tell:
+            while (passed := time.monotonic() - start) < self.time_limit:
+                best = search(inputs, output, extents, None)
+                tell(min(passed / self.time_limit, 1.0), float(search.best["flops"]))
+            tell(1.0, float(search.best["flops"]))
+        return best
+
+    def _cotengra(self, inputs: Any, output: Any, extents: Any) -> Any:
+        try:
+            import cotengra  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError as cause:
+            raise UnsupportedError(
+                "einsum: optimize='cotengra' needs cotengra; pip install 'tenferro-einsum[cotengra]'"
+            ) from cause
+        bar = self.progress is True
+        # Its own choice of methods warns where kahypar is missing.
+        methods = ["greedy", "kahypar" if find_spec("kahypar") else "labels"]
+        search = cotengra.HyperOptimizer(methods=methods, max_time=self.time_limit, progbar=bar, parallel=False)
+        return search(inputs, output, extents)
+
+
+def _letter(n: int) -> str:
+    """A label as the searches of others take it."""
+    return chr(n + (192 if n < 0xD800 - 192 else 2048 + 192))  # past the surrogates, which are no characters
+
+
+def _by_name(name: Any) -> Any:
+    from opt_einsum import paths
+
+    try:
+        return paths.get_path_fn(name)
+    except KeyError as cause:
+        raise ArgumentError(
+            f"einsum: optimize={name!r} is no strategy; 'auto', 'greedy', 'optimal', 'dp' and, where it is installed, "
+            "'cotengra' are some",
+            optimize=name,
+        ) from cause
+
+
+@contextmanager
+def reporting(progress: bool | Progress) -> Iterator[Progress]:
+    """What to tell progress to: nothing, a function of the user, or a bar by rich or tqdm, whichever is there."""
+    if progress is False:
+        yield lambda part, best: None
+    elif callable(progress):
+        yield progress
+    else:
+        with _bar() as tell:
+            yield tell
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    try:
+        from tqdm import tqdm  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as cause:
+        raise UnsupportedError(
+            "einsum: progress=True draws with tqdm; pip install 'tenferro-einsum[progress]', or pass a function"
+        ) from cause
+    with tqdm(total=100, desc="einsum", bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}{postfix}") as bar:
+
+        def tell(part: float, best: float) -> None:
+            bar.update(round(100 * part) - bar.n)
+            bar.set_postfix_str(f" {best:.3g}")
+
+        yield tell
+
+
+def save_paths(file: str | FilePath) -> int:
+    """Write the paths that were found to a JSON file, for other processes to start from.
+
+    Returns:
+        The number of paths written.
+    """
+    rows = [[*map(_plain, key), _plain(path)] for key, path in list(PATHS.table.items())]
+    FilePath(file).write_text(json.dumps({"format": FORMAT, "paths": rows}), encoding="utf-8")
+    return len(rows)
+
+
+def load_paths(file: str | FilePath) -> int:
+    """Read paths that `save_paths` has written; searches for the same structure take them.
+
+    Returns:
+        The number of paths read.
+
+    Raises:
+        ArgumentError: the file holds something else.
+    """
+    try:
+        held = json.loads(FilePath(file).read_text(encoding="utf-8"))
+        if held["format"] != FORMAT:
+            raise ValueError(f"its format is {held['format']!r}")
+        rows = [tuple(map(_tuples, row)) for row in held["paths"]]
+        found = {(t, o, e, s, limit): checked_path(path, len(t)) for t, o, e, s, limit, path in rows}
+    except (ValueError, KeyError, TypeError) as cause:
+        raise ArgumentError(
+            f"{file} holds no paths of einsum ({cause}); write one with save_paths", file=str(file)
+        ) from cause
+    for key, path in found.items():
+        PATHS.put(key, path)
+    return len(found)
+
+
+def _plain(value: Any) -> Any:
+    return list(map(_plain, value)) if isinstance(value, tuple) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
