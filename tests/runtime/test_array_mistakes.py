@@ -67,7 +67,7 @@ MISTAKES = {
     ),
     "einsum": (lambda: einsum(x), ArgumentError, "einsum takes subscripts as a string"),
     "einsum of no string": (lambda: einsum(x, [0, 1], x), ArgumentError, "the last of type Tensor"),
-    "einsum path": (lambda: einsum("ij->i", x, optimize=3), ArgumentError, "a list of steps, a tree or an optimizer, got 3"),
+    "einsum path": (lambda: einsum("ij->i", x, optimize=3), ArgumentError, "a tree or an optimizer, got 3"),
     "einsum axes": (lambda: tensordot(x, x, axes=(1,)), ArgumentError, "an integer or as two sequences of axes"),
     "einsum axis": (lambda: tensordot(x, x, axes=([0.0], [0])), ArgumentError, "takes an integer as axis, got 0.0"),
     "cross": (
