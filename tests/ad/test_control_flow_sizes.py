@@ -145,3 +145,47 @@ def test_new_sizes_neither_trace_nor_render():
     assert compiled.cache_info().traces == 1
     for got, want in zip(flat(found), flat(wanted), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+def doubled(x):
+    """Bodies with a size that is no extent of what they are given."""
+    z = tr.concat([x, x])
+
+    def step(c, row):
+        c = tr.cond(tr.sum(row) > 0, lambda v: v + z[-1] * z.shape[0], lambda v: tr.sin(v * row), c)
+        return c, row @ z.T
+
+    last, rows = tr.scan(step, z[0], z, reverse=True)
+    return tr.sum(last) * tr.sum(rows)
+
+
+def counted(x):
+    steps = lambda c: (c[0] + 1, c[1] * tr.ones(x.shape[0]).sum())
+    return tr.sum(tr.while_loop(lambda c: c[0] < x.shape[0], steps, (0, x[0]), max_steps=4)[1])
+
+
+@pytest.mark.parametrize("shape", [(N, M), (N, 2), (3, M)], ids=str)
+@pytest.mark.parametrize("f", [doubled, counted], ids=lambda f: f.__name__)
+def test_gradients_are_traced_where_operands_of_bodies_do_not_tell_their_sizes(f, shape):
+    x = data(3, 2)
+    examples = {str(d): EXAMPLES[str(d)] for d in shape if not isinstance(d, int)}
+    expected = grad(f)(tr.asarray(x))
+    program = tr.trace(f, Spec(shape, F8), examples=examples)
+    for g in (f, lambda v: program.run(v)[0]):
+        found = tr.trace(grad(g), Spec(shape, F8), examples=examples)
+        np.testing.assert_allclose(check_program(found).run(x)[0], expected, rtol=1e-12)
+
+
+def test_a_derivative_made_in_a_trace_keeps_nothing_of_it():
+    """Cheap steps of constants, spread over open sizes, are made again in the backward part."""
+
+    def f(x):
+        return tr.sum(tr.scan(lambda c, _: (tr.sin(c) + 1, None), x, None, length=x.shape[0])[0])
+
+    def twice(g):
+        return grad(lambda x: tr.sum(grad(g)(x) ** 2))
+
+    program = tr.trace(f, *MATRIX, examples=EXAMPLES)
+    found = tr.trace(twice(lambda v: program.run(v)[0]), *MATRIX, examples=EXAMPLES)
+    x = data(3, 2)
+    np.testing.assert_allclose(found.run(x)[0], twice(f)(tr.asarray(x)), rtol=1e-12)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Program, ProgramError
-from tenferro_runtime._sizes import filled, named, shown, sizes_of, substitute, variables
+from tenferro_runtime._replay import replayed
+from tenferro_runtime._sizes import filled, named, open_sizes, shown, sizes_of, substitute, variables
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, ShapeError, ask
 
@@ -124,3 +125,11 @@ def _call(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple
 
 _call.__name__ = "call"
 call = ProgramPrimitive(_call)
+
+
+def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Outputs of a branch or a body for values of a trace whose sizes are its own, also those no operand tells."""
+    sizes = open_sizes(program)
+    if definitions(program):
+        return replayed(program, values, named(program, sizes))
+    return call(*values, program=program, sizes=sizes)  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tenferro_runtime._bind import is_open, render_fit, variable_of
+from tenferro_runtime._bind import is_open, is_open_op, render_fit, variable_of
 from tenferro_runtime._data_sizes import conditions, definitions, names_in
 from tenferro_runtime._program import Equation, Program, ProgramError
 from tenferro_tensor import Op, Spec
@@ -20,6 +20,11 @@ def variables(program: Program) -> tuple[str, ...]:
         for spec in (*program.inputs, *program.specs.values()):
             if spec.symbolic:
                 names.update(dict.fromkeys(sorted(names_in(spec.shape))))
+        hidden: dict[str, DimLike] = {}
+        for eq in program.equations:
+            if is_open_op(eq.op):
+                _collect(eq.op.params, hidden)
+        names.update(dict.fromkeys(sorted(hidden)))
         found = program.memo["variables"] = tuple([name for name in names if name not in definitions(program)])
     return found
 

@@ -11,6 +11,7 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
+from tenferro_runtime._call import applied
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_tensor import Op, Spec
@@ -69,7 +70,7 @@ def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
     """The first part of a branch with its residuals where all branches expect them, and zeros in the other places."""
     builder = Builder()
-    found = split.first.run(*[builder.input(s) for s in split.first.inputs])
+    found = applied(split.first, [builder.input(s) for s in split.first.inputs])
     residuals = {slot: value for slot, value in zip(slots, found[count:]) if slot >= 0}
     rest = [residuals[i] if i in residuals else zeros_in(builder, spec) for i, spec in enumerate(specs)]
     return optimise(builder.close([*found[:count], *rest]))
@@ -121,7 +122,7 @@ def _pulled(choice: _Choice, k: int, there: tuple[bool, ...], kept: tuple[int, .
     cts = [given[i] if i in given else zeros_in(builder, outputs[i]) for i in mine]
     slots = [choice.slots[k][r] for r in second.residuals]
     rest = [residuals[slot] if slot >= 0 else operands[~slot] for slot in slots]
-    return builder, dict(zip(second.places, second.program.run(*cts, *rest)))
+    return builder, dict(zip(second.places, applied(second.program, [*cts, *rest])))
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:

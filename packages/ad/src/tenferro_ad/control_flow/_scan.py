@@ -15,9 +15,10 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
+from tenferro_runtime._call import applied
 from tenferro_runtime.control_flow._hoisting import hoisted
 from tenferro_runtime.control_flow.primitives import scan
-from tenferro_runtime.extension import Builder, Program, call, optimise
+from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_tensor import Op
 
 
@@ -120,7 +121,7 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
     second = split.seconds.get(split.active)
     if second is not None:
         given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
-        pulled = second.program.run(*given, *[found[sources[r]] for r in second.residuals])
+        pulled = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
         results = {need[k]: c for k, c in zip(second.places, pulled)}
     slices = tuple([i for i in need if i >= consts + carry and i in results])
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
@@ -134,7 +135,7 @@ def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     params = op.params
     consts, carry = params["consts"], params["carry"]
     forward = _forward(op, need)
-    once = call(*lower[:consts], program=forward.once) if forward.once.output_ids else ()
+    once = applied(forward.once, lower[:consts]) if forward.once.output_ids else ()
     step = scan.op(**{**params, "body": forward.body, "consts": consts + len(once)})
     found = step(*lower[:consts], *once, *lower[consts:])
     count = len(forward.split.active)

@@ -10,8 +10,9 @@ from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
+from tenferro_runtime._call import applied
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.extension import Builder, GradientError, Program, call, optimise
+from tenferro_runtime.extension import Builder, GradientError, Program, optimise
 from tenferro_tensor import Op, tensor
 
 
@@ -24,7 +25,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
             "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n), use "
             "scan with a fixed length, or use forward mode (jvp)"
         )
-    live = call(*lower, program=op.params["cond"])[0]
+    live = applied(op.params["cond"], lower)[0]
     step = scan.op(
         body=_guarded(op.params["cond"], op.params["body"], consts),
         consts=consts, carry=1 + len(lower) - consts, length=steps, reverse=False,
@@ -41,8 +42,8 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
         specs = body.inputs
         on = Builder()
         xs = [on.input(s) for s in specs]
-        after = body.run(*xs)
-        going = on.close([condition.run(*xs[:consts], *after)[0], *after])
+        after = applied(body, xs)
+        going = on.close([applied(condition, [*xs[:consts], *after])[0], *after])
         off = Builder()
         ys = [off.input(s) for s in specs]
         ended = off.close([tensor(False), *ys[consts:]])
@@ -81,7 +82,7 @@ def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Pro
     """The condition as a program of values and tangents, which it does not read."""
     builder = Builder()
     xs = [builder.input(s) for s in pushed.inputs]
-    program = builder.close(condition.run(*xs[: len(condition.input_ids)]))
+    program = builder.close(applied(condition, xs[: len(condition.input_ids)]))
     return optimise(program.with_(input_ids=tuple([program.input_ids[i] for i in order])))
 
 
