@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads
+from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads, available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
@@ -17,6 +17,8 @@ _VIEWS = frozenset(
 )
 """Primitives whose large results are views: there is nothing to allocate."""
 
+_ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
+"""Primitives of which there is one answer, however the loops of NumPy go over operands that they write to."""
 
 _DEVICES = (ComputeDevice("cpu:0"),)
 
@@ -25,6 +27,7 @@ class CpuBackend(Backend):
     """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread."""
 
     name = "cpu"
+    overwrites = True
 
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The calling thread; other pools do not exist yet."""
@@ -49,7 +52,8 @@ class CpuBackend(Backend):
         run = super().kernel(op, ins, outs, device)
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
-        return run if op.primitive in _VIEWS else _pool.pooled(run, outs)
+        # A kernel that becomes a faster one takes its memory from the pool by itself.
+        return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
         """As the contract says."""
@@ -62,6 +66,11 @@ class CpuBackend(Backend):
     def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: the native engine, for real and complex numbers."""
         return engine_contraction(ir)
+
+    def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+        """As the contract says: NumPy's functions do; machine code hands on what it would have to read again."""
+        real = result.kind == "f" and all(d.kind == "f" for d in operands)
+        return real and op.primitive in _ROUNDED_ONCE and not available()
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tenferro_runtime import files
 from tenferro_runtime._call import concrete
 from tenferro_runtime._program import Program
+from tenferro_runtime._runtime import promised_like
 from tenferro_runtime._tree import TreeDef
 from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_tensor_core import TracingError
@@ -54,7 +55,7 @@ class Traced(NamedTuple):
 
     def sized(self) -> Program:
         """The program with the sizes of the arguments filled in."""
-        return concrete(self.program, tuple([v.spec for v in self.values]))
+        return promised_like(concrete(self.program, tuple([v.spec for v in self.values])), self.program)
 
 
 def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced]) -> None:

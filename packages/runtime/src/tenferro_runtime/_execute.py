@@ -13,10 +13,11 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call, instance, require_fit, sizes_for
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._data_sizes import definitions
+from tenferro_runtime._overwriting import OVERWRITING
 from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime._replay import replayed
-from tenferro_runtime._runtime import FUSION, current_runtime
+from tenferro_runtime._runtime import how_of
 from tenferro_runtime._sizes import named, sizes_of
 from tenferro_runtime._traced import is_traced
 from tenferro_runtime._tree_code import wrapped
@@ -55,16 +56,11 @@ def lowered(program: Program) -> Program:
     """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
-        fusion, exact = _how(program)
+        how = how_of(program)
         found = remove_identities(program)
-        found = program.memo["lowered"] = fuse(found, exact=exact) if fusion else found
-    return found
-
-
-def _how(program: Program) -> tuple[bool, bool]:
-    """Whether regions of a program are fused, and whether it gives the bits of single operations."""
-    runtime = current_runtime()
-    found: tuple[bool, bool] = program.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
+        found = fuse(found, exact=how.exact) if how.fusion else found
+        found.memo[OVERWRITING] = how.overwriting
+        program.memo["lowered"] = found
     return found
 
 
@@ -85,28 +81,31 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     return found
 
 
-def replay(program: Program, *, bare: bool = False) -> Rendered:
+def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Rendered:
     """A program rendered for all sizes; kept with it for each device that a scope may choose."""
-    key = ("replay", bare, scoped_device())
+    key = ("replay", bare, donated, scoped_device())
     found: Rendered | None = program.memo.get(key)
     if found is None:
-        found = program.memo[key] = render_open(lowered(program), bare=bare)
+        found = program.memo[key] = render_open(lowered(program), bare=bare, donated=donated)
     return found
 
 
-def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, tuned: bool = False) -> Ready:
+def ready(
+    program: Program, sizes: tuple[int, ...], *, bare: bool = False, donated: tuple[int, ...] = (), tuned: bool = False
+) -> Ready:
     """The program prepared for sizes.
 
     Args:
         program: a program, with open sizes or without.
         sizes: their values.
         bare: let `run` return the only output itself instead of a tuple of one.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
         tuned: make kernels for these very numbers where they are faster; deterministic programs always have those, as
             single operations do.
     """
     COUNTERS.binds += 1
-    form = replay(program, bare=bare)
-    bound = form.bind(tuned or _how(program)[1], *sizes)
+    form = replay(program, bare=bare, donated=donated)
+    bound = form.bind(tuned or how_of(program).exact, *sizes)
     place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
     run = get_backend(place.device.kind).replayed(form.run, bound.largest)
     return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)

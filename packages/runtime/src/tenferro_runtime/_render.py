@@ -3,14 +3,15 @@
 One renderer, two renderings: ``raw`` calls specialised kernels on raw arrays, ``value`` calls ops on values of any
 level. Local names are registers, reused as soon as a value is dead, so that memory is freed as the program runs; long
 programs become a row of functions, because CPython compiles one long function in more than linear time. Generated
-text holds names of our own making only.
+text holds names of our own making only. Where a result takes the memory of an operand (`_overwriting`), the kernel is
+given that after the operands.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 from typing import Literal as Choice
@@ -18,6 +19,7 @@ from typing import Literal as Choice
 from tenferro_runtime._bind import Binder, Binding
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._data_sizes import decided
+from tenferro_runtime._overwriting import overwriting
 from tenferro_runtime._program import Equation, Literal, Operand, Program
 from tenferro_runtime._sizes import filled, variables
 from tenferro_runtime._step import Step
@@ -48,14 +50,18 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
     if bare and len(program.output_ids) != 1:
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    return _Writer(program.input_ids, constants, steps, outputs, bare).function()
+    victims = overwriting(program) if mode == "raw" else {}
+    return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
 
 
 def render_steps(
     inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
 ) -> Callable[..., Any]:
-    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them."""
-    return _Writer(inputs, constants, steps, outputs, bare).function()
+    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them.
+
+    What it is given after the inputs, it ignores.
+    """
+    return _Writer(inputs, constants, steps, outputs, bare, tail=["*_"]).function()
 
 
 class Direct(NamedTuple):
@@ -90,10 +96,16 @@ class Rendered(NamedTuple):
     direct: Direct | None
 
 
-def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None) -> Rendered:
+def render_open(
+    program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None, donated: tuple[int, ...] = ()
+) -> Rendered:
     """The program as a function for all sizes, and the function that prepares it for some.
 
-    The sizes are those of `names`, by default the open sizes of the program.
+    Args:
+        program: any program.
+        bare: return the only output itself instead of a tuple of one.
+        names: names of the sizes; by default those of the open sizes of the program.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
     """
     binder = Binder(variables(program) if names is None else names, filled)
     with decided(program):
@@ -101,8 +113,10 @@ def render_open(program: Program, *, bare: bool = False, names: tuple[str, ...] 
     constants = {v: c.data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     bind = binder.function(program.outputs)
-    run = _Writer(program.input_ids, constants, steps, outputs, bare, sized=True).function()
-    return Rendered(run, bind, binder.tunable, _direct(program.input_ids, constants, steps, outputs) if bare else None)
+    victims = overwriting(program, donated)
+    run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
+    alone = bare and not victims
+    return Rendered(run, bind, binder.tunable, _direct(program.input_ids, constants, steps, outputs) if alone else None)
 
 
 OPERANDS: Final = 16
@@ -165,11 +179,14 @@ class _Writer:
         steps: list[Step],
         outputs: tuple[int, ...],
         bare: bool,
-        sized: bool = False,
+        *,
+        lead: Sequence[str] = (),
+        tail: Sequence[str] = (),
+        victims: Mapping[int, int] | None = None,
     ) -> None:
         COUNTERS.renders += 1
         self.inputs, self.steps, self.outputs, self.bare = inputs, steps, outputs, bare
-        self.lead = ["Z"] if sized else []
+        self.lead, self.tail, self.victims = lead, tail, victims or {}
         self.fixed = {v: f"c{v}" for v in constants}
         self.lines: dict[tuple[str, int], Equation] = {}
         self.globals: dict[str, Any] = {
@@ -189,7 +206,7 @@ class _Writer:
 
     def function(self) -> Callable[..., Any]:
         registers = _Registers(self.inputs)
-        head = f"def program({', '.join([*self.lead, *registers.of.values()])}):"
+        head = f"def program({', '.join([*self.lead, *registers.of.values(), *self.tail])}):"
         if len(self.steps) <= CHUNK:
             body = self._steps("program", 0, len(self.steps), registers)
         else:
@@ -237,6 +254,8 @@ class _Writer:
         for i in range(start, stop):
             step = self.steps[i]
             arguments = [self._operand(v, registers) for v in step.operands]
+            if any(v in self.victims for v in step.results):
+                arguments += [of[self.victims[v]] if v in self.victims else "None" for v in step.results]
             sizes = [of[e] if e.__class__ is int else f"Z[{e.at}]" for e in step.sizes]  # type: ignore[union-attr]
             right = step.text.format(*arguments) or f"{self._callee(step)}({', '.join([*arguments, *sizes])})"
             for u in step.reads:

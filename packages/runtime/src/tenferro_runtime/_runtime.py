@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar, Token
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._caches import caches
 from tenferro_runtime._program import Program
@@ -14,7 +14,21 @@ from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 
 FUSION: Final = "fusion"
-"""Under this name a program remembers whether its steps are fused, and whether only without any change of bits."""
+"""Under this name a program remembers `How` it is run."""
+
+
+class How(NamedTuple):
+    """How a program is run.
+
+    Attributes:
+        fusion: whether its steps are fused.
+        exact: whether it gives the bits of single operations.
+        overwriting: whether results may take the memory of operands that nobody needs any more.
+    """
+
+    fusion: bool
+    exact: bool
+    overwriting: bool
 
 
 class Runtime:
@@ -29,6 +43,7 @@ class Runtime:
             a compiled function then gives the bits that its operations give one by one, with any number of threads.
         fusion: run several element-wise steps as one kernel where the backend has it; a deterministic runtime fuses
             only what gives the same bits.
+        overwriting: let results take the memory of operands that nobody needs any more; changes no bits.
         programs_per_function: number of programs that one compiled function keeps.
         kinds_per_function: number of argument kinds that take the short way into a compiled function.
         strict_sizes: refuse ``int(n)`` and ``range(n)`` of an open size `n`, which make a program for each value.
@@ -45,6 +60,7 @@ class Runtime:
         check: bool = False,
         deterministic: bool = False,
         fusion: bool = True,
+        overwriting: bool = True,
         programs_per_function: int = 64,
         kinds_per_function: int = 1024,
         strict_sizes: bool = False,
@@ -52,6 +68,7 @@ class Runtime:
         if programs_per_function < 1 or kinds_per_function < 1:
             raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
         self.passes, self.check, self.deterministic, self.fusion = passes, check, deterministic, fusion
+        self.overwriting = overwriting
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
         self.strict_sizes = strict_sizes
         self._tokens: list[Token[Runtime | None]] = []
@@ -70,7 +87,7 @@ class Runtime:
             program = run(program)
             if self.check:
                 check_program(program)
-        program.memo[FUSION] = (self.fusion, exact)
+        program.memo[FUSION] = How(self.fusion, exact, self.overwriting)
         return program
 
     def stats(self) -> list[dict[str, Any]]:
@@ -96,11 +113,18 @@ class Runtime:
 
 def optimised_like(program: Program, model: Program) -> Program:
     """A program that was derived from another one, after the standard passes that were allowed for that one."""
-    runtime = current_runtime()
-    _, exact = model.memo.get(FUSION, (runtime.fusion, runtime.deterministic))
-    for run in keeping_bits(PASSES) if exact else PASSES:
+    for run in keeping_bits(PASSES) if how_of(model).exact else PASSES:
         program = run(program)
     return promised_like(program, model)
+
+
+def how_of(program: Program) -> How:
+    """How a program is run; one that no runtime has optimised, as the current runtime says."""
+    found: How | None = program.memo.get(FUSION)
+    if found is None:
+        runtime = current_runtime()
+        found = How(runtime.fusion, runtime.deterministic, runtime.overwriting)
+    return found
 
 
 def promised_like(program: Program, model: Program) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, ClassVar, Protocol
 
@@ -17,7 +18,7 @@ class Toolbox(Protocol):
     def hash_of(self, program: Any) -> str:
         """Hash of the content."""
 
-    def explain(self, program: Any, **sizes: int) -> Explanation:
+    def explain(self, program: Any, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
         """Cost of each step."""
 
     def profile(self, program: Any, *values: Any, repeat: int) -> Profile:

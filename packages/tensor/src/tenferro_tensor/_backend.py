@@ -59,6 +59,9 @@ class Backend(ABC):
     name: str
     """Backend name, equal to the ``kind`` of its compute devices."""
 
+    overwrites: bool = False
+    """Whether element-wise callables of `fused` take arrays to write to; see there."""
+
     @abstractmethod
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The devices that can run work now."""
@@ -122,7 +125,9 @@ class Backend(ABC):
         """A callable on raw arrays for a region, or None where there is none; may take as long as a compiler does.
 
         The callable takes whatever `fallback` takes, and returns the same: the raw result, or a tuple where the
-        region has several outputs.
+        region has several outputs. Where the backend `overwrites`, callables without a reduction, and `fallback`,
+        may be given one more argument for each output: an array that it may write to, which may be an operand of the
+        shape and dtype of the output, or None. It is used where it is contiguous and writable, and ignored otherwise.
 
         Args:
             region: what to compute; its sizes are those of the operands of each call.
@@ -130,6 +135,13 @@ class Backend(ABC):
             later: has further compiling done in the background.
         """
         return None
+
+    def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+        """Whether the kernel of an element-wise op takes an array to write to after its operands.
+
+        It may be an operand of the shape and dtype of the result; the bits are those of a fresh result. Must be cheap.
+        """
+        return False
 
     def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
         """A kernel for a whole contraction of many tensors, or None where it is done step by step."""

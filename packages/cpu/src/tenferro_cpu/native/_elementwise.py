@@ -94,12 +94,16 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: Any) -> list[Array]:
-    """The arrays to write: those given, checked, or fresh ones. Operands that the writing would change are copied."""
+    """The arrays to write: those given, checked, or fresh ones. Operands that the writing would change are copied.
+
+    An operand that lies exactly as a result does stays: all operands of an element are read before it is written.
+    """
     if out is None:
         return [empty(shape, operand.dtype) for operand in kernel.written]
-    outs = list(out) if isinstance(out, tuple) else [out]
-    if len(outs) != len(kernel.written):
-        raise ArgumentError(f"the kernel writes {len(kernel.written)} array(s), got {len(outs)} to write to")
+    given = out if isinstance(out, tuple) else (out,)
+    if len(given) != len(kernel.written):
+        raise ArgumentError(f"the kernel writes {len(kernel.written)} array(s), got {len(given)} to write to")
+    outs = [empty(shape, operand.dtype) if y is None else y for y, operand in zip(given, kernel.written)]
     for number, (y, operand) in enumerate(zip(outs, kernel.written)):
         if not isinstance(y, np.ndarray) or y.dtype != operand.dtype or y.shape != shape or not y.flags.aligned:
             raise ArgumentError(
@@ -112,7 +116,7 @@ def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: 
             raise ArgumentError(f"result {number} of the kernel overlaps an earlier one; pass separate arrays")
         for k, x in enumerate(arrays):
             same = x.ctypes.data == y.ctypes.data and x.shape == y.shape and x.strides == y.strides
-            if not (same and len(outs) == 1) and np.may_share_memory(x, y):
+            if not same and np.may_share_memory(x, y):
                 arrays[k] = x.copy()
     return outs
 

@@ -4,7 +4,18 @@ from typing import Final
 
 from tenferro_cpu.native._body import Body, Fields, Loop, item
 from tenferro_cpu.native._driver import ELEMENTS, SHARES
-from tenferro_cpu.native._layout import ALIGNED, BYTES, C_CONTIGUOUS, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER
+from tenferro_cpu.native._layout import (
+    ALIGNED,
+    BYTES,
+    C_CONTIGUOUS,
+    DATA,
+    DESCR,
+    DIMS,
+    FLAGS,
+    NDIM,
+    NUMBER,
+    WRITEABLE,
+)  # fmt: skip
 
 MOST: Final = 24
 """Operands and results that an entry takes."""
@@ -37,7 +48,11 @@ declare i64 @tenferro_allowed()
 
 
 def fused_entry_text(tuple_items: int) -> str:
-    """LLVM text of ``fused(self, args, nargs)``; `self` is a tuple of the numbers as bytes and the fallback."""
+    """LLVM text of ``fused(self, args, nargs)``; `self` is a tuple of the numbers as bytes and the fallback.
+
+    After the operands one array for each result may be given, or something else for none: it is written to where it
+    fits. An operand may be written over, because all operands of an element are read before its results are written.
+    """
     return _DECLARED + _walk() + _piece() + _entry(tuple_items)
 
 
@@ -87,7 +102,8 @@ def _entry(tuple_items: int) -> str:
     operands = b.at(numbers, 8 * len(HEAD.names))
     nin, nout, trailing = (b.load(numbers, at, "i64") for at in (HEAD.inputs, HEAD.outputs, HEAD.trailing))
     least = b.load(numbers, HEAD.least, "i64")
-    b.guard(b.get(f"icmp eq i64 %nargs, {nin}"), "refuse")
+    spare = b.get(f"icmp eq i64 %nargs, {b.get(f'add i64 {nin}, {nout}')}")
+    b.guard(b.get(f"or i1 {spare}, {b.get(f'icmp eq i64 %nargs, {nin}')}"), "refuse")
     whole = b.load(item(b, "%args", b.load(numbers, HEAD.whole, "i64")))
     b.require([(b.type_of(whole), "@tenferro_ndarray")], "refuse")
     ndim = b.load(whole, NDIM, "i32")
@@ -126,12 +142,19 @@ def _entry(tuple_items: int) -> str:
         slot = b.get(f"add i64 {at}, {nin}")
         p = _numbers_of(b, operands, slot)
         descr = b.load(p, OPERAND.descr)
+        b.guard(spare, "make")
+        _given(b, b.load(item(b, "%args", slot)), descr, axes, outer, left, d)
+        b.store(b.load(item(b, "%args", slot)), item(b, made, at))
+        b.jump("placed")
+        b.label("make")
         b.hold(descr)
         out = b.call("tenferro_new_from_descr", "@tenferro_ndarray", descr, f"i32 {axes}", outer, "null", "null",
                      "i32 0", "null")  # fmt: skip
         b.present(out, "failed")
         b.store(out, item(b, made, at))
-        b.store(b.load(out, DATA), item(b, frame, slot))
+        b.jump("placed")
+        b.label("placed")
+        b.store(b.load(b.load(item(b, made, at)), DATA), item(b, frame, slot))
         size = b.load(p, OPERAND.itemsize, "i64")
         b.store(b.get(f"select i1 {reduces}, i64 {size}, i64 {b.get(f'mul i64 {size}, {width}')}"),
                 item(b, steps, slot), kind="i64")  # fmt: skip
@@ -189,6 +212,20 @@ def _entry(tuple_items: int) -> str:
     b.label("refuse")
     b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
     return b.text()
+
+
+def _given(b: Body, x: str, descr: str, axes: str, dims: str, rank: str, d: str) -> None:
+    """Take an array to write to, or go where one is made."""
+    b.require([(b.type_of(x), "@tenferro_ndarray")], "make")
+    b.require([(b.load(x, DESCR), descr)], "make")
+    good = C_CONTIGUOUS | ALIGNED | WRITEABLE
+    flags = b.get(f"and i32 {b.load(x, FLAGS, 'i32')}, {good}")
+    b.guard(b.get(f"icmp eq i32 {flags}, {good}"), "make")
+    b.guard(b.get(f"icmp eq i32 {b.load(x, NDIM, 'i32')}, {axes}"), "make")
+    with Loop(b, d, rank, "fit") as axis:
+        extents = [b.load(item(b, of, axis), kind="i64") for of in (b.load(x, DIMS), dims)]
+        b.guard(b.get(f"icmp eq i64 {extents[0]}, {extents[1]}"), "make")
+    b.hold(x)
 
 
 def _share(

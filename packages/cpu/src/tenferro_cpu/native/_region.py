@@ -65,12 +65,15 @@ class _Planned:
         self.expansions = [(i, index) for i, index in enumerate(region.expansions()) if index is not None]
 
     def __call__(self, *raws: Any) -> Any:
-        if max([x.size for x in raws]) <= SMALL:
+        count = len(self.region.axes)
+        arrays, spare = list(raws[:count]), raws[count:]
+        if max([x.size for x in arrays]) <= SMALL:
             return self.fallback(*raws)
-        arrays = list(raws)
         for i, index in self.expansions:
             arrays[i] = raws[i][index]
         try:
+            if spare:
+                return self.run(*arrays, out=tuple([y if _writable(y) else None for y in spare]))
             return self.run(*arrays)
         except NotReady as missing:
             self.later(missing.make)
@@ -103,6 +106,10 @@ class _Planned:
                 rest = KernelIR((Operand(kernel.written[0].dtype),), (), (0,), reduction=kernel.reduction)
                 return _then(first, Reduced(rest).entry())
         return None
+
+
+def _writable(y: Any) -> bool:
+    return isinstance(y, np.ndarray) and y.flags.carray
 
 
 def _then(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:

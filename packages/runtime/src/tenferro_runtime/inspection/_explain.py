@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_runtime._runtime import promised_like
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._sizes import filled
-from tenferro_runtime.inspection._storage import Storage
+from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_runtime.reports import Explanation, StepCost
 from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
@@ -19,17 +21,18 @@ NAMED: Final = 4
 """Steps of a region that its name shows."""
 
 
-def explain(program: Program, **sizes: int) -> Explanation:
+def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
     """What each step of a program costs, and all together; see `Explanation`.
 
     The steps are those that run: regions of element-wise steps are one fused step, unless the runtime says otherwise.
 
     Args:
         program: the program.
+        donated: positions of inputs whose memory results may take.
         sizes: values of the open sizes; all of them, or none to see polynomials.
     """
-    program = lowered(filled(program, sizes))
-    memory = plan_memory(program)
+    program = lowered(promised_like(filled(program, sizes), program))
+    memory = plan_memory(program, donated)
     steps = step_costs(program, memory)
     known = [s.flops for s in steps if s.flops is not None]
     return Explanation(
@@ -37,6 +40,7 @@ def explain(program: Program, **sizes: int) -> Explanation:
         sum(known),
         len(steps) - len(known),
         sum([s.bytes for s in steps]),
+        sum([nbytes(program.specs[v]) for v in memory.victims]),
         memory.inputs,
         memory.constants,
         None if program.symbolic and not sizes else _peak(memory, sizes),
@@ -60,8 +64,8 @@ def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
         device, kernel = _kernel(program, eq, storage)
         steps.append(
             StepCost(
-                i, _name(eq), _operands(program, eq), outs, c.flops, 0 if c.bytes is None else c.bytes,
-                c.workspace, memory.live[i], device, kernel, eq.where,
+                i, _name(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
+                0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], device, kernel, eq.where,
             )
         )  # fmt: skip
     return tuple(steps)
@@ -73,6 +77,11 @@ def _name(eq: Equation) -> str:
         return eq.op.primitive.name
     names = [inner.op.primitive.name for inner in eq.op.params["program"].equations]
     return f"fused({', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''})"
+
+
+def _over(eq: Equation, victims: Mapping[int, int]) -> tuple[int | None, ...]:
+    """For each result the operand whose memory it takes."""
+    return tuple([eq.operands.index(victims[v]) if v in victims else None for v in eq.results])
 
 
 def _operands(program: Program, eq: Equation) -> tuple[Spec | str, ...]:

@@ -1,15 +1,17 @@
 """Memory of a program over time: which blocks are alive at each step, as polynomials in the sizes.
 
 A block is alive from the step that makes it until the last step that reads it or a view of it; what the program returns
-stays. While a step runs, its operands, its results and its workspace are alive together. Inputs and constants belong to
-the caller and to the program: they are counted apart.
+stays. While a step runs, its operands, its results and its workspace are alive together; a result that takes the memory
+of an operand is no block of its own. Inputs and constants belong to the caller and to the program: they are counted
+apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tenferro_runtime._overwriting import overwriting
 from tenferro_runtime._program import Program
 from tenferro_runtime.inspection._costs import cost
 from tenferro_runtime.inspection._storage import Storage, nbytes
@@ -28,6 +30,7 @@ class MemoryPlan:
         costs: what each step costs.
         last: index of the last step that needs each block, by the variable that owns it; the number of steps for what
             the program returns.
+        victims: for each result that takes the memory of an operand, that operand.
     """
 
     live: tuple[DimLike, ...]
@@ -35,6 +38,7 @@ class MemoryPlan:
     constants: DimLike
     costs: tuple[Cost, ...]
     last: Mapping[int, int]
+    victims: Mapping[int, int]
 
     def peak(self, sizes: Mapping[str, int]) -> int:
         """Largest number of bytes alive at a time, beside inputs and constants.
@@ -47,9 +51,15 @@ class MemoryPlan:
         return max([_most(n, sizes) for n in _undominated(self.live)], default=0)
 
 
-def plan_memory(program: Program) -> MemoryPlan:
-    """The bytes alive at each step."""
-    storage = Storage(program)
+def plan_memory(program: Program, donated: Sequence[int] = ()) -> MemoryPlan:
+    """The bytes alive at each step.
+
+    Args:
+        program: a program as it is run.
+        donated: positions of inputs whose memory results may take.
+    """
+    victims = overwriting(program, donated)
+    storage = Storage(program, victims)
     last: dict[int, int] = {}
     for i, eq in enumerate(program.equations):
         for v in (*eq.variables, *eq.results):
@@ -74,6 +84,7 @@ def plan_memory(program: Program) -> MemoryPlan:
         sum([nbytes(c.spec) for c in program.constants.values()]),
         costs,
         last,
+        victims,
     )
 
 

@@ -1,7 +1,8 @@
-"""Which value holds the memory of another: views share the block of what they look at."""
+"""Which value holds the memory of another: views share the block of what they look at, results may take over one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tenferro_runtime._program import Equation, Program
@@ -22,25 +23,32 @@ SCATTERED: Final[frozenset[Primitive]] = frozenset(
 class Storage:
     """Who holds the memory of each variable.
 
+    Args:
+        program: the program.
+        victims: for each result that takes the memory of an operand, that operand.
+
     Attributes:
         owner: variable whose block a variable's elements lie in; itself where it has its own.
         external: variables whose block belongs to the caller or the program: inputs and constants.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, victims: Mapping[int, int] | None = None) -> None:
+        self.program, victims = program, victims or {}
+        self._views: set[int] = set()
         self.external = frozenset((*program.input_ids, *program.constants))
         self.owner: dict[int, int] = {v: v for v in self.external}
         self._in_order: dict[int, bool] = dict.fromkeys(self.owner, True)
         for eq in program.equations:
             viewed = self._view(eq)
+            if viewed is not None:
+                self._views.update(eq.results)
             for v in eq.results:
-                self.owner[v] = v if viewed is None else self.owner[viewed]
+                self.owner[v] = self.owner[victims[v]] if v in victims else v if viewed is None else self.owner[viewed]
                 self._in_order[v] = self._ordered(eq)
 
     def is_view(self, eq: Equation) -> bool:
         """Whether the result shares the block of an operand."""
-        return bool(eq.results) and self.owner[eq.results[0]] != eq.results[0]
+        return bool(eq.results) and eq.results[0] in self._views
 
     def _view(self, eq: Equation) -> int | None:
         """The operand that a result looks at."""

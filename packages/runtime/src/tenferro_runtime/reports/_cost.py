@@ -18,6 +18,7 @@ class StepCost:
         primitive: name of the primitive.
         inputs: specs of the operands, class names for numbers.
         outputs: specs of the results.
+        over: for each result the position of the operand whose memory it takes, or ``None``.
         flops: floating-point operations, ``None`` where nobody has described the primitive.
         bytes: bytes read and written; none for a view.
         workspace: bytes that the kernel allocates for itself.
@@ -31,6 +32,7 @@ class StepCost:
     primitive: str
     inputs: tuple[Spec | str, ...]
     outputs: tuple[Spec, ...]
+    over: tuple[int | None, ...]
     flops: DimLike | None
     bytes: DimLike
     workspace: DimLike
@@ -49,6 +51,7 @@ class Explanation:
         flops: operations of all steps that are described.
         unknown: number of steps that are not.
         bytes: bytes that all steps read and write.
+        reused_bytes: bytes of results that take the memory of operands which nobody needs any more.
         input_bytes: bytes of the inputs.
         constant_bytes: bytes of the constants.
         peak_bytes: largest number of bytes alive at a time beside these, ``None`` where sizes are open.
@@ -59,6 +62,7 @@ class Explanation:
     flops: DimLike
     unknown: int
     bytes: DimLike
+    reused_bytes: DimLike
     input_bytes: DimLike
     constant_bytes: DimLike
     peak_bytes: int | None
@@ -71,7 +75,7 @@ class Explanation:
                 str(s.index),
                 s.primitive,
                 ", ".join(map(str, s.inputs)),
-                ", ".join(map(str, s.outputs)),
+                ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]),
                 readable(s.flops),
                 readable(s.bytes, "B"),
                 readable(s.live, "B"),
@@ -84,9 +88,15 @@ class Explanation:
         more = f" and {self.unknown} steps that are not described" if self.unknown else ""
         given = "".join([f", {name} = {n}" for name, n in self.sizes.items()])
         peak = "open, give the sizes" if self.peak_bytes is None else readable(self.peak_bytes, "B")
+        reused = "" if self.reused_bytes == 0 else f", {readable(self.reused_bytes, 'B')} of results over operands"
         return (
             f"{aligned(rows, frozenset({0, 4, 5, 6}))}\n"
-            f"{len(self.steps)} steps{given}: {readable(self.flops, 'flop')}{more}, {readable(self.bytes, 'B')} moved; "
-            f"peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
+            f"{len(self.steps)} steps{given}: {readable(self.flops, 'flop')}{more}, {readable(self.bytes, 'B')} moved"
+            f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
             f"{readable(self.constant_bytes, 'B')} of constants"
         )
+
+
+def _placed(spec: Spec, over: int | None) -> str:
+    """A result, and the operand that it is written over."""
+    return f"{spec}" if over is None else f"{spec} over operand {over}"
