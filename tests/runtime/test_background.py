@@ -69,16 +69,16 @@ def test_a_child_of_a_fork_goes_on() -> None:
 def test_a_kernel_is_built_once_with_the_second_call_and_everybody_is_told() -> None:
     built: list[int] = []
     told: list[object] = []
-    fast = lambda x: -x
-    kernel = Tiered(lambda x: x, lambda: built.append(1) or fast)
+    first, fast = lambda x: x, lambda x: -x
+    kernel = Tiered(first, lambda: built.append(1) or fast)
     kernel.ready(told.append)
     for _ in range(CALLS - 1):
         assert kernel(1) == 1 and kernel.state == "waiting"
     kernel(1)
     kernel.build()
-    assert built == [1] and told == [fast] and kernel(1) == -1 and kernel.state == "native"
+    assert built == [1] and told == [first, fast] and kernel(1) == -1 and kernel.state == "native"
     kernel.ready(told.append)
-    assert told == [fast, fast]
+    assert told == [first, fast, fast]
 
 
 def test_without_a_kernel_or_after_a_failure_the_first_form_stays() -> None:

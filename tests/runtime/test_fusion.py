@@ -32,6 +32,8 @@ rng = np.random.default_rng(0)
 def small_arrays_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels, not the op-by-op form, take small arrays of every layout."""
     monkeypatch.setattr("tenferro_cpu.native._region.SMALL", -1)
+    # Every tier is gone through, whatever is on disk.
+    monkeypatch.setattr("tenferro_cpu.native._region.at_hand", lambda region: False)
 
 
 def normal(*shape: int) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _threads, available
+from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _stepped, _threads, available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
@@ -71,6 +71,14 @@ class CpuBackend(Backend):
         """As the contract says: NumPy's functions do; machine code hands on what it would have to read again."""
         real = result.kind == "f" and all(d.kind == "f" for d in operands)
         return real and op.primitive in _ROUNDED_ONCE and not available()
+
+    def fused_at_hand(self, region: Region) -> bool:
+        """As the contract says: compiled kernels are kept on disk."""
+        return _region.at_hand(region)
+
+    def stepped(self, region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+        """As the contract says: the row kernels of eager calls, on one block of elements after the other."""
+        return _stepped.stepped(region, fallback)
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice

@@ -38,12 +38,15 @@ class Tiered:
         return self.run(*raws)
 
     def ready(self, tell: Callable[[Kernel], object]) -> None:
-        """Have `tell` called with the final form when there is one: now, or later from another thread."""
+        """Have `tell` called with every form that is better than the one before: now, or later, from any thread.
+
+        It is called under a lock, one form after the other, and must not ask for anything here.
+        """
         with self._lock:
             if self.state in ("waiting", "queued"):
                 self._tell.append(tell)
-                return
-        tell(self.run)
+            if self.state != "waiting":
+                tell(self.run)
 
     def build(self) -> None:
         """Make the final form now, unless it is there."""
@@ -56,14 +59,23 @@ class Tiered:
             made = self._build()
         finally:
             with self._lock:
-                self.run, self.state = (self._first, "op by op") if made is None else (made, "native")
-                told, self._tell = self._tell, []
-            for tell in told:
-                tell(self.run)
+                self.state = "op by op" if made is None else "native"
+                self._become(self._first if made is None else made)
+                self._tell.clear()
+
+    def _become(self, kernel: Kernel) -> None:
+        self.run = kernel
+        for tell in self._tell:
+            tell(kernel)
 
     def _counted(self, *raws: Any) -> Any:
         self._calls += 1
-        if self._calls >= CALLS and self.state == "waiting":
-            self.state = "queued"
-            COMPILING.submit(self.build)
+        if self._calls >= CALLS:
+            with self._lock:
+                first = self.state == "waiting"
+                if first:
+                    self.state = "queued"
+                    self._become(self._first)
+            if first:
+                COMPILING.submit(self.build)
         return self._first(*raws)

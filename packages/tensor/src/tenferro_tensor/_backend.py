@@ -143,6 +143,17 @@ class Backend(ABC):
         """
         return False
 
+    def fused_at_hand(self, region: Region) -> bool:
+        """Whether `fused` takes a moment only."""
+        return False
+
+    def stepped(self, region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A callable for a region that is there at once, or None where there is none; slower than `fused`.
+
+        It gives what `fallback` gives, which it calls for what it does not take.
+        """
+        return None
+
     def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
         """A kernel for a whole contraction of many tensors, or None where it is done step by step."""
         return None

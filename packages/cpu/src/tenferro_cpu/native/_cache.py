@@ -77,6 +77,10 @@ class ObjectCache:
         payload = data[len(self._entry(key, b"")) :]
         return payload if data == self._entry(key, payload) else None
 
+    def has(self, key: str) -> bool:
+        """Whether something is stored under `key`; what it is worth, `get` will tell."""
+        return self.usable and self._path(key).exists()
+
     @staticmethod
     def _entry(key: str, payload: bytes) -> bytes:
         """What a file holds: a mark, the key, a checksum of both key and payload, the payload."""

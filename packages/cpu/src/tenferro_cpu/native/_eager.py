@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +15,9 @@ from tenferro_cpu.native._driver import PAYS
 from tenferro_cpu.native._elementwise import Fused
 from tenferro_cpu.native._entry import elementwise, machine
 from tenferro_cpu.native._host import Host
+from tenferro_cpu.native._identity import identity, noted_cost
 from tenferro_cpu.native._jit import available, engine
-from tenferro_cpu.native._render import cost, entry_name, render_row, supported
+from tenferro_cpu.native._render import entry_name, render_row, supported
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
@@ -172,16 +173,60 @@ class _Kernels:
         self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
         self._name, self._host = entry_name(f"{op!r}_{dtype.name}"), host
         self.usual = self._addresses(False)
-        self.shared = int(PAYS / cost(self._kernels[0], host))
+        self.cost = noted_cost(self._kernels[0], engine())
+        self.shared = int(PAYS / self.cost)
 
     def past(self) -> tuple[int, int, int]:
         """The same with stores past the caches."""
         return self._addresses(True)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
-        name = self._name
-        found = [engine().function(render_row(k, name, self._host, stream), name) for k in self._kernels]
+        def address(kernel: KernelIR) -> int:
+            text = partial(render_row, kernel, self._name, self._host, stream)
+            return engine().rendered(identity(kernel, stream), self._name, text)
+
+        found = list(map(address, self._kernels))
         return found[0], *(found[1:] or (0, 0))
+
+
+def row_kernel(
+    op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], accesses: tuple[Access, ...]
+) -> tuple[int, float]:
+    """Machine code ``void(void **data, int64_t n, int64_t *strides)`` of an op for rows of contiguous results.
+
+    Where eager calls have it, it is theirs.
+
+    Args:
+        op: element-wise.
+        dtypes: of its operands.
+        out: dtype of the result.
+        accesses: how operands lie along the row.
+
+    Returns:
+        The address, and the nanoseconds that one element takes.
+
+    Raises:
+        UnsupportedError: the op has no native form here.
+    """
+    key = (op, dtypes, accesses)
+    found = _rows.get(key)
+    if found is None:
+        shared = _compiled(op, len(dtypes), dtypes[0]) if op.primitive in EAGER and len({*dtypes}) == 1 else None
+        form = _FORMS.get(accesses)
+        address = 0 if shared is None or form is None else shared.usual[form]
+        kernel = KernelIR(tuple(map(Operand, dtypes)), (Apply(op, tuple(range(len(dtypes)))),), (len(dtypes),))
+        alone = Fused(kernel)
+        found = _rows[key] = (address or alone.address(accesses, (Access.UNIT,)), alone.cost)
+    return found
+
+
+_rows: dict[Any, tuple[int, float]] = {}
+_FORMS: Final = {
+    (Access.UNIT,): 0,
+    (Access.UNIT, Access.UNIT): 0,
+    (Access.UNIT, Access.FIXED): 1,
+    (Access.FIXED, Access.UNIT): 2,
+}
 
 
 def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:

@@ -9,10 +9,11 @@ import numpy as np
 
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._fused_entry import POOLED, Kind, Rows, entry
+from tenferro_cpu.native._identity import identity, noted_cost
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
 from tenferro_cpu.native._pool import pool
-from tenferro_cpu.native._render import cost, render_row
+from tenferro_cpu.native._render import render_row
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
@@ -154,7 +155,7 @@ class Fused:
     @cached_property
     def cost(self) -> float:
         """Nanoseconds that one element takes in one thread."""
-        return cost(self.kernel, self.engine.host)
+        return noted_cost(self.kernel, self.engine)
 
     def address(self, reads: tuple[Access, ...], writes: tuple[Access, ...], stream: bool = False) -> int:
         """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands that lie as given."""
@@ -168,13 +169,20 @@ class Fused:
 
     def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
         """The machine code of a variant, compiled if need be."""
-        reads, writes, stream = variant
-        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-        kernel = replace(self.kernel, inputs=inputs, writes=writes)
-        made = self._variants[variant] = self.engine.function(
-            render_row(kernel, "row", self.engine.host, stream), "row"
+        kernel, stream = self._variant(variant), variant[2]
+        made = self._variants[variant] = self.engine.rendered(
+            identity(kernel, stream), "row", lambda: render_row(kernel, "row", self.engine.host, stream)
         )
         return made
+
+    def at_hand(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> bool:
+        """Whether the machine code of a variant needs no compiling."""
+        return self.engine.at_hand(identity(self._variant(variant), variant[2]), "row")
+
+    def _variant(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> KernelIR:
+        reads, writes, _ = variant
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        return replace(self.kernel, inputs=inputs, writes=writes)
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The results, fresh or written to `out`: one array, or a tuple where the kernel has several outputs.

@@ -8,8 +8,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Self
+
+import numpy as np
 
 from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native._capi import symbols
@@ -133,7 +135,15 @@ def _definition() -> MethodDef | None:
 
 
 def entry(
-    address: int, kernel: KernelIR, rows: Rows, fallback: Callable[..., Any], *, cost: float
+    address: int,
+    kernel: KernelIR,
+    rows: Rows,
+    fallback: Callable[..., Any],
+    *,
+    cost: float,
+    context: np.ndarray[Any, Any] | None = None,
+    near: int | None = None,
+    longest: int = NEVER,
 ) -> Callable[..., Any]:
     """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
 
@@ -143,6 +153,10 @@ def entry(
         rows: the iteration space.
         fallback: called with the same arguments for everything else.
         cost: nanoseconds that one element takes, for the decision about more threads.
+        context: words that the kernel is handed.
+        near: elements up to which results from the pool are taken; by default what the caches hold, because beyond
+            that the fallback writes past them.
+        longest: elements of the longest row that the kernel takes.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
@@ -150,28 +164,37 @@ def entry(
     items = [o.dtype.itemsize for o in (*kernel.inputs, *written)]
     reduces = rows.reduced or rows.combined
     have = None if reduces else pool()
+    make = partial(_builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest)
     if have is not None:
-        # What the pool has and the caches hold; beyond that, stores past the caches are for the fallback.
-        near = engine().host.near_bytes // sum(items)
-        fallback = have.scoped(_builtin(made, address, kernel, rows, fallback, near, cost))
+        fallback = have.scoped(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
     most = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
         most = NEVER if rows.reduced else min(int(PAYS / cost), ALONE)
-    return _builtin(made, address, kernel, rows, fallback, most, cost)
+    return make(fallback, most)
 
 
 def _builtin(
-    made: MethodDef, address: int, kernel: KernelIR, rows: Rows, fallback: Callable[..., Any], most: int, cost: float
+    made: MethodDef,
+    address: int,
+    kernel: KernelIR,
+    rows: Rows,
+    fallback: Callable[..., Any],
+    most: int,
+    *,
+    cost: float,
+    context: np.ndarray[Any, Any] | None,
+    longest: int,
 ) -> Callable[..., Any]:
     """The entry for at most so many elements."""
     written, shared = kernel.written, int(PAYS / cost)
     least = 0 if not rows.reduced else SHORT if rows.trailing else 1
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
-    longest = LONGEST if rows.combined else long_row(cost) if partible else NEVER
+    longest = min(longest, LONGEST if rows.combined else long_row(cost) if partible else NEVER)
     short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
     numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
-    kept: list[Any] = []
+    numbers += [0 if context is None else context.ctypes.data]
+    kept: list[Any] = [context]
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None
         numbers += [id(operand.dtype), operand.dtype.itemsize, kind, 0 if scalar is None else id(scalar)]

@@ -23,13 +23,14 @@ MOST: Final = 24
 ALONE: Final = 32768
 """Elements above which the kernel runs without the interpreter lock."""
 
-HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading")
-"""Numbers before those of the operands. Rows have `least` to `longest` elements; those of up to `short` elements are
+HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading context")
+"""Numbers before those of the operands. `context` is handed to the kernel in the place of strides, which rows
+of operands that lie simply have not. Rows have `least` to `longest` elements; those of up to `short` elements are
 taken where there are at most `few` elements in all."""
 OPERAND: Final = Fields("descr itemsize kind scalar")
 """Numbers of each operand and result."""
 
-WORK: Final = Fields("kernel frame hops operands width length total rows steps")
+WORK: Final = Fields("kernel context frame hops operands width length total rows steps")
 """What the team is told: pieces are rows, or elements of the only row; `hops` leads from one of them to the next,
 `steps` from row to row."""
 
@@ -58,10 +59,12 @@ def fused_entry_text(tuple_items: int) -> str:
 
 def _walk() -> str:
     """Call the kernel row by row; the pointers of the frame move on."""
-    b = Body("private void @walk(ptr %kernel, ptr %frame, ptr %steps, i64 %operands, i64 %width, i64 %many)")
+    b = Body(
+        "private void @walk(ptr %kernel, ptr %context, ptr %frame, ptr %steps, i64 %operands, i64 %width, i64 %many)"
+    )
     d, k = b.variable("i64"), b.variable("i64")
     with Loop(b, d, "%many", "row"):
-        b.do("call void %kernel(ptr %frame, i64 %width, ptr null, i64 1, ptr null)")
+        b.do("call void %kernel(ptr %frame, i64 %width, ptr %context, i64 1, ptr null)")
         with Loop(b, k, "%operands", "move") as at:
             slot = item(b, "%frame", at)
             moved = b.get(f"getelementptr i8, ptr {b.load(slot)}, i64 {b.load(item(b, '%steps', at), kind='i64')}")
@@ -87,8 +90,8 @@ def _piece() -> str:
     by_rows = b.get(f"icmp ne i64 {rows}, 0")
     row = b.get(f"select i1 {by_rows}, i64 {width}, i64 {n}")
     many = b.get(f"select i1 {by_rows}, i64 {n}, i64 1")
-    kernel = b.load("%work", WORK.kernel)
-    b.do(f"call void @walk(ptr {kernel}, ptr {own}, ptr {steps}, i64 {operands}, i64 {row}, i64 {many})")
+    kernel, context = b.load("%work", WORK.kernel), b.load("%work", WORK.context)
+    b.do(f"call void @walk(ptr {kernel}, ptr {context}, ptr {own}, ptr {steps}, i64 {operands}, i64 {row}, i64 {many})")
     b.do("ret void")
     return b.text()
 
@@ -159,10 +162,12 @@ def _entry(tuple_items: int) -> str:
         b.store(b.get(f"select i1 {reduces}, i64 {size}, i64 {b.get(f'mul i64 {size}, {width}')}"),
                 item(b, steps, slot), kind="i64")  # fmt: skip
         b.store(size, item(b, units, slot), kind="i64")
-    kernel = b.load(numbers, HEAD.kernel)
+    kernel, context = b.load(numbers, HEAD.kernel), b.load(numbers, HEAD.context)
     every = b.get(f"add i64 {nin}, {nout}")
     some = b.get(f"select i1 {b.get(f'icmp eq i64 {width}, 0')}, i64 0, i64 {many}")
-    walk = f"call void @walk(ptr {kernel}, ptr {frame}, ptr {steps}, i64 {every}, i64 {width}, i64 {some})"
+    walk = (
+        f"call void @walk(ptr {kernel}, ptr {context}, ptr {frame}, ptr {steps}, i64 {every}, i64 {width}, i64 {some})"
+    )
     b.branch(combines, "combine", "several_rows")
     b.label("combine")
     b.do(f"call void {kernel}(ptr {frame}, i64 {width}, ptr null, i64 {many}, ptr {steps})")
@@ -185,7 +190,7 @@ def _entry(tuple_items: int) -> str:
     b.do(walk)
     b.jump("regain")
     b.label("cut")
-    _share(b, work, team, (kernel, frame, every, width, many), (steps, units), reduces)
+    _share(b, work, team, (kernel, context, frame, every, width, many), (steps, units), reduces)
     b.jump("regain")
     b.label("regain")
     b.call("tenferro_restore_thread", thread, result="void")
@@ -229,10 +234,10 @@ def _given(b: Body, x: str, descr: str, axes: str, dims: str, rank: str, d: str)
 
 
 def _share(
-    b: Body, work: str, team: str, what: tuple[str, str, str, str, str], hops: tuple[str, str], reduces: str
+    b: Body, work: str, team: str, what: tuple[str, str, str, str, str, str], hops: tuple[str, str], reduces: str
 ) -> None:
     """Have the team do the rows, or parts of the only row, which begin where vectors and cache lines do."""
-    kernel, frame, every, width, many = what
+    kernel, context, frame, every, width, many = what
     steps, units = hops
     by_rows = b.get(f"or i1 {reduces}, {b.get(f'icmp ugt i64 {many}, 1')}")
     total = b.get(f"select i1 {by_rows}, i64 {many}, i64 {width}")
@@ -242,7 +247,7 @@ def _share(
     length = b.get(f"mul i64 {units_each}, {unit}")
     last = b.get(f"sub i64 {b.get(f'add i64 {total}, {length}')}, 1")
     pieces = b.get(f"udiv i64 {last}, {length}")
-    for value, at in ((kernel, WORK.kernel), (frame, WORK.frame), (steps, WORK.steps)):
+    for value, at in ((kernel, WORK.kernel), (context, WORK.context), (frame, WORK.frame), (steps, WORK.steps)):
         b.store(value, work, at)
     b.store(b.get(f"select i1 {by_rows}, ptr {steps}, ptr {units}"), work, WORK.hops)
     numbers = ((every, WORK.operands), (width, WORK.width), (length, WORK.length), (total, WORK.total))

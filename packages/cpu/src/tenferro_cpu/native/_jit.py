@@ -12,8 +12,9 @@ import re
 import struct
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ class Engine:
         self._cache = cache
         self._target = repr((llvm.llvm_version_info, self.host.triple, self.host.cpu, self.host.features))
         self._loaded: dict[str, tuple[int, ...]] = {}
+        self._notes: dict[str, str] = {}
         self._symbols: dict[str, int] = {}
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
 
@@ -123,6 +125,62 @@ class Engine:
                 self._load(self._object(key, ir_text, names, unique, level))
                 found = self._loaded[key] = tuple(map(self._execution.get_function_address, unique))
             return found
+
+    def rendered(self, what: str, name: str, render: Callable[[], str]) -> int:
+        """Address of the function `name` of a text that is rendered only where its object is not known.
+
+        Rendering takes as long as compiling takes, and far longer than loading.
+
+        Args:
+            what: tells texts apart, with the version of the renderer.
+            name: the function.
+            render: gives the text; it needs no symbols.
+        """
+        title = f"{name}\0{what}"
+        key = self._note(title)
+        if key is not None:
+            with self._lock:
+                if key in self._loaded or self._fetched(key, name):
+                    return self._loaded[key][0]
+        text = render()
+        address = self.function(text, name)
+        self._write(title, self.key(text, (name,)))
+        return address
+
+    def at_hand(self, what: str, name: str) -> bool:
+        """Whether `rendered` would find an object, so that it takes a moment only."""
+        key = self._note(f"{name}\0{what}")
+        return key is not None and (key in self._loaded or (self._cache is not None and self._cache.has(key)))
+
+    def noted(self, what: str, make: Callable[[], str]) -> str:
+        """A line of text about `what`, made once for each version of the renderer and processor."""
+        found = self._note(what)
+        if found is None:
+            found = make()
+            self._write(what, found)
+        return found
+
+    def _note(self, what: str) -> str | None:
+        found = self._notes.get(what)
+        if found is None and self._cache is not None and (stamp := renderer()) is not None:
+            stored = self._cache.get(self.key(stamp, (what,)))
+            if stored is not None:
+                found = self._notes[what] = stored.decode()
+        return found
+
+    def _write(self, what: str, line: str) -> None:
+        self._notes[what] = line
+        if self._cache is not None and (stamp := renderer()) is not None:
+            self._cache.put(self.key(stamp, (what,)), line.encode())
+
+    def _fetched(self, key: str, name: str) -> bool:
+        stored = None if self._cache is None else self._cache.get(key)
+        if stored is None:
+            return False
+        self._counts["from_disk"] += 1
+        self._load(stored)
+        self._loaded[key] = (self._execution.get_function_address(f"{name}.{key[:24]}"),)
+        return True
 
     def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
         """Content, compiler, processor and flags: what makes compiled code another."""
@@ -201,6 +259,16 @@ class Engine:
         """Delete the user's compiled objects on disk; loaded code stays, for its addresses are in use."""
         if self._cache is not None:
             self._cache.clear()
+
+
+@cache
+def renderer() -> str | None:
+    """The version of what renders: the sizes and times of the files of this folder; None where there are none."""
+    try:
+        seen = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    except OSError:
+        return None
+    return repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in seen]) if seen else None
 
 
 _engine: Engine | None = None

@@ -10,9 +10,9 @@ from tenferro_cpu.native._combine import LOCATED
 from tenferro_cpu.native._driver import Axis, coalesced, drive
 from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
 from tenferro_cpu.native._fused_entry import LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
+from tenferro_cpu.native._identity import identity, noted_cost
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
-from tenferro_cpu.native._render import cost
 from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_cpu.native._render_short import render_short
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
@@ -65,7 +65,7 @@ class Reduced:
     @cached_property
     def cost(self) -> float:
         """Nanoseconds that one element takes in one thread."""
-        return cost(self.kernel, self.engine.host)
+        return noted_cost(self.kernel, self.engine)
 
     def address(self, over: Over | int, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
         """Machine code for operands that lie as given; see `render_reduction`, and for short rows `render_short`."""
@@ -79,17 +79,28 @@ class Reduced:
 
     def compiled(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> int:
         """The machine code of a variant, compiled if need be."""
-        over, reads, writes = variant
-        assert self.kernel.reduction is not None
-        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-        kernel, host = replace(self.kernel, inputs=inputs, writes=writes), self.engine.host
-        if isinstance(over, int):
-            text = render_short(kernel, "reduce", host, over)
-        else:
-            reduction = replace(self.kernel.reduction, over=over)
-            text = render_reduction(replace(kernel, reduction=reduction), "reduce", host)
-        made = self._variants[variant] = self.engine.function(text, "reduce")
+        kernel = self._variant(variant)
+        made = self._variants[variant] = self.engine.rendered(
+            identity(kernel, variant[0]), "reduce", lambda: self._text(kernel, variant[0])
+        )
         return made
+
+    def at_hand(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> bool:
+        """Whether the machine code of a variant needs no compiling."""
+        return self.engine.at_hand(identity(self._variant(variant), variant[0]), "reduce")
+
+    def _variant(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> KernelIR:
+        _, reads, writes = variant
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        return replace(self.kernel, inputs=inputs, writes=writes)
+
+    def _text(self, kernel: KernelIR, over: Over | int) -> str:
+        if isinstance(over, int):
+            return render_short(kernel, "reduce", self.engine.host, over)
+        assert kernel.reduction is not None
+        return render_reduction(
+            replace(kernel, reduction=replace(kernel.reduction, over=over)), "reduce", self.engine.host
+        )
 
     def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
         """The reduced outputs: one array, or a tuple where the kernel has several.

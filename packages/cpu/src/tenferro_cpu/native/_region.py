@@ -45,6 +45,19 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
         return None
 
 
+def at_hand(region: Region) -> bool:
+    """Whether `fused` takes a moment only, for its machine code is on disk."""
+    rows = Rows.of(region) if available() and len(region.axes) + len(region.kernel.outputs) <= MOST else None
+    try:
+        return rows is not None and _Planned(region, _absent, lambda make: None).at_hand(rows)
+    except BackendUnavailableError:
+        return False
+
+
+def _absent(*raws: Any) -> Any:
+    raise AssertionError("nothing is run")
+
+
 SMALL: Final = 4096
 """Elements up to which planning costs more than going op by op."""
 
@@ -87,12 +100,18 @@ class _Planned:
         return self._in_two_steps() or self
 
     def _entry(self, rows: Rows, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        address = self.kernel.compiled(self._variant(rows))
+        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost)
+
+    def at_hand(self, rows: Rows) -> bool:
+        """Whether the machine code for such rows needs no compiling."""
+        return self.kernel.at_hand(self._variant(rows))
+
+    def _variant(self, rows: Rows) -> Any:
         writes = (Access.UNIT,) * len(self.region.kernel.outputs)
         if isinstance(self.kernel, Fused):
-            address = self.kernel.compiled((rows.reads, writes, False))
-        else:
-            address = self.kernel.compiled((Over.LEADING if rows.combined else Over.TRAILING, rows.reads, writes))
-        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost)
+            return rows.reads, writes, False
+        return Over.LEADING if rows.combined else Over.TRAILING, rows.reads, writes
 
     def _in_two_steps(self) -> Callable[..., Any] | None:
         """All axes reduced where some operands are rows or columns: rows are combined, and then reduced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -26,9 +27,13 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
     region, place = region_of(program), ins[0].place
 
     def made() -> Tiered:
-        first = _op_by_op(program, region, place)
         backend = get_backend(place.device.kind)
-        return Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
+        single = cache(lambda: _op_by_op(program, region, place))
+        first = backend.stepped(region, lambda *raws: single()(*raws)) or single()
+        kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
+        if backend.fused_at_hand(region):
+            kernel.build()
+        return kernel
 
     return KERNELS.get_or_make((region, place), made)
 
