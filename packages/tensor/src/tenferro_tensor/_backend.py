@@ -150,7 +150,7 @@ class Backend(ABC):
     def stepped(self, region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
         """A callable for a region that is there at once, or None where there is none; slower than `fused`.
 
-        It gives what `fallback` gives, which it calls for what it does not take.
+        It takes and gives what that of `fused` does, and calls `fallback` for what it does not take.
         """
         return None
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._eager import row_kernel
+from tenferro_cpu.native._elementwise import Fused
 from tenferro_cpu.native._fused_entry import NEVER, Rows, entry
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._reduce import Reduced
@@ -77,14 +78,20 @@ class _Plan:
             raise UnsupportedError("outputs are results of steps, each once")
         self._last.update(dict.fromkeys(kernel.outputs, len(kernel.lines)))
         results = [self._place(FRAME, first + k, o.dtype.itemsize) for k, o in enumerate(kernel.written)]
+        # A result may be memory of an operand: it is written when no step is left that reads operands.
+        end = max(
+            [i for i, line in enumerate(kernel.lines) if isinstance(line, Apply) and min(line.args) < first], default=0
+        )
         if kernel.reduction is None:
-            self._of.update(zip(kernel.outputs, results, strict=True))
+            self._of.update((v, at) for v, at in zip(kernel.outputs, results, strict=True) if v - first >= end)
         for i, line in enumerate(kernel.lines):
             if isinstance(line, Apply):
                 self._apply(i, first + i, line)
-        if kernel.reduction is not None:
-            for v, place in zip(kernel.outputs, results, strict=True):
+        for v, place in zip(kernel.outputs, results, strict=True):
+            if kernel.reduction is not None:
                 self._reduce(v, place, kernel.reduction.kind)
+            elif self._of[v] != place:
+                self._copy(v, place)
 
     @property
     def block(self) -> int:
@@ -136,6 +143,10 @@ class _Plan:
         reduced = Reduced(KernelIR((operand,), (), (0,), reduction=Reduction(kind)))
         self.cost += reduced.cost
         self._step(reduced.compiled((Over.TRAILING, (Access.UNIT,), (Access.UNIT,))), self._of[v], place)
+
+    def _copy(self, v: int, place: int) -> None:
+        copy = Fused(KernelIR((Operand(self.kernel.dtypes[v]),), (), (0,)))
+        self._step(copy.address((Access.UNIT,), (Access.UNIT,)), self._of[v], place)
 
     def _step(self, address: int, *places: int) -> None:
         self._steps.append((address, *places, *[0] * (4 - len(places))))
