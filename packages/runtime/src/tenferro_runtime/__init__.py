@@ -8,6 +8,7 @@ from tenferro_runtime import _execute as _execute
 from tenferro_runtime import _namespace
 from tenferro_runtime import _toolbox as _toolbox
 from tenferro_runtime._compile import CompiledFunction, compile
+from tenferro_runtime._donation import DonatedError
 from tenferro_runtime._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
@@ -46,6 +47,7 @@ __all__ = [
     "BadStep",
     "CompiledFunction",
     "ComputeDevice",
+    "DonatedError",
     "Explanation",
     "FileLimits",
     "GraphCompiler",

@@ -9,7 +9,6 @@ from typing import Any, Protocol, overload
 
 from tenferro_runtime._compiled import Compiled
 from tenferro_runtime._compiled_tools import Traced, equip
-from tenferro_runtime._entry import Signature
 from tenferro_runtime._program import Program
 from tenferro_runtime._retraces import CacheInfo
 from tenferro_runtime._tree import flatten
@@ -100,8 +99,9 @@ def compile(
         f: the function; without it, a decorator is returned.
         static_argnums: positions of arguments that are constants of the program: any hashable values.
         static_argnames: the same by name.
-        donate: positions of arguments that the caller will not use any more; a hint, which backends may use for
-            memory and may ignore.
+        donate: positions of arguments that are given away: results are written into their memory where that fits
+            and nothing else holds it. Reading such a tensor afterwards raises `DonatedError`. Calls with differentiated
+            or traced arguments, and numbers, give nothing away.
         deterministic: whether only passes run that keep every bit, so that the compiled function gives what its
             operations give one by one, with any number of threads; by default what the runtime says.
 
@@ -110,6 +110,7 @@ def compile(
         and for some arguments ``program``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
 
     Raises:
+        DonatedError: an argument was given away by an earlier call.
         ArgumentError: an argument is no array, number or container of them and not static; or the result is not.
         TracingError: the function asked for the elements of a traced value.
 
@@ -136,8 +137,7 @@ def _compile(
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
-    Signature.of(f, donated, ())  # the same check of positions
-    state = Compiled(f, numbers, names, deterministic)
+    state = Compiled(f, numbers, names, donated, deterministic)
     entry: Any = state.entry
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -147,7 +147,8 @@ def _compile(
         found = state.find(dynamic, static, leaves, treedef)
         form = found.form
         names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
-        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured)
+        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured,
+                      signature.given_leaves(treedef))  # fmt: skip
 
     functools.update_wrapper(entry, f)
     entry.cache_info, entry.clear = state.info, state.clear

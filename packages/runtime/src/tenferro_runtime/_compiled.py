@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._call import call
 from tenferro_runtime._data_sizes import definitions
+from tenferro_runtime._donation import Donation
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
 from tenferro_runtime._execute import HOST_ARRAYS, OFTEN, Ready
@@ -65,12 +66,13 @@ class Compiled:
         f: Callable[..., Any],
         static_argnums: tuple[int, ...],
         static_argnames: tuple[str, ...],
+        donated: tuple[int, ...] = (),
         deterministic: bool | None = None,
     ) -> None:
         runtime = current_runtime()
         self.f, self.runtime, self.deterministic = f, runtime, deterministic
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
-        self.signature = Signature.of(f, static_argnums, static_argnames)
+        self.signature = Signature.of(f, static_argnums, static_argnames, donated)
         self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
         self.candidates: dict[Any, list[int]] = {}
         """Keys of `programs` by class of arguments, in order of tracing."""
@@ -112,7 +114,9 @@ class Compiled:
         finish = form.finish(made.outputs)
         if found.around.plain:
             self._remember(values, leaves, treedef, found, made, finish)
-        return self._run(made.run, made.values, [t.data for t in found.leaves], finish)
+        given = form.donation.leaves if form.donation else ()
+        raws = [t if i in given else t.data for i, t in enumerate(found.leaves)]
+        return self._run(made.run, made.values, raws, finish)
 
     def _run(self, run: Callable[..., Any], sizes: Any, raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
         try:
@@ -243,7 +247,8 @@ class Compiled:
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
         optimise = partial(self.runtime.optimise, deterministic=self.deterministic)
-        return Form(recorded, optimise, specs, places, around.kept), recorded.captured
+        given = Donation(self.title, self.signature.given_leaves(treedef)) if self.signature.donated else None
+        return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
 
     def _remember(
         self,
@@ -266,11 +271,11 @@ class Compiled:
         hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh, made.direct, specs)
         if key is not None:
             self.hits.put(key, hit)
-            if not self.shortened:
+            if not (self.shortened or self.signature.donated):
                 self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
-        if all(kind is Tensor or kind in SCALARS for kind in kinds):
+        if all(kind is Tensor or kind in SCALARS for kind in kinds) and not self.signature.donated:
             self._remember_tree(values, treedef, kinds, hit)
 
     def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:

@@ -27,6 +27,7 @@ class Traced(NamedTuple):
         fixed: results that are plain numbers, by position.
         values: the leaves of the arguments.
         captured: differentiated or traced values that it uses from outside.
+        donated: positions of leaves that are given away.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Traced(NamedTuple):
     fixed: dict[int, Any]
     values: list[Any]
     captured: tuple[Any, ...]
+    donated: tuple[int, ...]
 
     def alone(self, what: str) -> Traced:
         """Itself, if it stands alone.
@@ -69,7 +71,8 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
 
     def explain(*args: Any, **kwargs: Any) -> Explanation:
-        return traced(args, kwargs).sized().explain()
+        t = traced(args, kwargs)
+        return Program.tools.explain(t.sized(), t.donated)
 
     def profile(*args: Any, **kwargs: Any) -> Profile:
         t = traced(args, kwargs).alone("profiled")

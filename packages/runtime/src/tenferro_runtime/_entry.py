@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tenferro_runtime._render import Direct, blame, explain_failure
 from tenferro_runtime._tiers import Tiered
+from tenferro_runtime._tree import TreeDef
 from tenferro_tensor import Spec, Tensor, _select
 from tenferro_tensor._primitive import _key
 from tenferro_tensor._shortcuts import Entering, shortcuts
@@ -50,6 +51,7 @@ class Signature:
         positional: number of leading parameters that are passed by position.
         static_names: names of static parameters.
         static_numbers: positions of static parameters, where there are no names.
+        donated: names of parameters that are given away; their positions, where there are no names.
         parameters: the parameters themselves.
     """
 
@@ -58,38 +60,62 @@ class Signature:
     static_names: frozenset[str]
     static_numbers: frozenset[int]
     parameters: tuple[inspect.Parameter, ...] = ()
+    donated: frozenset[str | int] = frozenset()
 
     @staticmethod
-    def of(f: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...]) -> Signature:
+    def of(
+        f: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...] = ()
+    ) -> Signature:
         """Read the signature of `f`.
 
         Raises:
-            ArgumentError: `numbers` or `names` name no parameter.
+            ArgumentError: `numbers`, `names` or `donated` name no parameter, or a static parameter is given away.
         """
         title = getattr(f, "__name__", repr(f))
         try:
             parameters = tuple(inspect.signature(f).parameters.values())
         except (TypeError, ValueError):
-            return Signature(None, 0, frozenset(names), frozenset(numbers))
+            return Signature(None, 0, frozenset(names), frozenset(numbers), donated=frozenset(donated))
         if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-            return Signature(None, 0, frozenset(names), frozenset(numbers))
+            return Signature(None, 0, frozenset(names), frozenset(numbers), donated=frozenset(donated))
         positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         every = tuple(p.name for p in parameters)
         static = set(names)
-        for n in numbers:
+        for what, n in (*[("static_argnums", n) for n in numbers], *[("donate", n) for n in donated]):
             if not -len(positional) <= n < len(positional):
                 raise ArgumentError(
-                    f"static_argnums={n} is out of range: {title} takes {len(positional)} positional arguments, "
+                    f"{what}={n} is out of range: {title} takes {len(positional)} positional arguments, "
                     f"({', '.join(positional)})",
-                    static_argnums=n,
+                    **{what: n},
                 )
-            static.add(positional[n])
+        static.update([positional[n] for n in numbers])
+        given = frozenset([positional[n] for n in donated])
+        for name in sorted(static & given):
+            raise ArgumentError(f"{name} is a static argument of {title}, and cannot be donated", argument=name)
         for name in sorted(static - set(every)):
             raise ArgumentError(
                 f"static_argnames={name!r} names no argument of {title}; it takes ({', '.join(every)})",
                 static_argnames=name,
             )
-        return Signature(every, len(positional), frozenset(static), frozenset(), parameters)
+        return Signature(every, len(positional), frozenset(static), frozenset(), parameters, given)
+
+    def given_leaves(self, treedef: TreeDef) -> tuple[int, ...]:
+        """Positions of the leaves of the dynamic arguments that are given away."""
+        children = treedef.children
+        if self.names is not None:
+            marked = [n in self.donated for n in self.names if n not in self.static_names]
+        else:
+            children = children[0].children if children else ()
+            count = len(children) + len(self.static_numbers)
+            fixed = {n % count for n in self.static_numbers} if count else set()
+            wanted = {n % count for n in self.donated if n.__class__ is int} if count else set()
+            marked = [i in wanted for i in range(count) if i not in fixed]
+        found: list[int] = []
+        start = 0
+        for child, donated in zip(children, marked):
+            found += range(start, start + child.size) if donated else ()
+            start += child.size
+        return tuple(found)
 
     def split(self, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """What the entry passes on, taken apart into a tree of dynamic arguments and a tuple of static ones."""
@@ -240,14 +266,17 @@ def _heads(signature: Signature, space: dict[str, Any]) -> str:
 
 
 def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
-    """Text of the entry; parameter names are the user's own, so that everything else has names they cannot have."""
+    """Text of the entry; parameter names are the user's own, so that everything else has names they cannot have.
+
+    Programs are called with tensors in the place of raw arrays where these are given away.
+    """
     names = signature.names or ()
     for name in ("T", "new", "get", "key", "scopes", "slow", "failed"):
         space[f"__{name}"] = space.pop(name)
     dynamic = [n for n in names if n not in signature.static_names]
     parts = [f"__key({n})" if n in signature.static_names else f"{n}.spec" for n in names]
     key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-    raws = [f"{n}.data" for n in dynamic]
+    raws = [n if n in signature.donated else f"{n}.data" for n in dynamic]
     tests = [f"{n}.__class__ is __T" for n in dynamic]
     return f"""\
 def entry({_heads(signature, space)}):

@@ -7,7 +7,8 @@ from typing import Any
 
 from tenferro_runtime._bind import render_fit
 from tenferro_runtime._data_sizes import conditions
-from tenferro_runtime._execute import BOUND, OFTEN, Ready, ready, replay
+from tenferro_runtime._donation import Donation, giving
+from tenferro_runtime._execute import BOUND, OFTEN, Ready, lowered, ready, replay
 from tenferro_runtime._program import Program
 from tenferro_runtime._sizes import substitute, variables
 from tenferro_runtime._trace import Recorded
@@ -45,6 +46,7 @@ class Form:
         specs: specs of the arguments as they were traced.
         outer: positions of the captured values among those that the function reads besides its arguments.
         kept: objects whose identity is in the key of the form.
+        donation: which of the arguments are given away.
 
     Attributes:
         program: the program; sizes that turned out equal in the trace are one.
@@ -52,8 +54,8 @@ class Form:
         bare: whether the result is one array.
     """
 
-    __slots__ = ("_arrays", "_finish", "_fit", "_ready", "_specs", "asked", "bare", "fixed", "kept", "outer", "program",
-                 "tree")  # fmt: skip
+    __slots__ = ("_arrays", "_finish", "_fit", "_ready", "_specs", "asked", "bare", "donation", "fixed", "kept",
+                 "outer", "program", "tree")  # fmt: skip
 
     def __init__(
         self,
@@ -62,11 +64,13 @@ class Form:
         specs: Sequence[Spec],
         outer: tuple[int, ...],
         kept: tuple[Any, ...],
+        donation: Donation | None = None,
     ) -> None:
         program = recorded.program
         if recorded.equalities:
             program = substitute(program, recorded.equalities)
         self.program = optimise(program)
+        self.donation = donation
         self.tree, self.fixed, self.outer, self.kept = recorded.tree, recorded.fixed, outer, kept
         later = conditions(recorded.program)
         self.asked = tuple([g for g in recorded.program.guards if g not in later])
@@ -94,11 +98,19 @@ class Form:
         if known is None:
             if len(self._ready) >= BOUND:
                 self._ready.clear()
-            known = self._ready[sizes] = [0, ready(self.program, sizes, bare=self.bare)]
+            known = self._ready[sizes] = [0, self._made(sizes, False)]
         known[0] += 1
         if known[0] == OFTEN and self.tunable:
-            known[1] = ready(self.program, sizes, bare=self.bare, tuned=True)
+            known[1] = self._made(sizes, True)
         return known[1]  # type: ignore[no-any-return]
+
+    def _made(self, sizes: tuple[int, ...], tuned: bool) -> Ready:
+        plain = ready(self.program, sizes, bare=self.bare, tuned=tuned)
+        if self.donation is None:
+            return plain
+        over = ready(self.program, sizes, bare=self.bare, donated=self.donation.leaves, tuned=tuned)
+        run = giving(lowered(self.program), self.donation, over.run, plain.run)
+        return over._replace(run=run, direct=None)
 
     @property
     def tunable(self) -> bool:
