@@ -9,7 +9,27 @@ from tenferro_runtime._data_sizes import conditions, names_in, require
 from tenferro_runtime._program import Literal, Program
 from tenferro_runtime._sizes import substituted
 from tenferro_tensor import catalog
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import Dim, DimLike
+
+
+class Known:
+    """The sizes of a program while its equations run one after the other.
+
+    Args:
+        program: the program.
+        sizes: its open sizes; those that depend on data join them.
+    """
+
+    def __init__(self, program: Program, sizes: Mapping[str, DimLike]) -> None:
+        self.sizes: dict[str, DimLike] = dict(sizes)
+        self._pending = list(conditions(program))
+
+    def define(self, size: Dim, value: Any) -> None:
+        """Take the value of a size, after a check of what was assumed of it."""
+        self.sizes[str(size)] = value._as_extent(size.upper)
+        for guard in [g for g in self._pending if (names_in(g.lhs) | names_in(g.rhs)) <= self.sizes.keys()]:
+            self._pending.remove(guard)
+            require(guard, self.sizes)
 
 
 def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
@@ -17,20 +37,15 @@ def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLik
 
     Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
     """
-    known: dict[str, DimLike] = dict(sizes)
-    pending = list(conditions(program))
+    known = Known(program, sizes)
     env: dict[int, Any] = dict(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
     for eq in program.equations:
         operands: list[Any] = [v.value if isinstance(v, Literal) else env[v] for v in eq.operands]
         if eq.op.primitive is catalog.define_size:
-            size = eq.op.params["size"]
-            known[str(size)] = operands[0]._as_extent(size.upper)
+            known.define(eq.op.params["size"], operands[0])
             env[eq.results[0]] = operands[0]
-            for guard in [g for g in pending if (names_in(g.lhs) | names_in(g.rhs)) <= known.keys()]:
-                pending.remove(guard)
-                require(guard, known)
             continue
-        out = substituted(eq.op, known)(*operands)
+        out = substituted(eq.op, known.sizes)(*operands)
         env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
     return tuple([env[v] for v in program.output_ids])

@@ -47,7 +47,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
         The module, ready for PJRT or for other tools that read StableHLO.
 
     Raises:
-        UnsupportedError: a primitive has no lowering, or sizes are symbolic; names the user's line.
+        UnsupportedError: a primitive has no lowering, or sizes are symbolic or depend on data; names the user's line.
 
     >>> import numpy as np
     >>> from tenferro_runtime import trace
@@ -59,6 +59,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
       }
     }
     """
+    _refuse_late_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written
     emitter = Emitter()
@@ -76,6 +77,18 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
     ]
     text = "\n".join(lines)
     return StableHloModule(text, hashlib.sha256(text.encode()).hexdigest(), program.inputs, program.outputs)
+
+
+def _refuse_late_sizes(program: Program) -> None:
+    for eq in program.equations:
+        if eq.op.primitive is catalog.define_size:
+            raise UnsupportedError(
+                f"{eq.op.params['size']}{_at(eq)} is a size that depends on data, but extents of StableHLO are fixed; "
+                "keep the full extent, or a bound of it, and mask: where(arange(n) < k, x, 0) instead of "
+                "truncate(x, k), where(mask, x, 0) instead of compress(x, mask); or run the program on the CPU backend",
+                primitive=eq.op.primitive.name,
+                source=eq.where,
+            )
 
 
 def _inlined(e: Emitter, program: Program, arguments: list[Value]) -> list[Value]:

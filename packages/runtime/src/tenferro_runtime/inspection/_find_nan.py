@@ -53,7 +53,7 @@ def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: d
     for i, (eq, operands) in enumerate(steps(program, values, env)):
         results = store(env, eq, eq.op(*operands))
         if any(_bad(x, infinities) for x in results):
-            return _inside(program, eq, operands, infinities, i) or _report(program, eq, operands, results, i)
+            return _inside(eq, operands, results, infinities, i) or _report(program, eq, operands, results, i)
     return None
 
 
@@ -64,7 +64,9 @@ class _Found(Exception):
         self.bad, self.run = bad, run
 
 
-def _inside(program: Program, eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) -> BadStep | None:
+def _inside(
+    eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], infinities: bool, i: int
+) -> BadStep | None:
     """The step that is to blame in a program that the equation runs: a call, a branch, the body of a loop.
 
     The kernel is made anew while programs are watched; it runs them as it always does.
@@ -87,8 +89,8 @@ def _inside(program: Program, eq: Equation, operands: tuple[Any, ...], infinitie
 
         return run
 
-    ins = tuple([program.specs[v] for v in eq.variables])
-    outs = tuple([program.specs[v] for v in eq.results])
+    ins = tuple([x.spec for x in operands if isinstance(x, Tensor)])
+    outs = tuple([x.spec for x in results])
     token = WATCH.set(watched)
     try:
         make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind)

@@ -10,6 +10,8 @@ import numpy as np
 
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._program import Program
+from tenferro_runtime._replay import Known
+from tenferro_runtime._sizes import substitute
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._memory import plan_memory
@@ -44,11 +46,13 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
 def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profile:
     program = lowered(program)
     for _ in range(WARM):
-        _timed(program, ready, 0)
+        known = Known(program, {})
+        _timed(program, ready, 0, known)
     wait()  # for kernels that are compiled in the background
     origin = perf_counter_ns()
     runs = [_timed(program, ready, origin) for _ in range(repeat)]
-    costs = step_costs(program, plan_memory(program))
+    sized = substitute(program, known.sizes) if known.sizes else program
+    costs = step_costs(sized, plan_memory(sized))
     each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
     total = sum(each) or 1.0
     times = [
@@ -58,10 +62,12 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     return Profile(tuple(times), _replayed(program, ready, repeat), repeat)
 
 
-def _timed(program: Program, values: tuple[Tensor, ...], origin: int) -> list[tuple[int, int]]:
+def _timed(
+    program: Program, values: tuple[Tensor, ...], origin: int, known: Known | None = None
+) -> list[tuple[int, int]]:
     found = []
     env: dict[int, Any] = {}
-    for eq, operands in steps(program, values, env):
+    for eq, operands in steps(program, values, env, known):
         start = perf_counter_ns()
         out = eq.op(*operands)
         _wait(program, eq.results)

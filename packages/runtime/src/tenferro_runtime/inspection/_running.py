@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime._call import concrete
 from tenferro_runtime._program import Equation, Literal, Program, ProgramError
-from tenferro_tensor import Array, Tensor, tensor
+from tenferro_runtime._replay import Known
+from tenferro_runtime._sizes import substituted
+from tenferro_tensor import Array, Tensor, catalog, tensor
+from tenferro_tensor_core import int64
+
+_PASSED_ON: Final = catalog.convert.op(dtype=int64)
 
 
 def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Tensor, ...]]:
@@ -28,18 +33,28 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
 
 
 def steps(
-    program: Program, values: tuple[Tensor, ...], env: dict[int, Any]
+    program: Program, values: tuple[Tensor, ...], env: dict[int, Any], known: Known | None = None
 ) -> Iterator[tuple[Equation, tuple[Any, ...]]]:
     """Each equation with its operands, before it runs; whoever iterates puts its results into `env`.
 
+    Sizes that depend on data are numbers in the equations after their definition, which passes its operand on;
+    they are left in `known`.
     What nothing needs any more is dropped from there; in the end it has the outputs.
     """
     env.update(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
     needed: dict[int, int] = {v: i for i, eq in enumerate(program.equations) for v in eq.variables}
     needed.update(dict.fromkeys(program.output_ids, len(program.equations)))
+    known = known or Known(program, {})
     for i, eq in enumerate(program.equations):
+        size = eq.op.params["size"] if eq.op.primitive is catalog.define_size else None
+        if size is not None:
+            eq = Equation(_PASSED_ON, eq.operands, eq.results, eq.source)
+        elif known.sizes:
+            eq = Equation(substituted(eq.op, known.sizes), eq.operands, eq.results, eq.source)
         yield eq, tuple([v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+        if size is not None:
+            known.define(size, env[eq.results[0]])
         for v in {*eq.variables, *eq.results}:
             if needed.get(v, i) <= i:
                 env.pop(v, None)
