@@ -270,13 +270,15 @@ def test_bodies_print_below_their_equation():
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x, k: tr.cond(tr.sum(x) > 0, lambda v: tr.sum(tr.truncate(v, k)), lambda v: v[0], x),
-        lambda x, k: tr.scan(lambda c, v: (c + tr.sum(tr.truncate(x, k)) * v, None), 0.0, x)[0],
+        lambda x, k: tr.cond(tr.sum(x) > 0, lambda v: tr.sum(tr.compress(v, v > 0)), lambda v: v[0], x),
+        lambda x, k: tr.scan(lambda c, v: (c + tr.sum(tr.truncate(x, tr.astype(c, tr.int64))), None), 0.0, x)[0],
     ],
     ids=["branch", "loop"],
 )
-def test_sizes_that_depend_on_data_stay_outside(f):
+def test_sizes_that_depend_on_data_of_a_body_are_refused(f):
     with pytest.raises(
-        UnsupportedError, match=r"depends on data, and was used in a recorded branch or loop at .*py:\d+"
+        UnsupportedError,
+        match=r"u\d is a size that depends on data of a recorded branch or loop at .*py:\d+; keep the full extent there "
+        r"and mask, where\(arange\(n\) < k, x, 0\) instead of truncate\(x, k\), or truncate before it or after it",
     ):
         tr.compile(f)(X, 2)

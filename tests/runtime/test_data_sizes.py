@@ -15,7 +15,8 @@ from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._execute import lowered
 from tenferro_runtime.extension import check_program, optimise
 from tenferro_tensor import Spec, tensor
-from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError
+from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError, UnsupportedError
+from tenferro_xla import lower_to_stablehlo
 
 F8, I8 = np.dtype("float64"), np.dtype("int64")
 n, m = tr.dim("n"), tr.dim("m")
@@ -282,3 +283,35 @@ def test_files_keep_what_depends_on_data(tmp_path):
     assert float(again.run(np.arange(4.0), np.int64(2))[0]) == 0.5
     with pytest.raises(ShapeError, match="was assumed"):
         again.run(np.arange(4.0), np.int64(0))
+
+
+def test_reports_on_sizes_that_depend_on_data():
+    def f(x, k):
+        y = tr.truncate(x, k)
+        tr.assume(y.shape[0] >= 1)
+        return tr.sum(tr.sqrt(y - 1.0) * 2.0 + y)
+
+    program = tr.trace(f, Spec((n,), F8), Spec((), I8))
+    bad = program.find_nan(np.arange(5.0), np.int64(3))
+    assert "sqrt" in bad.step and bad.results[0].shape == (3,) and bad.results[0].nan == 1
+    assert program.find_nan(np.arange(1.0, 5.0), np.int64(3)) is None
+    with pytest.raises(ShapeError, match="was assumed"):
+        program.find_nan(np.arange(5.0), np.int64(0))
+    measured = program.profile(np.arange(1.0, 5.0), np.int64(3), repeat=1)
+    assert "float64[3]" in str(measured) and all(s.cost.flops is None or s.cost.flops.__class__ is int
+                                                 for s in measured.steps)  # fmt: skip
+    assert "min(n, u0)" in str(program.explain())
+
+
+def test_a_bound_of_a_size_bounds_memory():
+    def peak(**bound):
+        program = tr.trace(lambda x: tr.sin(tr.compress(x, x[:, 0] > 0, axis=0, **bound) @ x.T), Spec((n, 3), F8))
+        return program.explain(n=100).peak_bytes
+
+    assert 5 * 100 * 8 < peak(max=5) < peak()
+
+
+def test_stablehlo_has_no_such_sizes():
+    program = tr.trace(lambda x, k: tr.truncate(x, k) * 2.0, Spec((4,), F8), Spec((), I8))
+    with pytest.raises(UnsupportedError, match=rf"u0 \({__file__}:\d+\) is a size that depends on data, .* and mask"):
+        lower_to_stablehlo(program)

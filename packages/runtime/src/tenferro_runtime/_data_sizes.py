@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenferro_runtime._program import Equation, Program
-from tenferro_tensor import catalog
+from tenferro_tensor import Op, catalog
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, ShapeError, assume
 
 
@@ -34,8 +34,7 @@ def defining(program: Program, eq: Equation) -> tuple[int, ...]:
     names: set[str] = set()
     for v in (*eq.variables, *eq.results):
         names |= names_in(program.specs[v].shape)
-    for value in eq.op.params.values():
-        names |= names_in(value)
+    names |= named_in(eq.op)
     return tuple([v for name, v in known.items() if name in names])
 
 
@@ -44,8 +43,19 @@ def names_in(value: Any) -> set[str]:
     if isinstance(value, Dim):
         return set(value.variables)
     if isinstance(value, Program):
-        return set().union(*[names_in(spec.shape) for spec in {s for s in value.specs.values() if s.symbolic}])
+        found: set[str] | None = value.memo.get("names")
+        if found is None:
+            specs = {s for s in value.specs.values() if s.symbolic}
+            found = set().union(*[names_in(s.shape) for s in specs], *[named_in(eq.op) for eq in value.equations])
+            value.memo["names"] = found
+        return found
     return set().union(*map(names_in, value)) if value.__class__ is tuple else set()
+
+
+def named_in(op: Op) -> set[str]:
+    """Names of the sizes in the metadata of an op; a called program has sizes of its own."""
+    params = op.params
+    return names_in(params["sizes"]) if "sizes" in params else set().union(*map(names_in, params.values()))
 
 
 def decided(program: Program) -> Decisions:

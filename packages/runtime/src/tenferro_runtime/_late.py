@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime._bind import Binder, Entry
-from tenferro_runtime._data_sizes import conditions, definitions, names_in, require
+from tenferro_runtime._data_sizes import conditions, definitions, named_in, names_in, require
 from tenferro_runtime._program import Equation, Program
 from tenferro_runtime._sizes import open_sizes, substituted, variables
 from tenferro_runtime._step import Step, unused
@@ -101,12 +101,6 @@ class LateSizes:
     def _new(self) -> int:
         self._fresh += 1
         return self._fresh
-
-
-def named_in(op: Op) -> set[str]:
-    """Names of the sizes in the metadata of an op; a called program has sizes of its own."""
-    params = op.params
-    return names_in(params["sizes"]) if "sizes" in params else set().union(*map(names_in, params.values()))
 
 
 class LateKernel:

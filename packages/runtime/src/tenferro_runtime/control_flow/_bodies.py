@@ -13,7 +13,8 @@ from tenferro_runtime._staging import stage
 from tenferro_runtime._tree import flatten
 from tenferro_runtime.control_flow._agreement import next_kind
 from tenferro_runtime.control_flow._values import Kind, leaf_value
-from tenferro_tensor_core import Dim, TenferroError, UnsupportedError, example_of
+from tenferro_tensor import catalog
+from tenferro_tensor_core import TenferroError, UnsupportedError
 
 
 class Run:
@@ -84,15 +85,15 @@ def closed(runs: Sequence[Run], outputs: Sequence[Sequence[Any]]) -> tuple[list[
 
 
 def _require_known_sizes(program: Program) -> None:
-    """Sizes that depend on data are defined by one step of one program, and are not passed on to others."""
-    for spec in program.specs.values():
-        for d in spec.shape:
-            if isinstance(d, Dim) and example_of(d) is None:
-                raise UnsupportedError(
-                    f"the size {d} of {spec!r} depends on data, and was used in a recorded branch or loop{here()}; "
-                    "make arrays of such sizes outside of it, or keep the full extent inside and mask with where()",
-                    size=str(d),
-                )
+    """A size that depends on data is defined before the loop or the branch that it is used in."""
+    for eq in program.equations:
+        if eq.op.primitive is catalog.define_size:
+            raise UnsupportedError(
+                f"{eq.op.params['size']} is a size that depends on data of a recorded branch or loop{here()}; "
+                "keep the full extent there and mask, where(arange(n) < k, x, 0) instead of truncate(x, k), or "
+                "truncate before it or after it",
+                size=str(eq.op.params["size"]),
+            )
 
 
 def _with_leading_inputs(program: Program, run: Run, captured: dict[int, Any]) -> Program:
