@@ -279,6 +279,7 @@ def test_sizes_that_depend_on_data_of_a_body_are_refused(f):
     with pytest.raises(
         UnsupportedError,
         match=r"u\d is a size that depends on data of a recorded branch or loop at .*py:\d+; keep the full extent "
-        r"there and mask, where\(arange\(n\) < k, x, 0\) instead of truncate\(x, k\), or truncate before it or after it",
+        r"there and mask, where\(arange\(n\) < k, x, 0\) instead of truncate\(x, k\), or truncate before "
+        r"it or after it",
     ):
         tr.compile(f)(X, 2)
