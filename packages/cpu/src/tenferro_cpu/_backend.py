@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _stepped, _threads, available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
+from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.reference import kernels
 
 _VIEWS = frozenset(
@@ -55,7 +55,7 @@ class CpuBackend(Backend):
         # A kernel that becomes a faster one takes its memory from the pool by itself.
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """As the contract says."""
         return _region.fuses(op, operands, result)
 

@@ -15,7 +15,7 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Region
+from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -114,10 +114,11 @@ class Backend(ABC):
             )
         return make(ins, outs, **op.params)  # type: ignore[no-any-return]
 
-    def fuses(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """Whether an element-wise op, or a reduction, on operands of these dtypes may be part of a fused region.
 
-        Must be cheap; a region of such ops may still turn out to have no kernel.
+        Must be cheap; a region of such ops may still turn out to have no kernel. An operand that the program knows as
+        a number is that literal.
         """
         return False
 

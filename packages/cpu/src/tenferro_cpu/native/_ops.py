@@ -131,8 +131,8 @@ COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
     arithmetic.sign: ("c", _arithmetic.sign),
 }  # fmt: skip
 
-_SPECIAL: Final = "no series with a proven bound is written yet; SciPy's serves"
-_NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise"
+_SPECIAL: Final = "kernels write it out (`Renderer.decompose`); SciPy's serves one by one, closer at the zeros"
+_NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
 
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     arithmetic.pow: {"iu": _NEGATIVE},

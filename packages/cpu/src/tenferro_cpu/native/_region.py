@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native._device import CpuRenderer
 from tenferro_cpu.native._elementwise import Fused, NotReady
 from tenferro_cpu.native._fused_entry import Rows, entry
 from tenferro_cpu.native._fused_entry_text import MOST
@@ -14,7 +15,7 @@ from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._ops import rule_for
 from tenferro_cpu.native._reduce import Reduced
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Access, KernelIR, Later, Operand, Over, Region
+from tenferro_tensor.device_model import Access, KernelIR, Later, Literal, Operand, Over, Region, expanded, expansion
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
 _REDUCED = frozenset({
@@ -23,15 +24,18 @@ _REDUCED = frozenset({
 })  # fmt: skip
 
 
-def fuses(op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
+def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
     """Whether an op may be part of a region; the processor is not asked."""
     if not available():
         return False
+    dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
     if op.primitive in _REDUCED:
-        return operands[0].kind in "biufc"
-    if op.primitive is catalog.convert and operands[0].kind in "fc" and result.kind in "iu":
+        return dtypes[0].kind in "biufc"
+    if op.primitive is catalog.convert and dtypes[0].kind in "fc" and result.kind in "iu":
         return False  # out of range NumPy's own conversion decides, which differs between sizes and processors
-    return op.primitive.elementwise and rule_for(op.primitive, operands, True) is not None
+    if not op.primitive.elementwise:
+        return False
+    return rule_for(op.primitive, dtypes, True) is not None or expansion(op, *operands) is not None
 
 
 def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
@@ -39,7 +43,7 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
     if not available() or len(region.axes) + len(region.kernel.outputs) > MOST:
         return None
     try:
-        engine()
+        region = replace(region, kernel=expanded(region.kernel, CpuRenderer(engine()).decompose))
         return _Planned(region, fallback, later).entry()
     except (UnsupportedError, BackendUnavailableError):
         return None

@@ -8,6 +8,7 @@ from tenferro_runtime._inference import operand_specs
 from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime.fusion._region import REDUCTIONS
 from tenferro_tensor import Primitive, Spec, available_backends, catalog, get_backend
+from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor_core import DimLike
 
 Shape = tuple[DimLike, ...]
@@ -79,10 +80,11 @@ class Candidates:
             eq.op.primitive in EXACT or (eq.op.primitive in EXACT_REAL and all(d.kind != "c" for d in dtypes))
         ):
             return False
-        for v, dtype in zip(eq.operands, dtypes, strict=True):
+        operands: list[Any] = list(dtypes)
+        for number, (v, dtype) in enumerate(zip(eq.operands, dtypes, strict=True)):
             if isinstance(v, Literal):
                 try:
-                    dtype.type(v.value)
+                    operands[number] = Number(dtype.type(v.value).item(), dtype)
                 except (OverflowError, TypeError, ValueError):
                     return False  # the step refuses the number when it runs
-        return get_backend(backend).fuses(eq.op, dtypes, out.dtype)
+        return get_backend(backend).fuses(eq.op, tuple(operands), out.dtype)

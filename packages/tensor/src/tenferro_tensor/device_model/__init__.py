@@ -7,6 +7,7 @@ accelerator implements the same.
 from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, Labels, StepReport
 from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
 from tenferro_tensor.device_model._errors import CompileError
+from tenferro_tensor.device_model._expansions import expanded, expansion
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
 from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
 from tenferro_tensor.device_model._region import Later, Region
@@ -35,4 +36,6 @@ __all__ = [
     "Renderer",
     "StepReport",
     "Variable",
+    "expanded",
+    "expansion",
 ]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenferro_tensor._primitive import Op, Primitive
-from tenferro_tensor.device_model._kernel_ir import KernelIR
+from tenferro_tensor.device_model._expansions import expansion
+from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
 from tenferro_tensor.device_model._program_spec import CompiledSpec, ProgramSpec
 
 
@@ -25,9 +26,21 @@ class Renderer(ABC):
             UnsupportedError: a primitive or dtype cannot be rendered; `supports` and `decompose` tell beforehand.
         """
 
-    def decompose(self, op: Op, *dtypes: Any) -> KernelIR | None:
-        """An equal kernel of supported primitives for an op that is not, where there is one."""
-        return None
+    def decompose(self, op: Op, *operands: Any) -> KernelIR | None:
+        """An equal kernel of supported primitives for an op that is not, where there is one.
+
+        Args:
+            op: what is applied.
+            operands: the dtype of each operand, or a `Literal` where it is a number that the kernel knows. They are
+                the inputs of the kernel, in order; it has one output.
+        """
+        dtypes = [o.dtype if isinstance(o, Literal) else o for o in operands]
+        found = None if self.supports(op.primitive, *dtypes) else expansion(op, *operands)
+        if found is None:
+            return None
+        lines = [line for line in found.lines if isinstance(line, Apply)]
+        able = all(self.supports(line.op.primitive, *[found.dtypes[i] for i in line.args]) for line in lines)
+        return found if able else None
 
 
 class Compiler(ABC):
