@@ -8,7 +8,7 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_ad import variable
-from tenferro_cpu.native import _eager, _products
+from tenferro_cpu.native import _eager, _eager_reduce, _products
 from tenferro_tensor import Op, Spec, Tensor, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import TenferroError
@@ -105,6 +105,22 @@ def fuzz_entries() -> None:
                 assert alike(got, expected), (p, dtype, args, got, expected)
 
 
+def fuzz_reductions() -> None:
+    zoo = arrays() + numbers() + others()
+    reference = kernels(np, lambda: None)
+    for p, dtype in ((catalog.reduce_max, "float64"), (catalog.reduce_sum, "int64"), (catalog.reduce_any, "bool")):
+        for shape, axes in (((4,), (0,)), ((4, 4), (0,)), ((4, 4), (1,)), ((4, 4), (0, 1)), ((2, 2, 2), (1,))):
+            ins = (Spec(shape, np.dtype(dtype)),)
+            out = p.infer(*ins, axes=axes)
+            entry, plain = (t[p](ins, (out,), axes=axes) for t in (_eager_reduce.entries(reference), reference))
+            for _ in range(100):
+                args = [random.choice(zoo) for _ in range(random.choice((0, 1, 1, 1, 1, 2, 3)))]
+                got, expected = attempt(entry, *args), attempt(plain, *args)
+                # Kernels are made for a rank, and take an array for their result; else they need only do no harm.
+                other = len(args) > 1 or (args and isinstance(args[0], np.ndarray) and args[0].ndim != len(shape))
+                assert other or alike(got, expected), (p, dtype, axes, args, got, expected)
+
+
 def fuzz_products() -> None:
     zoo = arrays() + numbers() + others()
     for x, y in [((2, 2), (2, 2)), ((4,), (4,)), ((4, 4), (4, 4)), ((9, 9), (9, 9))]:
@@ -144,5 +160,6 @@ def run(seed: int) -> None:
     warnings.simplefilter("ignore")
     random.seed(seed)
     fuzz_entries()
+    fuzz_reductions()
     fuzz_products()
     fuzz_values()

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import _eager, _movement, _pool, _products, _region, _stepped, _threads, available
+from tenferro_cpu.native import (
+    _eager,
+    _eager_reduce,
+    _movement,
+    _pool,
+    _products,
+    _region,
+    _stepped,
+    _threads,
+    available,
+)
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
@@ -125,7 +135,8 @@ def _reference() -> dict[Any, Any]:
 
     dot_general.sizes = reference.sizes  # type: ignore[attr-defined]
     dot_general.large = _products.large  # type: ignore[attr-defined]
-    return table | _eager.entries(table) | _movement.movers(table) | {catalog.dot_general: dot_general}
+    table |= _eager.entries(table) | _eager_reduce.entries(table)
+    return table | _movement.movers(table) | {catalog.dot_general: dot_general}
 
 
 @cache

@@ -144,6 +144,8 @@ def entry(
     context: np.ndarray[Any, Any] | None = None,
     near: int | None = None,
     longest: int = NEVER,
+    most: int | None = None,
+    scan: bool = False,
 ) -> Callable[..., Any]:
     """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
 
@@ -157,6 +159,8 @@ def entry(
         near: elements up to which results from the pool are taken; by default what the caches hold, because beyond
             that the fallback writes past them.
         longest: elements of the longest row that the kernel takes.
+        most: larger spaces go to the fallback.
+        scan: so do calls of which the only result, which is reduced, is not finite.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
@@ -167,10 +171,10 @@ def entry(
     make = partial(_builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest)
     if have is not None:
         fallback = have.scoped(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
-    most = POOLED // max(items[len(kernel.inputs) :])
+    limit = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
-        most = NEVER if rows.reduced else min(int(PAYS / cost), ALONE)
-    return make(fallback, most)
+        limit = NEVER if rows.reduced else min(int(PAYS / cost), ALONE)
+    return make(fallback, limit if most is None else min(most, limit), scan=scan)
 
 
 def _builtin(
@@ -184,6 +188,7 @@ def _builtin(
     cost: float,
     context: np.ndarray[Any, Any] | None,
     longest: int,
+    scan: bool = False,
 ) -> Callable[..., Any]:
     """The entry for at most so many elements."""
     written, shared = kernel.written, int(PAYS / cost)
@@ -193,7 +198,9 @@ def _builtin(
     longest = min(longest, LONGEST if rows.combined else long_row(cost) if partible else NEVER)
     short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
     numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
-    numbers += [0 if context is None else context.ctypes.data]
+    part = written[0].dtype
+    scanned = part.itemsize // (2 if part.kind == "c" else 1) if scan else 0
+    numbers += [0 if context is None else context.ctypes.data, scanned]
     kept: list[Any] = [context]
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None

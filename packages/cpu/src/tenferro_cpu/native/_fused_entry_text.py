@@ -16,6 +16,7 @@ from tenferro_cpu.native._layout import (
     NUMBER,
     WRITEABLE,
 )  # fmt: skip
+from tenferro_cpu.native._run_text import SCANS
 
 MOST: Final = 24
 """Operands and results that an entry takes."""
@@ -23,10 +24,11 @@ MOST: Final = 24
 ALONE: Final = 32768
 """Elements above which the kernel runs without the interpreter lock."""
 
-HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading context")
+HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading context scan")
 """Numbers before those of the operands. `context` is handed to the kernel in the place of strides, which rows
 of operands that lie simply have not. Rows have `least` to `longest` elements; those of up to `short` elements are
-taken where there are at most `few` elements in all."""
+taken where there are at most `few` elements in all. Where `scan` is the size of a floating-point number, a reduced
+result that is not finite is left to the fallback."""
 OPERAND: Final = Fields("descr itemsize kind scalar")
 """Numbers of each operand and result."""
 
@@ -54,7 +56,7 @@ def fused_entry_text(tuple_items: int) -> str:
     After the operands one array for each result may be given, or something else for none: it is written to where it
     fits. An operand may be written over, because all operands of an element are read before its results are written.
     """
-    return _DECLARED + _walk() + _piece() + _entry(tuple_items)
+    return _DECLARED + SCANS + _walk() + _piece() + _entry(tuple_items)
 
 
 def _walk() -> str:
@@ -196,6 +198,19 @@ def _entry(tuple_items: int) -> str:
     b.call("tenferro_restore_thread", thread, result="void")
     b.jump("give")
     b.label("give")
+    scan = b.load(numbers, HEAD.scan, "i64")
+    b.branch(b.get(f"icmp eq i64 {scan}, 0"), "finite", "scanning")
+    b.label("scanning")
+    # One result: as many elements as there are rows, or as a row has.
+    result = b.load(made)
+    count = b.get(f"select i1 {combines}, i64 {width}, i64 {many}")
+    size = b.load(_numbers_of(b, operands, nin), OPERAND.itemsize, "i64")
+    odd = b.call("scan", b.load(result, DATA), f"i64 {b.get(f'mul i64 {count}, {size}')}", f"i64 {scan}", result="i32")
+    b.branch(b.get(f"icmp eq i32 {odd}, 0"), "finite", "discard")
+    b.label("discard")
+    b.drop(result)
+    b.jump("refuse")
+    b.label("finite")
     b.branch(b.get(f"icmp eq i64 {nout}, 1"), "one", "several")
     b.label("one")
     b.give(b.load(made))
