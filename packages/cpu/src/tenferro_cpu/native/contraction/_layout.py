@@ -41,7 +41,11 @@ def order(
     by_depth = sorted(labels, key=depth)
     if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
         return tuple(by_depth)
-    groups: list[list[int]] = [[], [], []]
+    if max(sizes) > 2 * prod([extent[x] for x in labels]):  # reading is what costs: its innermost axes stay so
+        groups: list[list[int]] = [[], [], []]
+        run = _run(ir, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
+        return (*[x for x in by_depth if x not in run], *run)
+    groups = [[], [], []]
     for label in by_depth:
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
     best: tuple[tuple[float, int, int], list[int]] | None = None

@@ -173,12 +173,12 @@ def _new(p: _Product, slot: str, pointer: str, keeps: str) -> str:
 
 
 def direct(kind: Kind, way: str) -> str:
-    """Rows are read where they lie, by all tiles of a panel at once; columns are packed, or not even these."""
+    """Rows are read where they lie, a few by all columns at once; columns are packed, or not even these."""
     p = _Product(kind, way)
     size, item = p.size, kind.item
     bases = [p.base(operand) for operand in "abc"]
     tables = [p.table(f"batch_{operand}") for operand in "abc"]
-    last_b = p.raw("alloca ptr")
+    last_b, block = p.raw("alloca ptr"), p.field("row_block")
     p.do(f"store ptr null, ptr {last_b}")
     with p.loop(*p.batch) as n:
         a, b, c = (p.at(base, p.word(table, n)) for base, table in zip(bases, tables, strict=True))
@@ -186,9 +186,11 @@ def direct(kind: Kind, way: str) -> str:
         if way == "dp":
             with p.when(_new(p, last_b, b, "true")):
                 p.pack_columns(b, "%scratch", *p.column, "0", size["inner"])
-        with p.loop(*p.row, kind.rows) as i:
+        with p.loop(*p.row, block) as first:
+            end = p.least(p.let("add", first, block), p.row[1])
             with p.loop(*p.column, kind.columns) as j:
                 down = p.at("%scratch", _panel(p, j, p.column[0], size["inner"], item)) if way == "dp" else b
-                p.one(i, j, (p.row[1], p.column[1]), (a, down, c), ("0", size["inner"]), add)
+                with p.loop(first, end, kind.rows) as i:
+                    p.one(i, j, (end, p.column[1]), (a, down, c), ("0", size["inner"]), add)
     p.do("ret void")
     return p.text()

@@ -27,6 +27,9 @@ PIECE_FLOPS: Final = 100_000
 PIECE_BYTES: Final = 128 << 10
 """Work that pays for one more thread."""
 
+NEAR: Final = 16 << 10
+"""Bytes of rows that stay in the nearest cache while all columns pass."""
+
 THIN: Final = 16
 """Columns up to which rows are read where they lie, if they lie together."""
 
@@ -195,7 +198,7 @@ def _product(
     """A matrix product; which side is read where it lies, and which is packed."""
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
-    rows = ordered(rows, 1 if left > 2 * result else 3)
+    rows = _row_order(kind, rows, left, result * max(1, sizes[3] // INNER_BLOCK))
     columns = ordered(columns, 2 if right > 2 * result else 3)
     inner = ordered(inner, 1 if left >= right else 2)
     more_rows, rows = capped(rows, MOST_ROWS)
@@ -229,6 +232,7 @@ def _product(
         few = m <= 2 * kind.rows or n * k * item <= 8 << 10
         found.kernel = "gemm direct" if few else "gemm direct rows"
         found.words["scratch"] = 0 if few else n * k * item
+        found.words["row_block"] = kind.rows * max(1, NEAR // (kind.rows * k * item))
         return found
     block = kind.rows * max(1, ROW_BLOCK_BYTES // (kind.rows * 8))
     row_block = min(block, -(-m // kind.rows) * kind.rows)
@@ -238,16 +242,31 @@ def _product(
     return found
 
 
+def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Axis]:
+    """Rows in the order of the operand that gives them, or of the result: whichever leaves less in single elements."""
+    orders = [ordered(rows, 3), ordered(rows, 1)]
+    if orders[0] == orders[1]:
+        return orders[0]
+
+    def cost(order: list[Axis]) -> float:
+        _, inner = capped(order, MOST_ROWS)
+        row_a, _, row_c = tables(inner)
+        single = [1.0 - float(together(table, kind.width, kind.item).mean()) for table in (row_a, row_c)]
+        return read * single[0] + 2.5 * written * single[1]
+
+    return min(orders, key=cost)
+
+
 def _tile_flags(kind: Kind, row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """For each tile of rows: 0 where whole vectors are stored, else how it is scattered."""
+    """For each tile of rows: 0 where whole vectors are stored, else which of them lie together."""
     blocks = together(row_c, kind.width, kind.item)
     count = -(-len(row_c) // kind.rows)
-    every = np.ones(count * kind.vectors, np.uint8)
+    every = np.ones(count * kind.vectors, np.int64)
     every[: len(blocks)] = blocks
-    near = np.all(every.reshape(count, kind.vectors), axis=1, keepdims=True).reshape(-1)
-    flags = np.where(near, 0, SCATTER).astype(np.uint8)
+    bits = every.reshape(count, kind.vectors) @ (TOGETHER << np.arange(kind.vectors))
+    flags = np.where(bits == TOGETHER * ((1 << kind.vectors) - 1), 0, SCATTER | bits).astype(np.uint8)
     if len(row_c) % kind.width:
-        flags[-1] = SCATTER | (TOGETHER if near[-1] else 0)
+        flags[-1] = SCATTER | bits[-1]
     return flags
 
 

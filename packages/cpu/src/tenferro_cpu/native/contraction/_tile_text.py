@@ -158,7 +158,7 @@ def _store(code: Code, kind: Kind, sums: dict[tuple[int, int], str], held: str, 
 
 
 TOGETHER = 4
-"""Flag of a tile that is scattered: within each vector its rows lie together."""
+"""Flag of a tile that is scattered: the rows of its first vector lie together; twice that for the second, and so on."""
 
 
 def scatter(kind: Kind) -> str:
@@ -168,33 +168,38 @@ def scatter(kind: Kind) -> str:
     v, size = kind.vector, kind.lanes * kind.real_bytes
     e = kind.real if kind.parts == 1 else f"<2 x {kind.real}>"
     adds = code.raw("trunc i64 %flags to i1")
-    together = code.test("ne", code.let("and", "%flags", TOGETHER), 0)
-    with code.when_else(together) as other:
-        with code.loop(0, "%rows", kind.width) as r:
-            lanes = mask(code, kind, code.let("sub", "%rows", r))
-            row = code.at("%c", code.word("%cm", r))
-            source = code.at("%held", code.let("mul", r, kind.item))
+    with code.loop(0, "%rows", kind.width) as first:
+        count = code.least(code.let("sub", "%rows", first), kind.width)
+        held = code.at("%held", code.let("mul", first, kind.item))
+        bit = code.let("shl", TOGETHER, code.let("udiv", first, kind.width))
+        together = code.test("ne", code.let("and", "%flags", bit), 0)
+        with code.when_else(together) as other:
+            lanes = mask(code, kind, count)
+            row = code.at("%c", code.word("%cm", first))
             with code.loop(0, "%columns") as j:
-                x = code.raw(f"load {v}, ptr {code.at(source, code.let('mul', j, '%step'))}, align {size}")
+                x = code.raw(f"load {v}, ptr {code.at(held, code.let('mul', j, '%step'))}, align {size}")
                 p = code.at(row, code.word("%cn", j))
                 with code.when_else(adds) as fresh:
                     total = code.raw(f"fadd {v} {x}, {load_masked(code, kind, p, lanes)}")
                     store_masked(code, kind, total, p, lanes)
                     next(fresh)
                     store_masked(code, kind, x, p, lanes)
-        next(other)
-        with code.loop(0, "%columns") as j:
-            column = code.at("%c", code.word("%cn", j))
-            source = code.at("%held", code.let("mul", j, "%step"))
-            with code.loop(0, "%rows") as r:
-                x = code.raw(f"load {e}, ptr {code.at(source, code.let('mul', r, kind.item))}, align {kind.real_bytes}")
-                p = code.at(column, code.word("%cm", r))
-                with code.when_else(adds) as fresh:
-                    old = code.raw(f"load {e}, ptr {p}, align {kind.real_bytes}")
-                    total = code.raw(f"fadd {e} {x}, {old}")
-                    code.do(f"store {e} {total}, ptr {p}, align {kind.real_bytes}")
-                    next(fresh)
-                    code.do(f"store {e} {x}, ptr {p}, align {kind.real_bytes}")
+            next(other)
+            rows = code.raw(f"getelementptr i64, ptr %cm, i64 {first}")
+            with code.loop(0, "%columns") as j:
+                column = code.at("%c", code.word("%cn", j))
+                source = code.at(held, code.let("mul", j, "%step"))
+                with code.loop(0, count) as r:
+                    x = code.raw(
+                        f"load {e}, ptr {code.at(source, code.let('mul', r, kind.item))}, align {kind.real_bytes}"
+                    )
+                    p = code.at(column, code.word(rows, r))
+                    with code.when_else(adds) as fresh:
+                        old = code.raw(f"load {e}, ptr {p}, align {kind.real_bytes}")
+                        total = code.raw(f"fadd {e} {x}, {old}")
+                        code.do(f"store {e} {total}, ptr {p}, align {kind.real_bytes}")
+                        next(fresh)
+                        code.do(f"store {e} {x}, ptr {p}, align {kind.real_bytes}")
     code.do("ret void")
     return code.text()
 
