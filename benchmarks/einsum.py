@@ -4,8 +4,8 @@
 
 Instances and paths are those of data/einsum. The contestants of a row take turns, warm; medians in milliseconds, and
 how many times as long the others take. tenferro's time is one call of the planned contraction, JAX's one of the
-compiled one; NumPy and PyTorch follow the path call by call, as opt_einsum and torch.einsum do. With ``--busy``, for machines that are not quiet, the time is that of
-the processor, in all threads, and the least one of all rounds.
+compiled one; NumPy and PyTorch follow the path call by call, as opt_einsum and torch.einsum do. With ``--busy``, for
+machines that are not quiet, the time is that of the processor, in all threads, and the least one of all rounds.
 """
 
 from __future__ import annotations

@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final
 
-from tenferro_tensor.device_model import ContractionIR
+from tenferro_tensor.device_model import ContractionIR, Labels
 
 LONG: Final = 96
 """Elements of an innermost run from which on it need not fill whole vectors."""
 
+SMALL: Final = 4096
+"""Elements of a partner that is repeated along whatever the result has innermost."""
+
 Strides = Mapping[int, int]
 
 
-def order(
+def orders(
     ir: ContractionIR, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
     stays: frozenset[int],
-) -> tuple[int, ...]:  # fmt: skip
-    """The labels of a result, outermost first.
+) -> list[Labels]:  # fmt: skip
+    """Ways in which a result may lie, outermost label first; the one that is best by rule comes first.
 
     Args:
         ir: the contraction.
@@ -39,28 +42,39 @@ def order(
         return (0, -abs(larger[label])) if label in larger else (-1, -abs(other[label]))
 
     by_depth = sorted(labels, key=depth)
-    if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
-        return tuple(by_depth)
-    if max(sizes) > 2 * prod([extent[x] for x in labels]):  # reading is what costs: its innermost axes stay so
-        groups: list[list[int]] = [[], [], []]
-        run = _run(ir, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
-        return (*[x for x in by_depth if x not in run], *run)
-    groups = [[], [], []]
+    kept = [x for x in labels if x in larger and x not in other]
+    keeping = _with_run(ir, width, kept, larger, [[], [], by_depth])
+    groups: list[list[int]] = [[], [], []]
     for label in by_depth:
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
-    best: tuple[tuple[float, int, int], list[int]] | None = None
+    if not groups[1] and groups[0]:  # the next step sums none of them
+        if prod([extent[x] for x in partner]) <= SMALL:
+            groups = [[], [], by_depth]
+        else:
+            groups = [groups[2], [], groups[0]]
+    ways: list[tuple[tuple[float, int, int], Labels]] = []
     for side, rest in ((larger, other), (other, larger)):
         mine = [x for x in labels if x in side and x not in rest]
         run = _run(ir, width, mine, side, groups)
         length = prod([extent[x] for x in run])
-        if length == 1:
-            continue
         full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
         free = prod([extent[x] for x in run if x in groups[2]])
-        score = (full, min(free, LONG), length)
-        if best is None or score > best[0]:
-            best = score, run
-    run = best[1] if best else []
+        way = _with_run(ir, width, mine, side, groups)
+        ways.append(((full if length > 1 else 0.0, min(free, LONG), length), way))
+    best = [way for _, way in sorted(ways, key=lambda scored: scored[0], reverse=True)]
+    if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
+        found = [tuple(by_depth), *best]
+    elif max(sizes) > 2 * prod([extent[x] for x in labels]):  # reading is what costs
+        found = [keeping, *best]
+    else:
+        found = [*best, keeping]
+    return list(dict.fromkeys(found))
+
+
+def _with_run(
+    ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]
+) -> Labels:  # fmt: skip
+    run = _run(ir, width, mine, side, groups)
     return (*[x for group in groups for x in group if x not in run], *run)
 
 

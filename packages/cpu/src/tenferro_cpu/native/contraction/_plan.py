@@ -3,16 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis
 from tenferro_cpu.native.contraction._code import Kind
-from tenferro_cpu.native.contraction._layout import order
+from tenferro_cpu.native.contraction._layout import Strides, orders
 from tenferro_cpu.native.contraction._step import Step, plan_step
 from tenferro_tensor.device_model import ContractionIR, Labels, StepReport
+
+WORTH: Final = 1 << 15
+"""Elements of a result from which on several layouts are compared."""
+
+BLOCK: Final = 512
+"""Elements of an innermost block along which a small operand is repeated beforehand."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ class _Planner:
         self.one = _Value(self.count + 2 + len(ir.kept), 0, {})
         self.out = self.strides(ir.output) if out is None else dict(zip(ir.output, out, strict=True))
         self.taken = {v: step for step in ir.steps for v in step}
+        self.number = {step: number for number, step in enumerate(ir.steps)}
         self.orders: dict[int, Labels] = {}
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
@@ -115,7 +122,9 @@ class _Planner:
         else:
             layout = self.layout(result, labels, left, right)
             value = self.place(result, layout)
-        found = self.emit(left, right, value, {*left.strides, *right.strides})
+        if set(left.strides) | set(right.strides) == set(labels):
+            left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
+        found = self.emit(left, right, value)
         for at, n in scratch:
             self.memory.give(at, n)
         for v in step:
@@ -134,15 +143,62 @@ class _Planner:
         n = self.bytes_of(rest)
         made = _Value(self.count, self.memory.take(n), self.strides(rest), True)
         scratch.append((made.at, n))
-        self.emit(x, self.one, made, {*x.strides})
+        self.emit(x, self.one, made)
         return made
 
+    def repeated(self, x: _Value, y: _Value, value: _Value, scratch: list[tuple[int, int]]) -> _Value:
+        """A small operand of an element-wise step, repeated over what `y` and the result have innermost alike."""
+        extent = self.ir.extents
+        inner = sorted([label for label in value.strides if extent[label] > 1], key=lambda k: abs(value.strides[k]))
+        block: list[int] = []
+        size = 1
+        for label in inner:
+            if size >= BLOCK or y.strides.get(label) != value.strides[label] or size * extent[label] > 8 * BLOCK:
+                break
+            block.insert(0, label)
+            size *= extent[label]
+        both = [label for label in block if label in x.strides]
+        outside = [label for label in x.strides if label not in block]
+        made = [*outside, *block]
+        small = 8 * self.bytes_of(made) <= self.bytes_of([*value.strides])
+        if not both or size < self.kind.width or not small or all(x.strides.get(k) == value.strides[k] for k in block):
+            return x
+        n = self.bytes_of(made)
+        repeated = _Value(self.count, self.memory.take(n), self.strides(made), True)
+        scratch.append((repeated.at, n))
+        self.emit(x, self.one, repeated)
+        return repeated
+
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
-        """How an intermediate result lies."""
+        """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
+        ways = self.ways(result, labels, left.strides, right.strides)
+        if len(ways) == 1 or prod([self.ir.extents[label] for label in labels]) < WORTH:
+            return ways[0]
+        return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
+
+    def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides) -> list[Labels]:
+        """Layouts for a result, the best by rule first."""
         taken = self.taken[result]
         partner = frozenset(label for v in taken if v != result for label in self.ir.values[v])
-        after = frozenset(self.ir.values[self.count + self.ir.steps.index(taken)])
-        return order(self.ir, self.kind.width, labels, left.strides, right.strides, partner, after)
+        after = frozenset(self.ir.values[self.count + self.number[taken]])
+        return orders(self.ir, self.kind.width, labels, left, right, partner, after)
+
+    def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
+        """Estimated time of the step that makes a result and of the one that takes it, if it lies this way."""
+        mine = _Value(0, 0, self.strides(way))
+        taken = self.taken[result]
+        partner = next((self.partner(v) for v in taken if v != result), self.one)
+        after = self.count + self.number[taken]
+        if after == self.count + len(self.ir.steps) - 1:
+            along = self.out
+        else:
+            along = self.strides(self.ways(after, self.ir.values[after], mine.strides, partner.strides)[0])
+        steps = (self.step_of(left, right, mine), self.step_of(mine, partner, _Value(0, 0, along)))
+        return sum([step.cost for step in steps if step is not None])
+
+    def partner(self, value: int) -> _Value:
+        """A value that is there, or one that lies in the order of its labels."""
+        return self.values.get(value) or _Value(0, 0, self.strides(self.ir.values[value]))
 
     def place(self, result: int, layout: Labels) -> _Value:
         """Memory of an intermediate result."""
@@ -151,16 +207,18 @@ class _Planner:
             return _Value(self.count + 2 + self.ir.kept.index(result), 0, self.strides(layout))
         return _Value(self.count, self.memory.take(self.bytes_of(layout)), self.strides(layout), True)
 
-    def emit(self, left: _Value, right: _Value, value: _Value, labels: set[int]) -> Step | None:
+    def emit(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """The record of a product."""
-        axes = [
-            Axis(self.ir.extents[x], left.strides.get(x, 0), right.strides.get(x, 0), value.strides.get(x, 0))
-            for x in sorted(labels)
-        ]
-        found = plan_step(self.kind, axes, self.most)
+        found = self.step_of(left, right, value)
         if found is not None:
             self.steps.append((found, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
         return found
+
+    def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+        """A product as a step."""
+        a, b, c = left.strides, right.strides, value.strides
+        axes = [Axis(self.ir.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}]
+        return plan_step(self.kind, axes, self.most)
 
     def report(self, number: int, step: Sequence[int], labels: Sequence[int], layout: Labels, found: Any) -> None:
         """What is told of a step."""

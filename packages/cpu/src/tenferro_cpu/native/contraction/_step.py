@@ -30,7 +30,14 @@ PIECE_BYTES: Final = 128 << 10
 NEAR: Final = 16 << 10
 """Bytes of rows that stay in the nearest cache while all columns pass."""
 
-THIN: Final = 16
+FLOP, MOVED, TURNED, SINGLE = 0.02, 0.5, 1.0, 2.5
+"""Estimated nanoseconds: of a multiplication or addition; of an element that is read or written in a run, turned while
+it is packed, moved alone."""
+
+FEW: Final = 64
+"""Elements below which an outer product of each batch is not worth a tile."""
+
+THIN: Final = 32
 """Columns up to which rows are read where they lie, if they lie together."""
 
 
@@ -44,6 +51,7 @@ class Step:
         swapped: whether the right operand gives the rows.
         words: fields that are numbers.
         tables: fields that are addresses.
+        cost: estimated nanoseconds on one core.
     """
 
     kernel: str
@@ -51,6 +59,7 @@ class Step:
     swapped: bool = False
     words: dict[str, int] = field(default_factory=dict)
     tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    cost: float = 0.0
 
     @property
     def scratch(self) -> int:
@@ -85,7 +94,7 @@ def plan_step(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     last = min([axis for axis in axes if axis.c], key=lambda axis: abs(axis.c), default=None)
     if sizes[3] == 1:
         found = _runs(kind, axes, [], sizes)
-        if found is not None or not (rows and columns):
+        if found is not None or size(rows) * size(columns) < FEW:
             return _cut(kind, found or _gather(kind, axes, sizes), most)
     elif last in batch and max(sizes[1:3]) < kind.width and last.n >= kind.width:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
@@ -145,6 +154,7 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     more, rows = capped([*left, *outer], max(1, RUN // size(chunk)))
     words = {"rows": size(rows), "run": size(chunk), "sums": size(inner), "batch": size(more) * size(inner)}
     found = Step("elementwise" if with_a and with_b else "scaling", sizes, with_b and not with_a, words)
+    found.cost = MOVED * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
         more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
     _put(found, "batch", tables([*more, *inner]))
@@ -156,7 +166,7 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int]) 
     more, left = capped(axes, RUN)
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": 1, "batch": size(more)}
-    found = Step("gather", sizes, False, words)
+    found = Step("gather", sizes, False, words, cost=2 * SINGLE * prod(sizes))
     for name, group in (("batch", more), ("row", rows), ("inner", inner)):
         _put(found, name, tables(group))
     return found
@@ -183,7 +193,7 @@ def _dot(
         "batch": sizes[0] * size(outer), "sums": size(outer), "rows": sizes[1], "columns": sizes[2],
         "inner": size(near), "run": last.n,
     }  # fmt: skip
-    found = Step("dot", sizes, False, words)
+    found = Step("dot", sizes, False, words, cost=MOVED * prod(sizes))
     _put(found, "batch", tables([*batch, *outer]))
     found.tables["row_a"], _, found.tables["row_c"] = tables(rows)
     _, found.tables["column_b"], found.tables["column_c"] = tables(columns)
@@ -227,7 +237,14 @@ def _product(
         "column_flags": column_flags, "column_inner_flags": together(inner_b, kind.columns, item),
         "tile_flags": _tile_flags(kind, row_c),
     }  # fmt: skip
-    near = m * k * item <= 64 << 10
+    costs = [
+        _moving(row_flags, found.tables["row_inner_flags"]) * left,
+        _moving(column_flags, found.tables["column_inner_flags"]) * right,
+        (MOVED + SINGLE * float((found.tables["tile_flags"] != 0).mean())) * result * -(-k // INNER_BLOCK),
+        FLOP * kind.parts**2 * prod(sizes) * 2 * (-(-m // w) * w / m) + 10.0 * found.words["batch"],
+    ]
+    found.cost = sum(costs)
+    near = m * k * item <= 128 << 10
     if lies and (n <= THIN or near):
         few = m <= 2 * kind.rows or n * k * item <= 8 << 10
         found.kernel = "gemm direct" if few else "gemm direct rows"
@@ -255,6 +272,12 @@ def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Ax
         return read * single[0] + 2.5 * written * single[1]
 
     return min(orders, key=cost)
+
+
+def _moving(flags: np.ndarray[Any, Any], inner_flags: np.ndarray[Any, Any]) -> float:
+    """Nanoseconds for an element of an operand that is packed."""
+    runs, turned = float(flags.mean()), float(inner_flags.mean())
+    return runs * MOVED + (1 - runs) * (turned * TURNED + (1 - turned) * SINGLE)
 
 
 def _tile_flags(kind: Kind, row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
