@@ -114,6 +114,39 @@ def test_ops_are_called_as_before() -> None:
         catalog.mul.op()(x, y, out=x)
 
 
+def test_ops_of_tensors_and_numbers() -> None:
+    x, y, chosen = tensor(X), tensor(Y), tensor(X > 1)
+    select, power = catalog.select.op(), catalog.atan2.op()
+    for _ in range(3):  # made, remembered, short
+        np.testing.assert_array_equal(select(chosen, x, y).data, np.where(X > 1, X, Y))
+        np.testing.assert_array_equal(select(chosen, x, 0.5).data, np.where(X > 1, X, 0.5))
+        np.testing.assert_array_equal(select(chosen, 0.5, y).data, np.where(X > 1, 0.5, Y))
+        np.testing.assert_allclose(power(x, 2.0).data, np.arctan2(X, 2.0), rtol=1e-15)
+        np.testing.assert_allclose(power(2.0, y).data, np.arctan2(2.0, Y), rtol=1e-15)
+        assert select(chosen, x, y).spec is x.spec
+        assert isinstance(select(chosen, variable(X), y), EagerTensor)
+        with pytest.raises(ShapeError):
+            select(chosen, x, tensor(Y[:3]))
+        with pytest.raises(ArgumentError, match="operand 2 is a str"):
+            select(chosen, x, "y")
+        with pytest.raises(ArgumentError):
+            catalog.add.op()(tensor(np.arange(3, dtype="int8")), 1000)
+
+
+def test_ops_of_three_operands_leak_nothing() -> None:
+    x, y, chosen, select = tensor(X), tensor(Y), tensor(X > 1), catalog.select.op()
+    number = 123.25
+    watched = [x, y, chosen, x.spec, x.data, number, select]
+    select(chosen, x, y), select(chosen, x, number)
+    gc.collect()
+    before = [sys.getrefcount(o) for o in watched]
+    for _ in range(50_000):
+        select(chosen, x, y)
+        select(chosen, x, number)
+    gc.collect()
+    assert max(abs(a - sys.getrefcount(o)) for a, o in zip(before, watched, strict=True)) < 10
+
+
 def test_scopes_and_modes_are_obeyed() -> None:
     v, x = variable(X), tensor(X)
     for _ in range(3):

@@ -107,6 +107,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
         if not outs[0].shape or machine() is None:
             return run
         dtypes = tuple([s.dtype for s in ins])
+        _shortcuts.install()
         with _lock:
             if dtypes not in _threes.setdefault(op, {}):
                 inputs = tuple(map(Operand, dtypes))

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native import _shortcuts
 from tenferro_cpu.native._entry import machine
 from tenferro_cpu.native._fused_entry import Kind, Rows, entry
 from tenferro_cpu.native._jit import available
@@ -56,6 +57,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         (x,) = ins
         if not axes or x.dtype.kind not in kinds or machine() is None:
             return run
+        _shortcuts.install()
         kernel = _reduced(kind, x.dtype)
         planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
         every, gone = tuple(range(x.ndim)), planned.axes

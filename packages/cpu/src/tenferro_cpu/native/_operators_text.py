@@ -39,7 +39,7 @@ class Offsets(dict[str, int]):
 
 def shared_text(at: Offsets) -> str:
     """Functions that all shortcuts use."""
-    return _pair(at) + _call_1() + _call_2() + _wrapped(at)
+    return _pair(at) + _triple(at) + _call_1() + _call_2() + _wrapped(at)
 
 
 def _pair(at: Offsets) -> str:
@@ -50,6 +50,23 @@ def _pair(at: Offsets) -> str:
     f.hold("%x", "%y")
     f.store("%x", key, at["tuple"])
     f.store("%y", key, at["tuple"] + 8)
+    found = f.call("tenferro_get_item", "%table", key)
+    f.drop(key)
+    f.give(found)
+    f.label("none")
+    f.call("tenferro_clear", result="void")
+    f.give("null")
+    return f.text()
+
+
+def _triple(at: Offsets) -> str:
+    """The value under three keys in a dictionary, borrowed, or null."""
+    f = Body("private ptr @triple(ptr %table, ptr %x, ptr %y, ptr %z)")
+    key = f.call("tenferro_tuple", "i64 3")
+    f.present(key, "none")
+    f.hold("%x", "%y", "%z")
+    for place, value in enumerate(("%x", "%y", "%z")):
+        f.store(value, key, at["tuple"] + 8 * place)
     found = f.call("tenferro_get_item", "%table", key)
     f.drop(key)
     f.give(found)
@@ -114,7 +131,8 @@ def long_way(f: Body) -> None:
 
 def tensor_text(at: Offsets) -> str:
     """``tensor_operator``, ``tensor_reflected``, ``tensor_unary`` of a tensor and an op, and ``op_call``."""
-    return "".join([_tensor(at, reflected) for reflected in (False, True)]) + _unary(at) + _long_call(at) + _op_call(at)
+    operators = "".join([_tensor(at, reflected) for reflected in (False, True)])
+    return operators + _unary(at) + _long_call(at) + _seen(at) + _op_call(at)
 
 
 def _long_call(at: Offsets) -> str:
@@ -146,13 +164,31 @@ def _long_call(at: Offsets) -> str:
     return f.text()
 
 
+def _seen(at: Offsets) -> str:
+    """What a plan knows of an operand and what its kernel gets: spec and data, or class and number; null for others."""
+    f = Body("private ptr @seen(ptr %x, ptr %tensor, ptr %raw)")
+    kind = f.type_of("%x")
+    f.branch(f.same(kind, "%tensor"), "concrete", "number")
+    f.label("concrete")
+    f.store(f.load("%x", at["tensor.data"]), "%raw")
+    f.give(f.load("%x", at["tensor.spec"]))
+    f.label("number")
+    f.guard(is_number(f, kind), "other")
+    f.store("%x", "%raw")
+    f.give(kind)
+    f.label("other")
+    f.give("null")
+    return f.text()
+
+
 def _op_call(at: Offsets) -> str:
-    """An op applied to one operand, or to two concrete ones."""
+    """An op applied to one operand, to two concrete ones, or to three that are concrete or numbers."""
     f = Body("private ptr @op_call(ptr %self, ptr %args, i64 %nargs, ptr %p)")
-    plan_at, frame = f.variable(), f.variable("[2 x ptr]")
+    plan_at, frame = f.variable(), f.variable("[3 x ptr]")
+    slots = [frame, f.at(frame, 8), f.at(frame, 16)]
     f.guard(f.same(f.type_of("%self"), f.load("%p", PAYLOAD.op)), "slow")
     tensor = f.load("%p", PAYLOAD.tensor)
-    f.do("switch i64 %nargs, label %slow [ i64 1, label %one i64 2, label %two ]")
+    f.do("switch i64 %nargs, label %slow [ i64 1, label %one i64 2, label %two i64 3, label %three ]")
     f.label("one")
     x = f.load("%args")
     f.branch(f.same(f.type_of(x), tensor), "concrete", "other")
@@ -169,34 +205,43 @@ def _op_call(at: Offsets) -> str:
     f.label("concrete")
     unscoped(f, "slow")
     f.store(f.call("tenferro_get_item", f.load("%self", at["op.one"]), f.load(x, at["tensor.spec"])), plan_at)
+    # The frame is three operands long: those that are not there repeat the first.
+    for slot in slots:
+        f.store(f.load(x, at["tensor.data"]), slot)
     f.jump("found")
     f.label("two")
-    y = f.load("%args", 8)
-    first = f.load("%args")
-    f.require([(f.type_of(first), tensor), (f.type_of(y), tensor)], "slow")
     unscoped(f, "slow")
-    spec, spec_y = f.load(first, at["tensor.spec"]), f.load(y, at["tensor.spec"])
-    f.branch(f.same(spec, spec_y), "same", "mixed")
+    pair = []
+    for place, slot in enumerate(slots[:2]):
+        pair.append(f.call("seen", f.load("%args", 8 * place), tensor, slot))
+        f.present(pair[-1], "slow")
+    spec, spec_y = pair
+    f.store(f.load(slots[0]), slots[2])
+    first = f.same(f.type_of(f.load("%args")), tensor)
+    f.branch(f.get(f"and i1 {first}, {f.same(spec, spec_y)}"), "same", "mixed")
     f.label("same")
     f.store(f.call("tenferro_get_item", f.load("%self", at["op.same"]), spec), plan_at)
     f.jump("found")
     f.label("mixed")
     f.store(f.call("pair", f.load("%self", at["op.plans"]), spec, spec_y), plan_at)
     f.jump("found")
+    f.label("three")
+    unscoped(f, "slow")
+    keys = []
+    for place, slot in enumerate(slots):
+        keys.append(f.call("seen", f.load("%args", 8 * place), tensor, slot))
+        f.present(keys[-1], "slow")
+    f.store(f.call("triple", f.load("%self", at["op.plans"]), *keys), plan_at)
+    f.jump("found")
     f.label("found")
     plan = f.load(plan_at)
     f.present(plan, "slow")
     f.guard(f.same(f.load(plan, at["plan.many"]), "@tenferro_false"), "slow")
     run, out = f.load(plan, at["plan.run"]), f.load(plan, at["plan.out"])
-    left = f.load(f.load("%args"), at["tensor.data"])
-    two = f.get("icmp eq i64 %nargs, 2")
-    # With one operand the frame holds it twice, and one is passed on.
-    second = f.load(f.load(f.get(f"select i1 {two}, ptr {f.at('%args', 8)}, ptr %args")), at["tensor.data"])
-    f.hold(run, out, left, second)
-    f.store(left, frame)
-    f.store(second, frame, 8)
+    raws = [f.load(slot) for slot in slots]
+    f.hold(run, out, *raws)
     data = f.call("tenferro_vectorcall", run, frame, "i64 %nargs", "null")
-    f.drop(run, left, second)
+    f.drop(run, *raws)
     f.present(data, "failed")
     z = f.call("wrapped", tensor, data, out)
     f.drop(out)

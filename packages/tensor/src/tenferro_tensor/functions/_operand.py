@@ -6,7 +6,7 @@ Operands may be values of any kind, NumPy arrays and numbers. Axes may be negati
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -61,9 +61,19 @@ def truth(x: Any) -> Any:
     return x if x.spec.dtype is bool_ else catalog.ne(x, 0)
 
 
+class _Conversions(Table):
+    """The op of a conversion by the dtype that it leads to."""
+
+    def __missing__(self, dtype: DType) -> Any:
+        return self.remember(dtype, catalog.convert.op(dtype=dtype))
+
+
+_CONVERT: Final = _Conversions("convert")
+
+
 def converted(x: Any, dtype: DType) -> Any:
     """A value in another dtype, by an unchecked step; the value itself where it has that dtype."""
-    return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
+    return x if x.spec.dtype == dtype else _CONVERT[dtype](x)
 
 
 def alike(*xs: Any) -> list[Any]:

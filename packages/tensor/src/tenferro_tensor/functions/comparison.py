@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _EQ: Final = catalog.eq.op()
+_SELECT: Final = catalog.select.op()
 _GT: Final = catalog.gt.op()
 _GE: Final = catalog.ge.op()
 _IS_FINITE: Final = catalog.is_finite.op()
@@ -169,4 +170,4 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     >>> tr.where(tr.asarray([True, False]), tr.asarray([1.0, 2.0]), 0.0)
     Tensor([1., 0.])
     """
-    return catalog.select(truth(condition), x1, x2)
+    return _SELECT(truth(condition), x1, x2)

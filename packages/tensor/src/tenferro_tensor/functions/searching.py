@@ -25,7 +25,7 @@ def _located(primitive: Primitive, x: Any, axis: int | None, keepdims: bool) -> 
     x = value(x)
     spec = x.spec
     if axis is None:
-        out = primitive(catalog.reshape(x, shape=(spec.size,)), axis=0)
+        out = primitive(x if spec.ndim == 1 else catalog.reshape(x, shape=(spec.size,)), axis=0)
         return kept(out, spec, range(spec.ndim)) if keepdims else out
     axis = axis_of(primitive.name, axis, spec.ndim)
     out = primitive(x, axis=axis)
