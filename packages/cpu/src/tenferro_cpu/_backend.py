@@ -9,6 +9,7 @@ import numpy as np
 from tenferro_cpu.native import (
     _eager,
     _eager_reduce,
+    _loop,
     _movement,
     _pool,
     _products,
@@ -72,6 +73,12 @@ class CpuBackend(Backend):
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one machine code for each way in which operands lie in memory."""
         return _region.fused(region, fallback, later)
+
+    def looped(
+        self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]
+    ) -> Callable[..., Any] | None:
+        """As the contract says: one call of machine code for all steps, where their work is small."""
+        return _loop.looped(region, back, moving)
 
     def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: the native engine, for real and complex numbers."""

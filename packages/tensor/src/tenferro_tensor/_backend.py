@@ -155,6 +155,24 @@ class Backend(ABC):
         """
         return None
 
+    def looped(
+        self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]
+    ) -> Callable[..., Any] | None:
+        """A callable that carries a region without reduction out many times in a row, or None where there is none.
+
+        It takes the number of steps, whether moving inputs go from the last row to the first, which outputs are kept
+        of all steps, and the raw inputs; it returns a list with the rows of each output that is kept, each at the
+        index of its step's inputs, and the last value of each other one. It returns None, having done nothing, where
+        one call for each step is the better way.
+
+        Args:
+            region: what one step computes.
+            back: for each input, the output whose value of the step before it is, else None; the array that is passed
+                is that of the first step.
+            moving: for each input, whether each step has its own row of a leading axis.
+        """
+        return None
+
     def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
         """A kernel for a whole contraction of many tensors, or None where it is done step by step."""
         return None

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime._execute import WATCH
+from tenferro_runtime._tiers import Tiered
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
+from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program
 from tenferro_tensor import REGISTRY, Spec, tensor
@@ -62,7 +65,7 @@ def _make_scan(
 ) -> Kernel:
     count, rows = len(ins), outs[carry:]
     at = bound_steps((body,))
-    loop = _loop(consts, carry, count - consts - carry, rows, reverse)
+    loop = _looped(_loop(consts, carry, count - consts - carry, rows, reverse), body, consts, carry, reverse)
     if length.__class__ is int and not body.symbolic and not any(s.symbolic for s in outs):
         (step,), shapes = at(()), tuple([s.shape for s in rows])
         return lambda *raws: loop(step, length, shapes, *raws)
@@ -72,6 +75,15 @@ def _make_scan(
         return loop(at(tuple(sizes))[0], n, shapes, *raws[:count])
 
     return run
+
+
+def _looped(loop: Kernel, body: Program, consts: int, carry: int, reverse: bool) -> Kernel:
+    """`loop`, until the backend has something that carries out all steps at once."""
+    found = recurrence(body, consts, carry) if WATCH.get() is None else None
+    if found is None:
+        return loop
+    tier = Tiered(loop, lambda: found.build(consts, reverse, loop))
+    return lambda *args: tier.run(*args)
 
 
 def _scan_sizes(
