@@ -17,6 +17,7 @@ from tenferro_tensor_core import (
     AxisError,
     DTypeError,
     GradientError,
+    InconclusiveDimError,
     NumericalError,
     ShapeError,
     TenferroError,
@@ -243,6 +244,23 @@ def test_a_value_that_leaks_out_of_a_derivative_is_named_too() -> None:
     tr.compile(grad(f))(X)
     error = raised(tr.compile(uses), X)
     assert isinstance(error, TenferroError) and line_of(uses) in said(error)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda v: bool(v[0]), lambda v: float(v[0]), lambda v: np.sin(v), lambda v: v.tolist()]
+)
+def test_elements_of_a_leaked_value_are_no_matter_of_a_trace_that_has_ended(use) -> None:
+    leaked = []
+    tr.compile(lambda x: leaked.append(x * 2) or x)(X)
+    with pytest.raises(TracingError, match=r"after the trace opened at .* had ended; return values from the traced"):
+        use(leaked[0])
+
+
+def test_sizes_of_a_leaked_value_say_where_they_may_come_from() -> None:
+    leaked = []
+    tr.compile(lambda x: leaked.append(x * 2) or x)(X)
+    with pytest.raises(InconclusiveDimError, match="kept longer than its trace has such sizes: return it instead"):
+        grad(lambda x: tr.sum(x * leaked[0]))(X)
 
 
 # ------------------------------------------------------------------------------------------------ trees

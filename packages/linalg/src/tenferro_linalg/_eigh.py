@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, skew, sym, to, total
 from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
-from tenferro_linalg._operands import basis, matrices, require_inexact, require_square
+from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor_core import real_of
 
@@ -64,8 +64,8 @@ def eigvalsh(x: Any, /) -> Any:
     Tensor([1., 3.])
     """
     x = matrices("eigvalsh", x, square=True)
-    # A recorded call keeps the vectors, which its derivative needs; programs prune them where nothing does.
-    return eigh_(x, basis="generic")[0] if x.level else eigvalsh_(x)
+    # A differentiated call keeps the vectors, which its derivative needs.
+    return eigh_(x, basis="generic")[0] if differentiated(x) else eigvalsh_(x)
 
 
 def _specs(what: str, x: Spec) -> tuple[Spec, Spec]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError
+from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError, TracedTensor
 from tenferro_tensor import tensor
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
@@ -83,6 +83,14 @@ def flag(what: str, name: str, given: Any, allowed: tuple[Any, ...]) -> Any:
 def basis(x: Any) -> str:
     """Plain vectors for concrete tensors; for recorded and traced values the generic basis that the rules rely on."""
     return "generic" if x.level else "plain"
+
+
+def differentiated(x: Any) -> bool:
+    """Whether a call on `x` is recorded for a derivative: neither concrete nor part of a program.
+
+    A program has the op of a concrete call, hence its bits; the rule of that op gives the derivative of the program.
+    """
+    return bool(x.level) and not isinstance(x, TracedTensor)
 
 
 def leading(v: Any, k: Any) -> Any:

@@ -31,7 +31,7 @@ from tenferro_linalg._algebra import (
 )
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
-from tenferro_linalg._operands import basis, integer, leading, matrices, require_inexact
+from tenferro_linalg._operands import basis, differentiated, integer, leading, matrices, require_inexact
 from tenferro_runtime.extension import ArgumentError, General, GradientError, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate
 from tenferro_tensor_core import Dim, DimLike, ask, dim_max, dim_min, real_of
@@ -87,8 +87,8 @@ def svdvals(x: Any, /) -> Any:
     Tensor([4., 3.])
     """
     x = matrices("svdvals", x)
-    # A recorded call keeps the vectors, which its derivative needs; programs prune them where nothing does.
-    return svd_(x, full=False, basis="generic", cut=None)[1] if x.level else svdvals_(x)
+    # A differentiated call keeps the vectors, which its derivative needs.
+    return svd_(x, full=False, basis="generic", cut=None)[1] if differentiated(x) else svdvals_(x)
 
 
 def svd_trunc(x: Any, k: int, /) -> SVDResult:

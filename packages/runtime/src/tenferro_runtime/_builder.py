@@ -83,7 +83,7 @@ class Builder:
         A weak value, and what is computed from weak values alone, adapts to the dtype of the arrays beside it, as
         the Python scalar would.
         """
-        self._require_open(None)
+        self.require_open(None)
         v = self._variable(spec)
         self._inputs.append(v.id)
         if weak is not None:
@@ -94,7 +94,7 @@ class Builder:
 
     def constant(self, value: Tensor) -> TracedTensor:
         """A concrete tensor as a constant of the program; the same tensor is one constant."""
-        self._require_open(None)
+        self.require_open(None)
         known = self._lifted.get(id(value))
         if known is None:
             known = self._lifted[id(value)] = self._variable(value.spec)
@@ -109,9 +109,9 @@ class Builder:
         """
         if value.__class__ is TracedTensor:
             if value.home is self:
-                self._require_open(value)
+                self.require_open(value)
                 return value
-            value.home._require_open(value)
+            value.home.require_open(value)
         if value.__class__ is Tensor:
             return self.constant(value)
         if value.__class__ in SCALARS or isinstance(value, (np.ndarray, np.generic)):
@@ -124,7 +124,7 @@ class Builder:
             )
         inside = recording(value)
         if inside is not None:
-            inside._require_open(value)
+            inside.require_open(value)
         if value.level > self.level:
             raise TracingError(
                 f"a {type(value).__name__} of an inner transformation was used in an outer program{here()}; "
@@ -133,7 +133,7 @@ class Builder:
             )
         known = self._lifted.get(id(value))
         if known is None:
-            self._require_open(None)
+            self.require_open(None)
             known = self._lifted[id(value)] = self._variable(value.spec)
             self.captured.append((value, known.id))
             if value.__class__ is TracedTensor and value.id in value.home._weak:
@@ -163,7 +163,12 @@ class Builder:
         """Class of the Python number that a value of this builder stands for, if it does."""
         return self._weak.get(value.id)
 
-    def _require_open(self, value: TracedTensor | None) -> None:
+    def require_open(self, value: TracedTensor | None) -> None:
+        """Raise for a use of a value, or of the builder itself, after the program is finished.
+
+        Raises:
+            TracingError: it is finished.
+        """
         if self.closed:
             what = "a program" if value is None else f"a traced {value.spec!r}"
             made = where(self.source)
@@ -179,7 +184,7 @@ class Builder:
             if inner is not None:
                 return inner.bind(op, args)
         if self.closed:
-            self._require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
+            self.require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
         if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
             return self._bind_weak(op, args)
         return self._bind(op, args)

@@ -41,6 +41,9 @@ class Home(Protocol):
     def bind_alike(self, op: Op, operands: tuple[Any, ...]) -> Any:
         """Record an op on values of this builder."""
 
+    def require_open(self, value: Any) -> None:
+        """Raise unless the program is being recorded still."""
+
 
 class TracedTensor(Array):
     """A variable of a program that is being recorded: it has a spec, but no elements yet.
@@ -68,6 +71,7 @@ class TracedTensor(Array):
         return self.home.define_size(self, most)  # type: ignore[no-any-return]
 
     def _no_value(self, asked: str, fix: str) -> NoReturn:
+        self.home.require_open(self)
         source = where(self.home.source)
         raise TracingError(
             f"{asked}{here()}: this {self.spec!r} is a variable of a program that is being recorded"

@@ -1,6 +1,6 @@
 """Questions about sizes: answered by bounds, else by example sizes under a recorded guard."""
 
-from typing import Any
+from typing import Any, Final
 
 from ._decide import decide
 from ._decisions import ACTIVE, Decisions, at_line, inconclusive
@@ -16,6 +16,12 @@ def decisions() -> Decisions | None:
     """
     active = ACTIVE.get()
     return active[-1] if active else None
+
+
+_NO_TRACE: Final = (
+    "their bounds do not decide it, and no trace that knows them is going on (a traced value that was kept longer than "
+    "its trace has such sizes: return it instead)"
+)
 
 
 def ask(a: DimLike, op: str, b: DimLike) -> bool:
@@ -40,7 +46,7 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
         return known
     active = ACTIVE.get()
     if not active:
-        raise inconclusive(a, op, b, "their bounds do not decide it and no examples are active")
+        raise inconclusive(a, op, b, _NO_TRACE)
     return _concerned(active, a, b).decide(a, op, b)
 
 

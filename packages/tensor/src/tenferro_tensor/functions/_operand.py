@@ -150,7 +150,8 @@ def _extent(d: Any) -> DimLike:
     except TypeError as cause:
         if isinstance(cause, TenferroError):
             raise
-        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}", value=repr(d)) from None
+        fix = "; divide sizes with //" if isinstance(d, float) else ""
+        raise ArgumentError(f"a shape holds integers or symbolic sizes, not {d!r}{fix}", value=repr(d)) from None
 
 
 class AxisOps(Table):
