@@ -386,6 +386,8 @@ def test_another_program_than_expected_is_refused(line: Path) -> None:
 
 
 def test_no_file_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no folder .*absent to write a program into; make it first"):
+        tr.trace(lambda x: x, tr.ones(2)).save(tmp_path / "absent" / "p.tenferro")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing")
 

@@ -246,9 +246,7 @@ def test_a_value_that_leaks_out_of_a_derivative_is_named_too() -> None:
     assert isinstance(error, TenferroError) and line_of(uses) in said(error)
 
 
-@pytest.mark.parametrize(
-    "use", [lambda v: bool(v[0]), lambda v: float(v[0]), lambda v: np.sin(v), lambda v: v.tolist()]
-)
+@pytest.mark.parametrize("use", [bool, float, np.sin, np.asarray], ids=lambda f: f.__name__)
 def test_elements_of_a_leaked_value_are_no_matter_of_a_trace_that_has_ended(use) -> None:
     leaked = []
     tr.compile(lambda x: leaked.append(x * 2) or x)(X)
@@ -261,6 +259,23 @@ def test_sizes_of_a_leaked_value_say_where_they_may_come_from() -> None:
     tr.compile(lambda x: leaked.append(x * 2) or x)(X)
     with pytest.raises(InconclusiveDimError, match="kept longer than its trace has such sizes: return it instead"):
         grad(lambda x: tr.sum(x * leaked[0]))(X)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, f: tr.cond(x[0] > 0, f, tr.sin, x),
+        lambda x, f: tr.switch(1, [tr.sin, f], x),
+        lambda x, f: tr.while_loop(lambda c: tr.sum(c) < 0, f, x),
+        lambda x, f: tr.while_loop(f, tr.sin, x),
+        lambda x, f: tr.scan(f, 0.0, x),
+    ],
+    ids=["cond", "switch", "body", "condition", "scan"],
+)
+def test_control_flow_takes_functions(use) -> None:
+    for run in (use, tr.compile(use, static_argnames="f")):
+        with pytest.raises(ArgumentError, match=r"takes functions at .*_mistakes.*, got 1; wrap a constant"):
+            run(X, 1)
 
 
 # ------------------------------------------------------------------------------------------------ trees

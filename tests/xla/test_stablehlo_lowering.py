@@ -10,7 +10,7 @@ from tenferro_runtime import Program
 from tenferro_runtime.extension import Builder, ProgramError
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_tensor import ComputeDevice, MemorySpace, Place, Primitive, Spec, tensor
-from tenferro_tensor_core import BackendUnavailableError, PlacementError, UnsupportedError, dim
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, PlacementError, UnsupportedError, dim
 from tenferro_xla import XlaExecutor, lower_to_stablehlo
 from tenferro_xla.lowerings import CORE
 
@@ -269,6 +269,8 @@ def test_mistakes_are_named():
     x = b.input(Spec((n,), np.dtype("float64")))
     with pytest.raises(UnsupportedError, match="needs fixed sizes"):
         lower_to_stablehlo(b.close([c.neg(x)]))
+    with pytest.raises(ArgumentError, match=r"takes a program, got .*; trace the function, tr.trace"):
+        lower_to_stablehlo(c.neg)
     with pytest.raises(BackendUnavailableError, match="no 'abacus' devices"):
         XlaExecutor("abacus")
     with pytest.raises(BackendUnavailableError, match="there is no device cpu:99"):

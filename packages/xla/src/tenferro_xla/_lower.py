@@ -11,7 +11,7 @@ from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, cal
 from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor._normalise import targets
-from tenferro_tensor_core import PlacementError, UnsupportedError
+from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
 from tenferro_xla._emitter import Emitter, Value
 from tenferro_xla._text import tensor_type
 from tenferro_xla.lowerings import CORE
@@ -47,6 +47,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
         The module, ready for PJRT or for other tools that read StableHLO.
 
     Raises:
+        ArgumentError: `program` is no program.
         UnsupportedError: a primitive has no lowering, or sizes are symbolic or depend on data; names the user's line.
 
     >>> import numpy as np
@@ -59,6 +60,11 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
       }
     }
     """
+    if not isinstance(program, Program):
+        raise ArgumentError(
+            f"lower_to_stablehlo takes a program, got {program!r:.80}; trace the function, tr.trace(f, *args), or take "
+            "the program of a compiled one, f.program(*args)"
+        )
     _refuse_late_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written

@@ -11,7 +11,7 @@ from tenferro_runtime._tree import flatten, map_tree, unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
 from tenferro_runtime.control_flow._bodies import Run, closed
-from tenferro_runtime.control_flow._values import kind_of, leaf_value
+from tenferro_runtime.control_flow._values import kind_of, leaf_value, require_functions
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError
@@ -30,13 +30,14 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         operands: arrays and numbers in any containers.
 
     Raises:
-        ArgumentError: `pred` is not a single element.
+        ArgumentError: `pred` is not a single element, or a branch is no function.
         StructureError: the functions return different structures, shapes or dtypes.
 
     >>> f = tr.compile(lambda x: tr.cond(tr.sum(x) > 0, tr.sqrt, tr.zeros_like, x))
     >>> f(tr.asarray([1.0, 4.0])), f(tr.asarray([1.0, -4.0]))
     (Tensor([1., 2.]), Tensor([0., 0.]))
     """
+    require_functions("cond", true_fun, false_fun)
     p = _single(pred, "cond")
     if not is_traced(p):
         return _arrays((true_fun if bool(innermost(p)) else false_fun)(*operands), "cond")
@@ -56,7 +57,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         operands: arrays and numbers in any containers.
 
     Raises:
-        ArgumentError: `index` is not a single integer, or there are no branches.
+        ArgumentError: `index` is not a single integer, there are no branches, or one is no function.
         StructureError: the functions return different structures, shapes or dtypes.
 
     >>> tr.switch(1, [lambda x: x, lambda x: -x, lambda x: x * x], tr.asarray(3.0))
@@ -66,6 +67,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     i = _single(index, "switch")
     if not functions:
         raise ArgumentError(f"switch needs at least one branch{here()}, got none")
+    require_functions("switch", *functions)
     if i.spec.dtype.kind not in "iu":
         raise ArgumentError(f"switch takes one integer as index{here()}, got {i.spec!r}; convert it with astype")
     if len(functions) == 1 or not is_traced(i):

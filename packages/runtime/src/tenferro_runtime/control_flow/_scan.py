@@ -13,7 +13,7 @@ from tenferro_runtime.control_flow._agreement import StructureError, in_kind, re
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
-from tenferro_runtime.control_flow._values import Kind, kind_of, leaf_value, name_of
+from tenferro_runtime.control_flow._values import Kind, kind_of, leaf_value, name_of, require_functions
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.functions._operand import size_of
@@ -48,12 +48,14 @@ def scan(
         The last carry, and the rows stacked along a new leading axis.
 
     Raises:
+        ArgumentError: `f` is no function, or neither `xs` nor `length` says how many steps there are.
         ShapeError: leading extents differ from each other or from `length`.
         StructureError: `f` returns no pair, or the carry changes its structure, shape or dtype.
 
     >>> tr.scan(lambda total, x: (total + x, total), 0.0, tr.asarray([1.0, 2.0, 3.0]))
     (Tensor(6.), Tensor([0., 1., 3.]))
     """
+    require_functions("scan", f)
     leaves, slices = flatten(xs)
     over = [asarray(leaf_value(leaf, "xs of scan")) for leaf in leaves]
     n = _length(over, list(slices.paths()), length)

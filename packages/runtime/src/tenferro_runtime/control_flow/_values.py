@@ -37,6 +37,19 @@ def leaf_value(x: Any, what: str) -> Any:
         ) from cause
 
 
+def require_functions(name: str, *functions: Any) -> None:
+    """Raise unless all can be called.
+
+    Raises:
+        ArgumentError: one cannot.
+    """
+    for f in functions:
+        if not callable(f):
+            raise ArgumentError(
+                f"{name} takes functions{here()}, got {f!r:.80}; wrap a constant, as in lambda *_: constant"
+            )
+
+
 def weak_class(x: Any) -> type | None:
     """Class of the Python number that a leaf is, or stands for while tracing; ``None`` for an array."""
     if x.__class__ in SCALARS:

@@ -12,7 +12,7 @@ from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
-from tenferro_runtime.control_flow._values import kind_of, name_of
+from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError
@@ -35,7 +35,8 @@ def while_loop(
             differentiated in reverse mode: it keeps room for as many steps. One without has forward mode only.
 
     Raises:
-        ArgumentError: the condition is not a single element, or `max_steps` is no integer of at least 0.
+        ArgumentError: the condition is not a single element, `max_steps` is no integer of at least 0, or what is to
+            be called is no function.
         StructureError: the carry changes its structure, shape or dtype.
 
     >>> tr.compile(lambda n: tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1))(100)
@@ -43,6 +44,7 @@ def while_loop(
     """
     if max_steps is not None and (max_steps.__class__ is not int or max_steps < 0):
         raise ArgumentError(f"while_loop takes an integer of at least 0 as max_steps{here()}, got {max_steps!r}")
+    require_functions("while_loop", cond_fun, body_fun)
     carry = Carry("while_loop", init, body_fun)
     left = max_steps
     while left != 0:

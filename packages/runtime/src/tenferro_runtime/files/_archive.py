@@ -5,6 +5,7 @@ The zip format has fields that nobody reads, so a changed byte in it may go unno
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -38,6 +39,8 @@ def write(path: Path, texts: dict[str, str], arrays: Sequence[np.ndarray[Any, An
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
         archive.comment = SEAL + b"0" * _DIGEST
     data = buffer.getvalue()[:-_DIGEST]
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"no folder {path.parent} to write a program into; make it first", path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
