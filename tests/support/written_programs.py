@@ -92,6 +92,7 @@ NAMES: dict[str, Any] = {
     "wave": wave, "weighted": weighted, "checkpoint": checkpoint,
 }  # fmt: skip
 
+MANY_OPERANDS = "einsum('ij,kj,kl->il',"
 GROUPS: dict[str, tuple[str, ...]] = {
     "element-wise": (
         "tr.tanh({0})", "tr.sin({0})", "-{0}", "tr.square(tr.tanh({0}))", "tr.cos({0}) * 2", "0.5 - {0}", "{0} / 3",
@@ -131,16 +132,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "parts": (
         "{0}[1:]", "{0}[:-1] * {0}[1:]", "{0}[::2]", "{0}[::-1]", "{0}[..., {0}.shape[-1] // 2 :]", "{0}[0]",
-        "{0}.at[..., 1:].set(0.5)", "{0}.at[0].add({0}[-1])", "tr.take({0}, tr.asarray([0, -1, 0]), axis=0)",
+        "{0}.at[..., 1:].set(0.5)", "{0}.at[0].add({0}[-1])", "tr.take({0}, tr.arange({0}.shape[0]) // 2, axis=0)",
         "tr.sort({0}, axis=-1)", "tr.sum(tr.square(tr.truncate({0}, tr.count_nonzero(tr.real({0}) > 0.177))), axis=0)",
         "tr.sum(tr.tanh(tr.compress({0}, tr.real({0}) > 0.123)))",
-        "tr.max(tr.compress({0}, {0}[:, 0] > -1.3, axis=0), axis=0)", "tr.diff({0}, axis=-1)",
+        "tr.sum(tr.sin(tr.compress({0}, {0}[:, 0] > -1.3, axis=0)), axis=0)", "tr.diff({0}, axis=-1)",
         "tr.zeros_like({0}) + tr.arange({0}.shape[-1])", "{0} * {0}.shape[0] / 4",
     ),
     "products": (
         "tr.tanh({0} @ {1})", "tr.tanh({0} @ {1}.mT) * 0.5", "einsum('ij,ij->i', {0}, {1})", "weighted({0})",
         "einsum('ij,kj->ik', {0}, {1}) / (1 + {1}.shape[-1])", "einsum('ij->ji', {0})", "tr.outer({0}, {1})",
-        "einsum('ij,kj,kl->il', {0}, {1}, {0}) / 8", "tr.vecdot({0}, {1})",
+        MANY_OPERANDS + " {0}, {1}, {0}) / 8", "einsum('(ij,kj),kl->il', {1}, {0}, {1}) / 8", "tr.vecdot({0}, {1})",
     ),
     "linear algebra": (
         "la.svdvals(apart({0}))", "recomposed({0})", "recomposed({0}, 0.4137)", "eigenpart({0})",
