@@ -143,16 +143,21 @@ def _direct(
 
 
 class _Registers:
-    """Local names of one function, taken for variables and given back when these are dead."""
+    """Local names of one function, taken for variables and given back when these are dead.
+
+    A name holds a dead value until it is taken again. Those of parameters come last: somebody else holds these values
+    too, so that taking their names frees no memory.
+    """
 
     def __init__(self, variables: tuple[int, ...] = ()) -> None:
         self.of: dict[int, str] = {v: f"r{i}" for i, v in enumerate(variables)}
+        self._parameters = frozenset(variables)
         self._count = len(variables)
-        self._free: list[int] = []
+        self._free: list[tuple[bool, int]] = []
 
     def take(self, v: int) -> str:
         if self._free:
-            n = heappop(self._free)
+            _, n = heappop(self._free)
         else:
             n, self._count = self._count, self._count + 1
         name = self.of[v] = f"r{n}"
@@ -161,7 +166,7 @@ class _Registers:
     def give_back(self, v: int) -> str | None:
         name = self.of.pop(v, None)
         if name is not None:
-            heappush(self._free, int(name[1:]))
+            heappush(self._free, (v in self._parameters, int(name[1:])))
         return name
 
 
