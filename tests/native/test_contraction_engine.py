@@ -85,18 +85,21 @@ def test_threads_change_no_bit(monkeypatch):
 
     crew = team()
     assert crew is not None
-    monkeypatch.setattr(type(crew), "threads", property(lambda self: crew_threads[0]))
-    crew_threads = [1]
+    before = crew._get("cores"), crew._get("allowed")
+    crew._set("cores", 4)
     for seed in range(50):
         case = random_case(seed, MIDDLE)
         kernel = engine_kernel(case.ir)
         results = []
-        for crew_threads[0] in (1, 2, 3, 4):
+        for number in (1, 2, 3, 4):
+            crew._set("allowed", number)
             found = kernel(*case.arrays)
             results.append(found[0] if case.ir.kept else found)
         case.require(results[-1])
         for found in results[1:]:
             np.testing.assert_array_equal(found, results[0])
+    for name, value in zip(("cores", "allowed"), before, strict=True):
+        crew._set(name, value)
 
 
 def test_one_kernel_in_many_threads():
@@ -170,6 +173,8 @@ def test_what_does_not_fit_is_refused():
         kernel(a, b, out=np.ones((4, 2)))
     with pytest.raises(ArgumentError, match="out is an array"):
         kernel(a, b, out=1.0)
+    with pytest.raises(ArgumentError, match="got one that cannot"):
+        kernel(a, b, out=np.broadcast_to(1.0, (2, 4)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made by Linux calls")

@@ -52,8 +52,10 @@ def offsets(pairs: Sequence[tuple[int, int]]) -> Table:
     >>> offsets([(2, 100), (3, 8)]).tolist()
     [0, 8, 16, 100, 108, 116]
     """
+    if not pairs:
+        return np.zeros(1, np.int64)
     steps = [np.arange(n, dtype=np.int64) * stride for n, stride in pairs]
-    return reduce(lambda outer, inner: (outer[:, None] + inner).reshape(-1), steps, np.zeros(1, np.int64))
+    return reduce(lambda outer, inner: (outer[:, None] + inner).reshape(-1), steps)
 
 
 def tables(axes: Sequence[Axis]) -> tuple[Table, Table, Table]:
@@ -108,7 +110,31 @@ def together(table: Table, width: int, step: int) -> np.ndarray[Any, np.dtype[np
     """
     count = -(-len(table) // width)
     breaks = np.zeros((count, width), np.bool_)
-    breaks.reshape(-1)[1 : len(table)] = np.diff(table) != step
+    breaks.reshape(-1)[1 : len(table)] = table[1:] - table[:-1] != step
     breaks[:, 0] = False
     found: np.ndarray[Any, np.dtype[np.uint8]] = np.logical_not(np.any(breaks, axis=1)).astype(np.uint8)
     return found
+
+
+def blocks(
+    axes: Sequence[Axis], place: int, table: Table, width: int, step: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """`together` of the table of one operand over axes; at once where there is one axis.
+
+    >>> axes = [Axis(6, 8, 0, 16)]
+    >>> blocks(axes, 1, tables(axes)[0], 4, 8).tolist(), blocks(axes, 3, tables(axes)[2], 4, 8).tolist()
+    ([1, 1], [0, 0])
+    """
+    if len(axes) > 1:
+        return together(table, width, step)
+    one = not axes or axes[0][place] == step
+    return (np.ones if one else np.zeros)(-(-len(table) // width), np.uint8)
+
+
+def share(flags: np.ndarray[Any, Any]) -> float:
+    """The part of flags that are set.
+
+    >>> share(np.array([1, 0, 0, 1]))
+    0.5
+    """
+    return int(np.count_nonzero(flags)) / len(flags)

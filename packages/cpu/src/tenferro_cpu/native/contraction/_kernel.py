@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native._builtin import builtin
 from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._jit import available
 from tenferro_cpu.native._layout import Layout
 from tenferro_cpu.native._pool import POOLED, pool
-from tenferro_cpu.native._team import team
 from tenferro_cpu.native._threads import usable_cores
 from tenferro_cpu.native.contraction._module import machine
 from tenferro_cpu.native.contraction._plan import Plan, make
@@ -38,47 +38,43 @@ class CpuContraction(ContractionKernel):
 
     def __init__(self, ir: ContractionIR) -> None:
         self.ir = ir
-        self._kind, self._run = machine(ir.dtype.char)
-        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._kind, self._define = machine(ir.dtype.char)
+        self._plans: OrderedDict[Any, tuple[Plan, Any]] = OrderedDict()
         self._lock = threading.Lock()
         self._one = np.ones((), ir.dtype)
         self._shapes = tuple([tuple([ir.extents[x] for x in labels]) for labels in ir.operands])
         self._scalars = frozenset(number for number, shape in enumerate(self._shapes) if not shape)
         self._shape = tuple([ir.extents[x] for x in ir.output])
-        self._memory = pool()
-        self._team = team()
+        self._result = self._maker(prod(self._shape) * ir.dtype.itemsize)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """As the contract says.
 
         Raises:
-            ArgumentError: `out` is no array.
+            ArgumentError: `out` is no array that can be written to.
             ShapeError: operands or `out` have other shapes or dtypes than the IR says.
         """
-        if out is not None and not isinstance(out, np.ndarray):
-            raise ArgumentError(f"out is an array that can be written to, got {type(out).__name__}")
         if self._scalars:  # NumPy gives numbers for arrays without axes
             raws = tuple([np.asarray(x) if number in self._scalars else x for number, x in enumerate(raws)])
-        plan = self._plans.get((tuple([x.strides for x in raws]), None if out is None else out.strides))
-        if plan is None:
-            plan = self._plan(raws, out)
+        key: Any = tuple([x.strides for x in raws])
+        if out is not None:
+            if not isinstance(out, np.ndarray) or not out.flags.writeable:
+                what = "one that cannot" if isinstance(out, np.ndarray) else type(out).__name__
+                raise ArgumentError(f"out is an array that can be written to, got {what}")
+            key = (key, out.strides)
+        plan, run = self._plans.get(key) or self._plan(key, raws, out)
+        result = self._result(self._shape, self.ir.dtype) if out is None else out
+        arena = self._maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
+        if not plan.orders:
+            return run(*raws, arena, result, self._one)
         ir = self.ir
-        result = self._empty(self._shape) if out is None else out
-        kept = [self._empty([ir.extents[x] for x in labels]) for labels in plan.orders]
-        arena = self._empty((plan.arena,), np.uint8) if plan.arena else self._one
-        objects = (*raws, arena, result, *kept, self._one)
-        threads = 1
-        if plan.pieces > 1 and self._team is not None:
-            threads = min(plan.pieces, self._team.threads)
-        self._run(id(objects), plan.address, threads)
-        if not kept:
-            return result
-        places = [
-            [labels.index(x) for x in ir.values[v]] for v, labels in zip(ir.kept, plan.orders, strict=True)
-        ]  # fmt: skip
+        shapes = [tuple([ir.extents[x] for x in labels]) for labels in plan.orders]
+        kept = [self._maker(prod(shape) * ir.dtype.itemsize)(shape, ir.dtype) for shape in shapes]
+        run(*raws, arena, result, *kept, self._one)
+        places = [[labels.index(x) for x in ir.values[v]] for v, labels in zip(ir.kept, plan.orders, strict=True)]
         return (result, *[x.transpose(place) for x, place in zip(kept, places, strict=True)])
 
-    def _plan(self, raws: tuple[Any, ...], out: Any) -> Plan:
+    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any]:
         given, wanted = (*raws, *([] if out is None else [out])), (*self._shapes, self._shape)
         for number, (x, shape) in enumerate(zip(given, wanted, strict=False)):
             if x.shape != shape or x.dtype != self.ir.dtype:
@@ -90,20 +86,19 @@ class CpuContraction(ContractionKernel):
                 )
         if len(raws) != len(self._shapes):
             raise ShapeError(f"a contraction of {len(self._shapes)} operands got {len(raws)}")
-        strides = tuple([x.strides for x in raws])
-        key = (strides, None if out is None else out.strides)
-        plan = make(self._kind, self.ir, *key, usable_cores())
+        strides = None if out is None else out.strides
+        plan = make(self._kind, self.ir, [x.strides for x in raws], strides, usable_cores())
         with self._lock:
-            self._plans[key] = plan
+            self._plans[key] = plan, builtin(self._define, plan.header)
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
-        return plan
+            return self._plans[key]
 
-    def _empty(self, shape: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
-        kind = self.ir.dtype if dtype is None else np.dtype(dtype)
-        if self._memory is not None and prod(shape) * kind.itemsize >= POOLED:
-            return self._memory.empty(tuple(shape), kind)
-        return np.empty(shape, kind)
+    @staticmethod
+    def _maker(nbytes: int) -> Any:
+        """What makes arrays of this size."""
+        memory = pool() if nbytes >= POOLED else None
+        return np.empty if memory is None else memory.empty
 
     @cached_property
     def _contiguous(self) -> Plan:

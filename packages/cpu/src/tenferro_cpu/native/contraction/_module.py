@@ -1,11 +1,12 @@
 """The machine code of the engine: one module for each dtype, whatever is contracted."""
 
-import ctypes
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
+from tenferro_cpu.native._builtin import FASTCALL, MethodDef, definition
+from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._jit import Engine, engine
-from tenferro_cpu.native._layout import DATA, Layout
+from tenferro_cpu.native._layout import BYTES, DATA
 from tenferro_cpu.native._team import team
 from tenferro_cpu.native.contraction import _elementwise_text as elementwise
 from tenferro_cpu.native.contraction import _product_text as products
@@ -21,17 +22,11 @@ _FUNCTIONS: Final = {
 _STEP: Final = "ptr, ptr, ptr, i64, i64"
 
 
-def source(kind: Kind, shared: bool, items: int) -> str:
-    """The module.
-
-    Args:
-        kind: dtype and host.
-        shared: whether there is a team of threads to call.
-        items: bytes before the items of a tuple.
-    """
+def source(kind: Kind) -> str:
+    """The module."""
     widths = {kind.width, kind.columns}
     parts = [
-        _declarations(kind, shared),
+        _declarations(kind),
         tiles(kind),
         *[pack(kind, width) for width in sorted(widths)],
         products.packed(kind),
@@ -46,19 +41,23 @@ def source(kind: Kind, shared: bool, items: int) -> str:
         + ", ".join(f"ptr @{_FUNCTIONS[kernel]}" for kernel in KERNELS)
         + " ]",
         _piece(kind),
-        _run(kind, shared, items),
+        _run(kind),
     ]
     return "\n".join(parts)
 
 
-def _declarations(kind: Kind, shared: bool) -> str:
+def _declarations(kind: Kind) -> str:
     v, n, s = kind.vector, kind.lanes, kind.suffix
     return f"""
 declare i64 @llvm.smin.i64(i64, i64)
 declare {v} @llvm.fma.{s}({v}, {v}, {v})
 declare {v} @llvm.masked.load.{s}.p0(ptr, i32, <{n} x i1>, {v})
 declare void @llvm.masked.store.{s}.p0({v}, ptr, i32, <{n} x i1>)
-{"declare void @tenferro_parallel_for(ptr, ptr, i64, i64)" if shared else ""}
+declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+declare i64 @tenferro_allowed()
+declare ptr @tenferro_save_thread()
+declare void @tenferro_restore_thread(ptr)
+declare void @tenferro_incref(ptr)
 """
 
 
@@ -78,43 +77,69 @@ def _piece(kind: Kind) -> str:
     return code.text()
 
 
-def _run(kind: Kind, shared: bool, items: int) -> str:
-    """All steps of a plan in order; pointers are those of the arrays of a tuple, which the caller keeps alive."""
-    code = Code("run", "ptr %objects, ptr %header, i64 %threads", kind.host.attributes)
-    job = code.raw("alloca [4 x i64]")
-    steps, count, arena, scratch_at = (code.word("%header", number) for number in range(4))
-    records = code.pointer("%header", 4)
-    bases = code.raw(f"alloca ptr, i64 {count}")
-    values = code.at("%objects", items)
-    with code.loop(0, count) as n:
-        data = code.raw(f"load ptr, ptr {code.at(code.pointer(values, n), DATA)}")
+HEADER: Final = ("steps", "count", "arena", "scratch", "records", "pieces", "long")
+"""Words of a plan: number of records and of pointers, place of the arena's pointer and of packed panels in the arena,
+address of the records, threads that pay, whether the work is worth giving the interpreter's lock away."""
+
+
+def _run(kind: Kind) -> str:
+    """``run(*arrays)``: all steps of a plan in order; gives back the array after the arena, the result.
+
+    A function with a plan's header as its ``self``; the arrays are the operands, arena, result, kept values and one.
+    """
+    code = Code("run", "ptr %self, ptr %args, i64 %n", kind.host.attributes, "ptr")
+    job, threads = code.raw("alloca [4 x i64]"), code.raw("alloca i64")
+    header = code.at("%self", BYTES)
+    word = {name: code.word(header, number) for number, name in enumerate(HEADER)}
+    records = code.pointer(header, HEADER.index("records"))
+    bases = code.raw(f"alloca ptr, i64 {word['count']}")
+    with code.loop(0, word["count"]) as n:
+        data = code.raw(f"load ptr, ptr {code.at(code.pointer('%args', n), DATA)}")
         code.do(f"store ptr {data}, ptr {code.raw(f'getelementptr ptr, ptr {bases}, i64 {n}')}")
-    scratch = code.at(code.pointer(bases, arena), scratch_at)
-    with code.loop(0, steps) as n:
-        record = code.raw(f"getelementptr i64, ptr {records}, i64 {code.let('mul', n, WORDS)}")
-        pieces = code.least(code.word(record, PLACE["pieces"]), "%threads") if shared else "1"
+    code.do(f"store i64 1, ptr {threads}")
+    with code.when(code.test("sgt", word["pieces"], 1)):
+        code.do(f"store i64 {code.raw('call i64 @tenferro_allowed()')}, ptr {threads}")
+    most = code.raw(f"load i64, ptr {threads}")
+    result = code.pointer("%args", code.let("add", word["arena"], 1))
+    code.do(f"call void @tenferro_incref(ptr {result})")
+    work = f"call void @work(ptr {records}, i64 {word['steps']}, ptr {bases}, ptr %scratch, i64 {most}, ptr {job})"
+    work = work.replace("%scratch", code.at(code.pointer(bases, word["arena"]), word["scratch"]))
+    with code.when_else(code.test("ne", word["long"], 0)) as short:
+        state = code.raw("call ptr @tenferro_save_thread()")
+        code.do(work)
+        code.do(f"call void @tenferro_restore_thread(ptr {state})")
+        next(short)
+        code.do(work)
+    code.do(f"ret ptr {result}")
+    return _work(kind) + code.text("")
+
+
+def _work(kind: Kind) -> str:
+    """The steps, each in as many pieces as there are threads for."""
+    parameters = "ptr %records, i64 %steps, ptr %bases, ptr %scratch, i64 %threads, ptr %job"
+    code = Code("work", parameters, kind.host.attributes + " noinline")
+    with code.loop(0, "%steps") as n:
+        record = code.raw(f"getelementptr i64, ptr %records, i64 {code.let('mul', n, WORDS)}")
+        pieces = code.least(code.word(record, PLACE["pieces"]), "%threads")
         with code.when_else(code.test("sgt", pieces, 1)) as alone:
-            if shared:
-                for number, value in enumerate((f"ptr {record}", f"ptr {bases}", f"ptr {scratch}", f"i64 {pieces}")):
-                    code.do(f"store {value}, ptr {code.at(job, 8 * number)}")
-                code.do(f"call void @tenferro_parallel_for(ptr @piece, ptr {job}, i64 {pieces}, i64 {pieces})")
+            for number, value in enumerate((f"ptr {record}", "ptr %bases", "ptr %scratch", f"i64 {pieces}")):
+                code.do(f"store {value}, ptr {code.at('%job', 8 * number)}")
+            code.do(f"call void @tenferro_parallel_for(ptr @piece, ptr %job, i64 {pieces}, i64 {pieces})")
             next(alone)
-            _call(code, record, bases, scratch, "0", "1")
+            _call(code, record, "%bases", "%scratch", "0", "1")
     code.do("ret void")
-    return code.text("")
+    return code.text()
 
 
-def load(have: Engine, char: str) -> tuple[Kind, Any]:
-    """What `have` renders a dtype for, and ``run(tuple of arrays, header of a plan, threads)``."""
-    kind, helpers, layout = Kind(char, have.host), team(), Layout.found()
-    assert layout is not None
-    text = source(kind, helpers is not None, layout.tuple_items)
-    address = have.function(text, "run", None if helpers is None else helpers.symbols)
-    return kind, ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)
+def load(have: Engine, char: str) -> tuple[Kind, MethodDef]:
+    """What `have` renders a dtype for, and the function that runs plans of it."""
+    kind, helpers, known = Kind(char, have.host), team(), symbols()
+    assert helpers is not None and known is not None
+    return kind, definition("contract", have.function(source(kind), "run", known | helpers.symbols), FASTCALL)
 
 
 @cache
-def machine(char: str) -> tuple[Kind, Any]:
+def machine(char: str) -> tuple[Kind, MethodDef]:
     """`load` of the engine of the process.
 
     Raises:

@@ -17,6 +17,9 @@ from tenferro_tensor.device_model import ContractionIR, Labels, StepReport
 WORTH: Final = 1 << 15
 """Elements of a result from which on several layouts are compared."""
 
+LONG_WORK: Final = 100_000
+"""Multiplications and additions from which on other Python threads may run meanwhile."""
+
 BLOCK: Final = 512
 """Elements of an innermost block along which a small operand is repeated beforehand."""
 
@@ -26,18 +29,15 @@ class Plan:
     """What a run needs besides pointers; safe to use in many threads at once.
 
     Attributes:
-        address: of the header: number of records, of pointers, place of the arena's pointer, of scratch memory in the
-            arena, address of the records.
+        header: words of `HEADER`.
         arena: bytes of intermediate results and packed panels.
-        pieces: threads that the largest step pays for.
         orders: for each kept value, its labels as they lie in memory.
         reports: one for each step.
-        keeps: header, records and tables, which machine code reads.
+        keeps: records and tables, which machine code reads.
     """
 
-    address: int
+    header: bytes
     arena: int
-    pieces: int
     orders: tuple[Labels, ...]
     reports: tuple[StepReport, ...]
     keeps: tuple[Any, ...]
@@ -76,6 +76,7 @@ class _Planner:
         self.one = _Value(self.count + 2 + len(ir.kept), 0, {})
         self.out = self.strides(ir.output) if out is None else dict(zip(ir.output, out, strict=True))
         self.taken = {v: step for step in ir.steps for v in step}
+        self.known: dict[tuple[Axis, ...], Step | None] = {}
         self.number = {step: number for number, step in enumerate(ir.steps)}
         self.orders: dict[int, Labels] = {}
 
@@ -98,13 +99,14 @@ class _Planner:
         scratch_at = self.memory.size
         records = np.array([step.record(places) for step, places in self.steps], np.int64)
         arena = scratch_at + max([step.scratch for step, _ in self.steps], default=0)
-        header = np.array(
-            [len(self.steps), self.one.base + 1, self.count, scratch_at, records.ctypes.data], np.int64
-        )  # fmt: skip
         pieces = max([step.words["pieces"] for step, _ in self.steps if "pieces" in step.words], default=1)
         orders = tuple([self.orders[v] for v in self.ir.kept])
-        keeps = (header, records, *[step.tables for step, _ in self.steps])
-        return Plan(header.ctypes.data, arena, pieces, orders, tuple(self.reports), keeps)
+        words = (
+            len(self.steps), self.one.base + 1, self.count, scratch_at, records.ctypes.data, pieces,
+            self.ir.flops > LONG_WORK,
+        )  # fmt: skip
+        keeps = (records, *[step.tables for step, _ in self.steps])
+        return Plan(np.array(words, np.int64).tobytes(), arena, orders, tuple(self.reports), keeps)
 
     def step(self, number: int, step: tuple[int, ...]) -> None:
         """One step of the IR: operands without axes of their own to sum, then the product."""
@@ -217,8 +219,10 @@ class _Planner:
     def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """A product as a step."""
         a, b, c = left.strides, right.strides, value.strides
-        axes = [Axis(self.ir.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}]
-        return plan_step(self.kind, axes, self.most)
+        axes = tuple([Axis(self.ir.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
+        if axes not in self.known:
+            self.known[axes] = plan_step(self.kind, axes, self.most)
+        return self.known[axes]
 
     def report(self, number: int, step: Sequence[int], labels: Sequence[int], layout: Labels, found: Any) -> None:
         """What is told of a step."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.contraction._axes import Axis, capped, merged, offsets, ordered, size, tables, together
+from tenferro_cpu.native.contraction._axes import Axis, blocks, capped, merged, offsets, ordered, share, size, tables
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
 from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
@@ -223,24 +223,24 @@ def _product(
     _, column_b, column_c = tables(columns)
     inner_a, inner_b, _ = tables(inner)
     w, item = kind.width, kind.item
-    row_flags = together(row_a, w, item)
+    row_flags = blocks(rows, 1, row_a, w, item)
     lies = bool(row_flags.all()) and (m % w == 0 or kind.host.level.startswith("avx"))
     if m % w:
         row_flags[-1] = 0  # packing reads whole vectors
         row_a = np.concatenate([row_a, np.repeat(row_a[-1:], w - m % w)])
-    column_flags = together(column_b, kind.columns, item)
+    column_flags = blocks(columns, 2, column_b, kind.columns, item)
     if n % kind.columns:
         column_flags[-1] = 0
     found.tables |= {
         "row_a": row_a, "row_c": row_c, "inner_a": inner_a, "inner_b": inner_b, "column_b": column_b,
-        "column_c": column_c, "row_flags": row_flags, "row_inner_flags": together(inner_a, w, item),
-        "column_flags": column_flags, "column_inner_flags": together(inner_b, kind.columns, item),
-        "tile_flags": _tile_flags(kind, row_c),
+        "column_c": column_c, "row_flags": row_flags, "row_inner_flags": blocks(inner, 1, inner_a, w, item),
+        "column_flags": column_flags, "column_inner_flags": blocks(inner, 2, inner_b, kind.columns, item),
+        "tile_flags": _tile_flags(kind, rows, row_c),
     }  # fmt: skip
     costs = [
         _moving(row_flags, found.tables["row_inner_flags"]) * left,
         _moving(column_flags, found.tables["column_inner_flags"]) * right,
-        (MOVED + SINGLE * float((found.tables["tile_flags"] != 0).mean())) * result * -(-k // INNER_BLOCK),
+        (MOVED + SINGLE * share(found.tables["tile_flags"])) * result * -(-k // INNER_BLOCK),
         FLOP * kind.parts**2 * prod(sizes) * 2 * (-(-m // w) * w / m) + 10.0 * found.words["batch"],
     ]
     found.cost = sum(costs)
@@ -268,24 +268,25 @@ def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Ax
     def cost(order: list[Axis]) -> float:
         _, inner = capped(order, MOST_ROWS)
         row_a, _, row_c = tables(inner)
-        single = [1.0 - float(together(table, kind.width, kind.item).mean()) for table in (row_a, row_c)]
-        return read * single[0] + 2.5 * written * single[1]
+        lies = (blocks(inner, place, table, kind.width, kind.item) for place, table in ((1, row_a), (3, row_c)))
+        read_alone, written_alone = (1.0 - share(flags) for flags in lies)
+        return read * read_alone + 2.5 * written * written_alone
 
     return min(orders, key=cost)
 
 
 def _moving(flags: np.ndarray[Any, Any], inner_flags: np.ndarray[Any, Any]) -> float:
     """Nanoseconds for an element of an operand that is packed."""
-    runs, turned = float(flags.mean()), float(inner_flags.mean())
+    runs, turned = share(flags), share(inner_flags)
     return runs * MOVED + (1 - runs) * (turned * TURNED + (1 - turned) * SINGLE)
 
 
-def _tile_flags(kind: Kind, row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _tile_flags(kind: Kind, rows: list[Axis], row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """For each tile of rows: 0 where whole vectors are stored, else which of them lie together."""
-    blocks = together(row_c, kind.width, kind.item)
+    lies = blocks(rows, 3, row_c, kind.width, kind.item)
     count = -(-len(row_c) // kind.rows)
     every = np.ones(count * kind.vectors, np.int64)
-    every[: len(blocks)] = blocks
+    every[: len(lies)] = lies
     bits = every.reshape(count, kind.vectors) @ (TOGETHER << np.arange(kind.vectors))
     flags = np.where(bits == TOGETHER * ((1 << kind.vectors) - 1), 0, SCATTER | bits).astype(np.uint8)
     if len(row_c) % kind.width:
