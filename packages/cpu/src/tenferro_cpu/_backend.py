@@ -9,6 +9,7 @@ import numpy as np
 from tenferro_cpu.native import (
     _eager,
     _eager_reduce,
+    _jit,
     _loop,
     _movement,
     _pool,
@@ -97,6 +98,10 @@ class CpuBackend(Backend):
         """As the contract says: the row kernels of eager calls, on one block of elements after the other."""
         return _stepped.stepped(region, fallback)
 
+    def compiled(self) -> int:
+        """As the contract says; kernels of the eager path and of fused regions alike."""
+        return _jit.loaded()
+
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> OpenKernel | None:
@@ -137,7 +142,7 @@ def _reference() -> dict[Any, Any]:
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
         if any(s.symbolic for s in ins):
-            return reference(ins, outs, **axes)
+            return _products.open_dot_general(reference(ins, outs, **axes), ins, outs, **axes)
         return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
 
     dot_general.sizes = reference.sizes  # type: ignore[attr-defined]

@@ -105,9 +105,6 @@ class Binder:
     Args:
         variables: names of the open sizes, in the order in which they are given.
         fill: puts numbers in the place of the sizes of a program.
-
-    Attributes:
-        tunable: whether some kernel for all sizes has a faster one for given sizes.
     """
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
@@ -118,7 +115,6 @@ class Binder:
         self._known: dict[Any, str] = {}
         self._entries: dict[str, int] = {}
         self._largest: dict[str, None] = {}
-        self.tunable = False
 
     def size(self, value: Any) -> Entry:
         """The entry for an extent, or for a tuple of extents."""
@@ -128,14 +124,13 @@ class Binder:
         """The entry for the kernel of a step, made for the sizes when these are known."""
         return self._entry(self._kernel(step))
 
-    def tuned(self, step: OpenStep, kernel: OpenKernel) -> Entry:
-        """The entry for a kernel for all sizes, or for a faster one where sizes are large or come again and again."""
-        self.tunable = True
+    def chosen(self, step: OpenStep, kernel: OpenKernel) -> Entry:
+        """The entry for a kernel for all sizes, or for one made for the sizes where these are large."""
         plain = self._object(kernel.run)
         if kernel.sizes:
             plain = f"F({plain}, {self._value(kernel.sizes)})"
         large, limit = map(self._value, kernel.large or (0, 0))
-        return self._entry(f"{self._kernel(step)} if tuned or {large} > {limit} else {plain}")
+        return self._entry(f"{self._kernel(step)} if {large} > {limit} else {plain}")
 
     def made(self, specs: Sequence[Spec]) -> None:
         """Take note of values that a kernel for all sizes makes."""
@@ -143,17 +138,15 @@ class Binder:
             self._largest[self._value(spec.size * spec.dtype.itemsize)] = None
 
     def function(self, outputs: Sequence[Spec]) -> Callable[..., Binding]:
-        """The function ``bind(tuned, *sizes)``; an extent that depends on data stays open in specs of outputs."""
+        """The function ``bind(*sizes)``; an extent that depends on data stays open in specs of outputs."""
         outs = "".join(f"{self._spec(s) if self._bound(s) else self._object(s)}, " for s in outputs)
         entries = "".join(f"{text}, " for text in self._entries)
         largest = ", ".join(self._largest)
         result = f"({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'}"
-        made = _defined(
-            f"bind({', '.join(['tuned', *self._names.values()])})", [*self._lines, f"return {result}"], self._space
-        )
+        made = _defined(f"bind({', '.join(self._names.values())})", [*self._lines, f"return {result}"], self._space)
 
-        def bind(tuned: bool, *sizes: int) -> Binding:
-            return Binding(*made(tuned, *sizes))
+        def bind(*sizes: int) -> Binding:
+            return Binding(*made(*sizes))
 
         return bind
 

@@ -15,7 +15,7 @@ from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._donation import Donation
 from tenferro_runtime._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
 from tenferro_runtime._environment import Slot, Snapshot, slots_of, snapshot
-from tenferro_runtime._execute import HOST_ARRAYS, OFTEN, Ready
+from tenferro_runtime._execute import HOST_ARRAYS, Ready
 from tenferro_runtime._forms import Form, opened
 from tenferro_runtime._render import explain_failure
 from tenferro_runtime._retraces import CacheInfo, Retraces, guard_failure
@@ -263,8 +263,6 @@ class Compiled:
         if open_scopes() or self.signature.names is None:
             return
         fresh = _same_data(self.slots) if self.slots else None
-        if not found.form.tuned(found.sizes):  # type: ignore[arg-type]
-            fresh = _for_a_while(fresh)
         key = fast_key(self.signature, values)
         bare = found.form.bare and not made.outputs[0].symbolic
         specs = tuple([leaf.spec for leaf in found.leaves])
@@ -372,18 +370,6 @@ class Compiled:
 def open_scopes() -> bool:
     """Whether some thread is inside a device scope, so that the device has to be asked for."""
     return bool(_select.open_scopes)
-
-
-def _for_a_while(fresh: Callable[[], bool] | None) -> Callable[[], bool]:
-    """As `fresh`, until the short way has been taken so often that kernels made for these sizes pay."""
-    left = OFTEN
-
-    def still() -> bool:
-        nonlocal left
-        left -= 1
-        return left > 0 and (fresh is None or fresh())
-
-    return still
 
 
 def in_open_trace() -> bool:

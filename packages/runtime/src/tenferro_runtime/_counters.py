@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tenferro_tensor._backend import modules_compiled
+
 
 @dataclass(slots=True)
 class Counters:
@@ -19,6 +21,11 @@ class Counters:
     traces: int = 0
     renders: int = 0
     binds: int = 0
+
+    @property
+    def compiles(self) -> int:
+        """Modules of machine code that backends have loaded, compiled now or before."""
+        return modules_compiled()
 
 
 COUNTERS: Final = Counters()

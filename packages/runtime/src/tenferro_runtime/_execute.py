@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,9 +32,6 @@ HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
 BOUND: Final = 256
 """Number of sizes for which one program keeps what it needs to run."""
-
-OFTEN: Final = 4
-"""Number of runs at one size after which kernels are made for it."""
 
 
 class Ready(NamedTuple):
@@ -90,9 +88,7 @@ def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = (
     return found
 
 
-def ready(
-    program: Program, sizes: tuple[int, ...], *, bare: bool = False, donated: tuple[int, ...] = (), tuned: bool = False
-) -> Ready:
+def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, donated: tuple[int, ...] = ()) -> Ready:
     """The program prepared for sizes.
 
     Args:
@@ -100,12 +96,10 @@ def ready(
         sizes: their values.
         bare: let `run` return the only output itself instead of a tuple of one.
         donated: positions of inputs that may be written over where they are contiguous and writable.
-        tuned: make kernels for these very numbers where they are faster; deterministic programs always have those, as
-            single operations do.
     """
     COUNTERS.binds += 1
     form = replay(program, bare=bare, donated=donated)
-    bound = form.bind(tuned or how_of(program).exact, *sizes)
+    bound = form.bind(*sizes)
     place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
     run = get_backend(place.device.kind).replayed(form.run, bound.largest)
     return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
@@ -133,8 +127,8 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if cache is None:
         cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
     key = (scoped_device(), *specs)
-    found: _Counted = cache.get_or_make(key, lambda: _Counted(program, sizes_of(program, specs)))  # type: ignore[arg-type]
-    return _run(found, [t.data for t in given], found.ready.outputs)
+    found: Ready = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
+    return _run(partial(found.run, found.values), [t.data for t in given], found.outputs)
 
 
 def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:
@@ -146,23 +140,6 @@ def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple
     return tuple([wrapped(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
 
 
-class _Counted:
-    """A program at some sizes over raw arrays, which gets kernels of its own when it is run often."""
-
-    __slots__ = ("count", "program", "ready", "sizes")
-
-    def __init__(self, program: Program, sizes: tuple[int, ...]) -> None:
-        self.program, self.sizes, self.count = program, sizes, 0
-        self.ready = ready(program, sizes)
-
-    def __call__(self, *raws: Any) -> tuple[Any, ...]:
-        self.count += 1
-        if self.count == OFTEN:
-            self.ready = ready(self.program, self.sizes, tuned=True)
-        run, values, *_ = self.ready
-        return run(values, *raws)  # type: ignore[no-any-return]
-
-
 def call_kernel(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[int, ...]
 ) -> Callable[..., Any]:
@@ -170,7 +147,10 @@ def call_kernel(
     if not program.symbolic:
         return executable(program)
     known: Any = sizes or sizes_of(program, ins)
-    return _Counted(program, known) if WATCH.get() is None else executable(instance(program, known))
+    if WATCH.get() is not None:
+        return executable(instance(program, known))
+    found = ready(program, known)
+    return partial(found.run, found.values)
 
 
 REGISTRY.kernel(call, "*", call_kernel)

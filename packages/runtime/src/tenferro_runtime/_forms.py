@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_runtime._bind import render_fit
 from tenferro_runtime._data_sizes import conditions
 from tenferro_runtime._donation import Donation, giving
-from tenferro_runtime._execute import BOUND, OFTEN, Ready, lowered, ready, replay
+from tenferro_runtime._execute import BOUND, Ready, lowered, ready
 from tenferro_runtime._program import Program
 from tenferro_runtime._sizes import substitute, variables
 from tenferro_runtime._trace import Recorded
@@ -79,7 +79,7 @@ class Form:
         self._arrays = [i for i in range(self.tree.size) if i not in self.fixed]
         self._fit: Callable[[Any], tuple[int, ...] | None] | None = None
         self._finish: Callable[[tuple[Spec, ...]], Finish] | None = None
-        self._ready: dict[tuple[int, ...], list[Any]] = {}
+        self._ready: dict[tuple[int, ...], Ready] = {}
 
     def sizes(self, specs: Sequence[Spec]) -> tuple[int, ...] | None:
         """Values of the program's open sizes for concrete arguments, or ``None`` where it is not for them."""
@@ -93,33 +93,21 @@ class Form:
         return next((g for g in self.asked if not _holds(g, given)), None)
 
     def ready(self, sizes: tuple[int, ...]) -> Ready:
-        """The program prepared for sizes; with kernels made for them when it is asked for often."""
+        """The program prepared for sizes."""
         known = self._ready.get(sizes)
         if known is None:
             if len(self._ready) >= BOUND:
                 self._ready.clear()
-            known = self._ready[sizes] = [0, self._made(sizes, False)]
-        known[0] += 1
-        if known[0] == OFTEN and self.tunable:
-            known[1] = self._made(sizes, True)
-        return known[1]  # type: ignore[no-any-return]
+            known = self._ready[sizes] = self._made(sizes)
+        return known
 
-    def _made(self, sizes: tuple[int, ...], tuned: bool) -> Ready:
-        plain = ready(self.program, sizes, bare=self.bare, tuned=tuned)
+    def _made(self, sizes: tuple[int, ...]) -> Ready:
+        plain = ready(self.program, sizes, bare=self.bare)
         if self.donation is None:
             return plain
-        over = ready(self.program, sizes, bare=self.bare, donated=self.donation.leaves, tuned=tuned)
+        over = ready(self.program, sizes, bare=self.bare, donated=self.donation.leaves)
         run = giving(lowered(self.program), self.donation, over.run, plain.run)
         return over._replace(run=run, direct=None)
-
-    @property
-    def tunable(self) -> bool:
-        """Whether there are faster kernels for sizes that come often."""
-        return replay(self.program, bare=self.bare).tunable
-
-    def tuned(self, sizes: tuple[int, ...]) -> bool:
-        """Whether nothing better will come for these sizes."""
-        return not self.tunable or self._ready.get(sizes, (OFTEN,))[0] >= OFTEN
 
     def finish(self, specs: tuple[Spec, ...]) -> Finish:
         """Makes the result of the raw outputs."""

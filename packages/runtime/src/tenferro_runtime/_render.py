@@ -85,14 +85,12 @@ class Rendered(NamedTuple):
 
     Attributes:
         run: ``run(Z, *raws)``, the tuple of outputs, or the only output itself.
-        bind: ``bind(tuned, *sizes)``, which computes Z; `tuned` asks for kernels made for these numbers.
-        tunable: whether that makes a difference.
+        bind: ``bind(*sizes)``, which computes Z.
         direct: the only step of the program, where nothing but that step is to do.
     """
 
     run: Callable[..., Any]
     bind: Callable[..., Binding]
-    tunable: bool
     direct: Direct | None
 
 
@@ -116,7 +114,7 @@ def render_open(
     victims = overwriting(program, donated)
     run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
     alone = bare and not victims
-    return Rendered(run, bind, binder.tunable, _direct(program.input_ids, constants, steps, outputs) if alone else None)
+    return Rendered(run, bind, _direct(program.input_ids, constants, steps, outputs) if alone else None)
 
 
 OPERANDS: Final = 16

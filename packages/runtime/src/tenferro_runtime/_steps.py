@@ -73,7 +73,7 @@ def _open_step(program: Program, eq: Equation, binder: Binder, late: LateSizes) 
             late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.kernel(step)))
             return
         if kernel.large is not None:
-            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.tuned(step, kernel)))
+            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.chosen(step, kernel)))
             return
     sizes = tuple([late.size(size, eq) for size in kernel.sizes])
     late.steps.append(Step(kernel.run, eq.operands, eq.results, many, eq, sizes))

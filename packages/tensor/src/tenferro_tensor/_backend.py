@@ -40,8 +40,7 @@ class OpenKernel(NamedTuple):
     Attributes:
         run: the kernel on raw arrays, followed by the values of `sizes`.
         sizes: what it has to be told: extents and tuples of extents.
-        large: a pair of sizes, or ``None``: where the first exceeds the second, a kernel made for numbers is faster at
-            once; below, it pays at sizes that come again and again.
+        large: a pair of sizes, or ``None``: where the first exceeds the second, a kernel is made for the numbers.
     """
 
     run: Callable[..., Any]
@@ -177,6 +176,10 @@ class Backend(ABC):
         """A kernel for a whole contraction of many tensors, or None where it is done step by step."""
         return None
 
+    def compiled(self) -> int:
+        """Number of modules of machine code that it has loaded, compiled now or before; 0 where it compiles none."""
+        return 0
+
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> OpenKernel | None:
@@ -236,6 +239,15 @@ def get_backend(name: str) -> Backend:
                     backend=name,
                 ) from cause
         return _made[name]
+
+
+def modules_compiled() -> int:
+    """Number of modules of machine code that the backends of the process have loaded.
+
+    >>> modules_compiled() >= 0
+    True
+    """
+    return sum([backend.compiled() for backend in tuple(_made.values())])
 
 
 def place_of(device: str | ComputeDevice | None) -> Place:

@@ -25,8 +25,8 @@ bound the threads that these use. Two more attributes let programs with open siz
   ``f(ins, outs, **params)`` says which: a tuple of extents and of tuples of extents. Where ``f`` gives ``None``,
   kernels are made for numbers only, as those of a maker without marks.
 
-A maker with ``large = g`` makes faster kernels where it knows the numbers; ``g(ins, outs, **params)`` is a pair of
-sizes: where the first exceeds the second, a program uses them at once, else at sizes that come again and again."""
+A maker with ``large = g`` makes faster kernels of the same bits where it knows the numbers; ``g(ins, outs, **params)``
+is a pair of sizes: where the first exceeds the second, a program uses them."""
 
 EXTENSIONS: Final = "tenferro.extensions"
 

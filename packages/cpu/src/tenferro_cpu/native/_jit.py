@@ -275,6 +275,11 @@ _engine: Engine | None = None
 _making = threading.Lock()
 
 
+def loaded() -> int:
+    """Number of modules that the engine of the process has loaded; 0 where there is none yet."""
+    return 0 if _engine is None else _engine.stats()["loaded"]
+
+
 def engine() -> Engine:
     """The engine of the process, made on first use (about 0.1 s, most of it the import of llvmlite).
 

@@ -5,6 +5,7 @@ arrays of exactly the dtype and the shapes that the payload names, in an order o
 multiplied into a fresh array; everything else is handed to the fallback, untouched.
 """
 
+import re
 from typing import Final
 
 from tenferro_cpu.native._layout import ALIGNED, BYTES, C_CONTIGUOUS, DATA, DESCR, DIMS, FLAGS, NDIM, TYPE
@@ -77,8 +78,8 @@ define private ptr @field(ptr %o, i64 %at) alwaysinline {{
   ret ptr %v
 }}
 
-; The flags of an operand that the kernel takes, else 0.
-define private i64 @operand(ptr %o, ptr %p, i64 %axes, i64 %shape) {{
+; The flags of an array of the dtype, the number of axes and the order that the payload names, else 0.
+define private i64 @array(ptr %o, ptr %p, i64 %axes) {{
   %type = call ptr @field(ptr %o, i64 {TYPE})
   %is_array = icmp eq ptr %type, @tenferro_ndarray
   br i1 %is_array, label %array, label %no
@@ -102,7 +103,16 @@ array:
   %a = and i1 %same, %ordered
   %b = and i1 %aligned, %rank
   %c = and i1 %a, %b
-  br i1 %c, label %sizes, label %no
+  %result = select i1 %c, i64 %flags, i64 0
+  ret i64 %result
+no:
+  ret i64 0
+}}
+; The flags of an operand that the kernel takes, else 0.
+define private i64 @operand(ptr %o, ptr %p, i64 %axes, i64 %shape) {{
+  %flags = call i64 @array(ptr %o, ptr %p, i64 %axes)
+  %good = icmp ne i64 %flags, 0
+  br i1 %good, label %sizes, label %no
 sizes:
   %dims = call ptr @field(ptr %o, i64 {DIMS})
   %expected = getelementptr i64, ptr %p, i64 %shape
@@ -144,8 +154,18 @@ second:
   %y_axes = call i64 @number(ptr %p, i64 {word("right_axes")})
   %fy = call i64 @operand(ptr %y, ptr %p, i64 %y_axes, i64 {SHAPES + AXES})
   %y_good = icmp ne i64 %fy, 0
-  br i1 %y_good, label %policy, label %slow
-policy:
+  br i1 %y_good, label %run, label %slow
+run:
+  %r = call ptr @multiplied(ptr %x, ptr %y, i64 %fx, i64 %fy, ptr %p, ptr %self, ptr %args, i64 %nargs)
+  ret ptr %r
+slow:
+  %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
+  %s = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)
+  ret ptr %s
+}}
+
+; The product of two operands that the kernel takes, or what the fallback makes of the arguments.
+define private ptr @multiplied(ptr %x, ptr %y, i64 %fx, i64 %fy, ptr %p, ptr %self, ptr %args, i64 %nargs) {{
   %xd = call ptr @field(ptr %x, i64 {DATA})
   %yd = call ptr @field(ptr %y, i64 {DATA})
   %one = icmp eq ptr %xd, %yd
@@ -224,6 +244,25 @@ define void @stack(ptr %x, ptr %y, ptr %o, i64 %fx, i64 %fy, ptr %p) nounwind {{
   ret void
 }}
 """
+
+
+_READ: Final = re.compile(r"^  (%\w+) = call (i64|ptr) @(number|field)\(ptr ([%@]\w+), i64 (\S+)\)$", re.MULTILINE)
+
+
+def inlined(text: str) -> str:
+    """The text with what the calls of its smallest functions do in their place: no optimiser runs that would see to it.
+
+    >>> print(inlined("  %n = call i64 @number(ptr %p, i64 3)"))
+      %n.at = getelementptr i64, ptr %p, i64 3
+      %n = load i64, ptr %n.at
+    """
+
+    def read(found: re.Match[str]) -> str:
+        name, kind, how, base, at = found.groups()
+        step = "i64" if how == "number" else "i8"
+        return f"  {name}.at = getelementptr {step}, ptr {base}, i64 {at}\n  {name} = load {kind}, ptr {name}.at"
+
+    return _READ.sub(read, text)
 
 
 def gemm_text(symbol: str, integer_bytes: int, real: str, parts: int) -> str:

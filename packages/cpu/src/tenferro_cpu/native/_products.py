@@ -18,7 +18,8 @@ from tenferro_cpu.native._blas import provider
 from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import C_CONTIGUOUS, Layout
-from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text
+from tenferro_cpu.native._open_product_text import each_text, open_text
+from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text, inlined
 from tenferro_cpu.native._small_matmul import LARGEST, TYPES, SmallProduct, render
 from tenferro_cpu.native._threads import arbiter, bounded, wanted
 from tenferro_tensor import Spec
@@ -102,6 +103,7 @@ def _trailing(s: Spec, stack: int, contracted: Ints, left: bool) -> tuple[int, b
 @dataclass(frozen=True, slots=True)
 class _Machine:
     entry: MethodDef
+    open: MethodDef
     stack: int
     symbols: dict[str, int]
 
@@ -115,14 +117,21 @@ def machine() -> _Machine | None:
     if layout is None or known is None or not isinstance(chief, NativeArbiter):
         return None
     symbols = known | chief.symbols
-    entry, stack = engine().functions(entry_text(layout.tuple_items), ("product", "stack"), symbols)
-    return _Machine(definition("product", entry, FASTCALL), stack, symbols)
+    text = inlined(entry_text(layout.tuple_items) + open_text(layout.tuple_items, ONE_THREAD, ALONE))
+    entry, every, stack = engine().functions(text, ("product", "open_product", "stack"), symbols)
+    return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 
 
 @cache
 def small(product: SmallProduct) -> int:
     """Address of the straight-line kernel."""
     return engine().function(render(product), "product")
+
+
+@cache
+def each(kind: str) -> int:
+    """Address of the kernel for small matrices of any size."""
+    return engine().function(each_text(kind), "each")
 
 
 @cache
@@ -161,23 +170,17 @@ def dot_general(
         kernel = gemm(x.dtype.char)
         if not kernel or min(product.rows, product.columns) == 1:
             return fallback
-    matrices = x.ndim == 2 and y.ndim == 2 and not product.small
     item = x.dtype.itemsize
     numbers = {
+        **_pattern(ins, outs, product),
         "kernel": kernel,
-        "descr": id(x.dtype),
-        "orders": C_CONTIGUOUS | (F_CONTIGUOUS if matrices else 0),
+        "orders": C_CONTIGUOUS if product.small else _large_orders(ins),
         "alone": int(product.work * product.count > ALONE),
         "most": wanted(product.work) if many else 0,
-        "left_axes": x.ndim,
-        "right_axes": y.ndim,
-        "out_axes": outs[0].ndim,
         "rows": product.rows,
         "inner": product.inner,
         "columns": product.columns,
         "count": product.count,
-        "swap_left": int(product.swap_left),
-        "swap_right": int(product.swap_right),
         "left_step": product.rows * product.inner * item,
         "right_step": product.inner * product.columns * item,
         "small": inner,
@@ -186,8 +189,56 @@ def dot_general(
     words: list[Any] = [numbers[name] for name in PAYLOAD]
     for shape in (x.shape, y.shape, outs[0].shape):
         words += [*shape, *[0] * (AXES - len(shape))]
-    payload = struct.pack(f"={len(words)}q", *words)
-    return builtin(have.entry, (payload, fallback, x.dtype))  # type: ignore[no-any-return]
+    return builtin(have.entry, (_packed(words), fallback, x.dtype))  # type: ignore[no-any-return]
+
+
+def open_dot_general(
+    reference: Kernel, ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair
+) -> Kernel:
+    """The kernel for operands of any size that gives the bits of `dot_general`; `reference` is that for all sizes.
+
+    Products above `ONE_THREAD` are for kernels of their own: `large` says so.
+    """
+    x, y = ins
+    product = as_matrices(x, y, contract, batch)
+    if product is None or x.dtype.char not in TYPES or x.dtype != y.dtype or max(s.ndim for s in (*ins, *outs)) > AXES:
+        return reference
+    have = machine()
+    if have is None:
+        return reference
+    fixed = dict.fromkeys(PAYLOAD, 0) | _pattern(ins, outs, product) | {"orders": C_CONTIGUOUS | F_CONTIGUOUS}
+    pattern = {
+        "stack": len(batch[0]),
+        "contracted": len(contract[0]),
+        "item": x.dtype.itemsize,
+        "large_orders": _large_orders(ins),
+        "each": each(x.dtype.char),
+        "gemm": gemm(x.dtype.char),
+    }
+    words = [*fixed.values(), *[0] * (3 * AXES), *pattern.values()]
+    return builtin(have.open, (_packed(words), reference, x.dtype))  # type: ignore[no-any-return]
+
+
+def _pattern(ins: tuple[Spec, ...], outs: tuple[Spec, ...], product: Product) -> dict[str, int]:
+    """The numbers of the payload that no size has a part in."""
+    x, y = ins
+    return {
+        "descr": id(x.dtype),
+        "left_axes": x.ndim,
+        "right_axes": y.ndim,
+        "out_axes": outs[0].ndim,
+        "swap_left": int(product.swap_left),
+        "swap_right": int(product.swap_right),
+    }
+
+
+def _large_orders(ins: tuple[Spec, ...]) -> int:
+    """Orders of memory that BLAS reads in place."""
+    return C_CONTIGUOUS | (F_CONTIGUOUS if all(s.ndim == 2 for s in ins) else 0)
+
+
+def _packed(words: list[Any]) -> bytes:
+    return struct.pack(f"={len(words)}q", *words)
 
 
 def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike]:

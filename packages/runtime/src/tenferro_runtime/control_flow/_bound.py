@@ -39,8 +39,7 @@ def bound_steps(programs: tuple[Program, ...]) -> Callable[[tuple[int, ...]], St
         if steps is None:
             found = []
             for form, place in zip(forms, places, strict=True):
-                # A step is taken many times, so that kernels for these very numbers pay.
-                values, _, largest = form.bind(True, *sizes)
+                values, _, largest = form.bind(*sizes)
                 found.append(partial(get_backend(place.device.kind).replayed(form.run, largest), values))
             if len(known) >= BOUND:
                 known.clear()
