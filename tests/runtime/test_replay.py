@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, value_and_grad
+from tenferro_runtime._background import COMPILING
 from tenferro_runtime._bind import render_fit
 from tenferro_runtime._call import concrete
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._tiers import CALLS
 from tenferro_runtime.extension import flatten, interpret
-from tenferro_tensor import Spec, catalog, tensor
+from tenferro_tensor import Spec, catalog, get_backend, tensor
 from tenferro_tensor_core import Guard, ask, dim
 
 F8 = np.dtype("float64")
@@ -26,7 +28,14 @@ def X(*shape):
 
 
 def counts():
-    return COUNTERS.traces, COUNTERS.renders
+    return COUNTERS.traces, COUNTERS.renders, COUNTERS.compiles
+
+
+def settled(f, *args):
+    """Call a compiled function until its kernels are machine code, as far as there is some."""
+    for _ in range(CALLS + 1):
+        f(*args)
+        COMPILING.drain()
 
 
 def same(got, want):
@@ -39,19 +48,43 @@ def test_a_new_shape_of_an_svd_and_its_gradient_is_bound_and_nothing_else():
         return tr.sum(tr.sin((u * s) @ vh)) + tr.sum(s)
 
     f = tr.compile(value_and_grad(loss, (0, 1)))
-    f(X(4, 6), X(6, 3))
+    settled(f, X(4, 6), X(6, 3))
     for _ in range(30):
         n, k = rng.integers(2, 12, 2)
         m = max(n, k) + rng.integers(0, 3)
         a, b = X(n, m), X(m, k)
         before = counts()
         got = f(a, b)
+        COMPILING.drain()
         assert counts() == before
         want = value_and_grad(loss, (0, 1))(a, b)
         same(got[0], want[0])
         for g, w in zip(got[1], want[1], strict=True):
             same(g, w)
     assert f.cache_info().traces == 1 and f.cache_info().size == 1
+
+
+def test_new_shapes_of_a_fused_program_compile_nothing():
+    f = tr.compile(value_and_grad(lambda x, y: tr.sum(tr.tanh(x * y) * tr.sin(x) + tr.exp(-y * y)), (0, 1)))
+    settled(f, X(4, 6), X(4, 6))
+    for n, m in [(3, 5), (1, 1), (0, 2), (2, 0), (1, 7), (7, 1), (40, 30), *rng.integers(1, 50, (24, 2))]:
+        x, y = X(n, m), X(n, m)
+        before = counts()
+        for _ in range(CALLS + 1):
+            got = f(x, y)
+            COMPILING.drain()
+        assert counts() == before
+        want = f.__wrapped__(x, y)
+        same(got[0], want[0])
+        same(got[1][0], want[1][0])
+    assert f.cache_info().traces == 1
+
+
+def test_what_has_to_be_compiled_is_counted():
+    if get_backend("cpu").fuses(catalog.sin.op(), (F8,), F8):
+        before = COUNTERS.compiles
+        settled(tr.compile(lambda x: tr.sin(x * 0.123) * tr.cos(x - 0.456) + 0.789 * x), X(50, 60))
+        assert COUNTERS.compiles > before
 
 
 def test_a_branch_on_a_size_makes_two_programs_and_the_reason_names_it():
