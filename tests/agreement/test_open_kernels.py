@@ -10,7 +10,7 @@ import pytest
 from kernel_check import sample, strided
 from open_cases import CASES, Case, elementwise, marked
 from tenferro_runtime._sizes import filled, substituted
-from tenferro_tensor import HOST, REGISTRY, Spec, get_backend
+from tenferro_tensor import HOST, REGISTRY, Spec, catalog, get_backend
 from tenferro_tensor_core import Decisions, TenferroError
 
 BACKEND, DEVICE = get_backend("cpu"), HOST.device
@@ -32,6 +32,9 @@ def test_every_marked_maker_is_here() -> None:
 def test_open_kernels_give_the_bits_of_kernels_for_numbers(case: Case) -> None:
     for n, m, k in [(3, 4, 2), (1, 1, 1), (0, 2, 3), (2, 0, 0), (1, 5, 9), (6, 1, 0), (11, 9, 10)]:
         compare(case, {"n": n, "m": m, "k": k, "u": n})
+    if case.primitive is catalog.dot_general:  # through BLAS, and with several of its threads
+        compare(case, {"n": 90, "m": 70, "k": 80})
+        compare(case, {"n": 31, "m": 29, "k": 27})
 
 
 def compare(case: Case, sizes: dict[str, int]) -> None:

@@ -141,9 +141,12 @@ def _reference() -> dict[Any, Any]:
     packed = _movement.packed(matrices, reference)
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
-        if any(s.symbolic for s in ins):
-            return _products.open_dot_general(reference(ins, outs, **axes), ins, outs, **axes)
-        return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
+        if not any(s.symbolic for s in ins):
+            return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
+        plain, (x, y) = reference(ins, outs, **axes), ins
+        if not _products.has_open(x, y, **axes):
+            return plain
+        return _products.open_dot_general(plain, dot_general, ins, outs, **axes)
 
     dot_general.sizes = reference.sizes  # type: ignore[attr-defined]
     dot_general.large = _products.large  # type: ignore[attr-defined]

@@ -33,12 +33,13 @@ def _write(name: str, value: str) -> str:
     return f"  %{name}_at = getelementptr i64, ptr %p, i64 {word(name)}\n  store i64 {value}, ptr %{name}_at\n"
 
 
-def open_text(tuple_items: int, one_thread: int, alone: int) -> str:
+def open_text(tuple_items: int, one_thread: int, per_thread: int, alone: int) -> str:
     """Text of ``PyObject *open_product(self, args, nargs)``, which belongs to the module of `entry_text`.
 
     Args:
         tuple_items: bytes before the items of a tuple.
-        one_thread: multiplications and additions of one matrix above which the fallback takes the product.
+        one_thread: multiplications and additions of one matrix up to which BLAS takes one thread by itself.
+        per_thread: those that pay for one more thread.
         alone: those of the whole stack above which a kernel runs without the interpreter lock.
     """
     return f"""
@@ -116,7 +117,11 @@ define private i1 @measured(ptr %p, ptr %xs, ptr %ys) {{
   %work = mul i64 %area, %inner
   %all = mul i64 %work, %count
   %some = icmp sgt i64 %all, 0
-  %single = icmp sle i64 %work, {one_thread}
+  %heavy = icmp sgt i64 %work, {one_thread}
+  %pays_for = sdiv i64 %work, {per_thread}
+  %several = icmp sgt i64 %pays_for, 1
+  %threads = select i1 %several, i64 %pays_for, i64 1
+  %most = select i1 %heavy, i64 %threads, i64 0
   %unlocked = icmp sgt i64 %all, {alone}
   %alone = zext i1 %unlocked to i64
   %few_rows = icmp sle i64 %rows, {LARGEST}
@@ -135,16 +140,15 @@ define private i1 @measured(ptr %p, ptr %xs, ptr %ys) {{
   %vector = select i1 %small, i1 false, i1 %thin
   %full = xor i1 %vector, true
   %have = icmp ne i64 %kernel, 0
-  %a = and i1 %some, %single
-  %b = and i1 %full, %have
-  %good = and i1 %a, %b
+  %possible = and i1 %full, %have
+  %good = and i1 %some, %possible
   %left_size = mul i64 %rows, %inner
   %left_step = mul i64 %left_size, %item
   %right_size = mul i64 %inner, %columns
   %right_step = mul i64 %right_size, %item
 {_write("rows", "%rows")}{_write("inner", "%inner")}{_write("columns", "%columns")}{_write("count", "%count")}\
 {_write("kernel", "%kernel")}{_write("orders", "%orders")}{_write("alone", "%alone")}{_write("square", "%square")}\
-{_write("left_step", "%left_step")}{_write("right_step", "%right_step")}\
+{_write("most", "%most")}{_write("left_step", "%left_step")}{_write("right_step", "%right_step")}\
   ret i1 %good
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

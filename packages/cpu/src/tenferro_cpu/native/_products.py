@@ -16,13 +16,14 @@ from tenferro_cpu.native import _capi
 from tenferro_cpu.native._arbiter import NativeArbiter
 from tenferro_cpu.native._blas import provider
 from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definition
+from tenferro_cpu.native._copy import SMALLEST
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import C_CONTIGUOUS, Layout
 from tenferro_cpu.native._open_product_text import each_text, open_text
 from tenferro_cpu.native._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text, inlined
 from tenferro_cpu.native._small_matmul import LARGEST, TYPES, SmallProduct, render
-from tenferro_cpu.native._threads import arbiter, bounded, wanted
-from tenferro_tensor import Spec
+from tenferro_cpu.native._threads import PER_THREAD, arbiter, bounded, wanted
+from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import DimLike
 
 Kernel = Callable[..., Any]
@@ -31,6 +32,9 @@ Pair = tuple[Ints, Ints]
 
 ONE_THREAD: Final = 1 << 18
 """Multiplications and additions up to which OpenBLAS multiplies matrices in the calling thread by itself."""
+
+KEPT: Final = 64
+"""Sizes for which a kernel for all sizes keeps that of large products which it does not take itself."""
 
 ALONE: Final = 1 << 15
 """Multiplications and additions above which a kernel runs without the interpreter lock."""
@@ -117,7 +121,7 @@ def machine() -> _Machine | None:
     if layout is None or known is None or not isinstance(chief, NativeArbiter):
         return None
     symbols = known | chief.symbols
-    text = inlined(entry_text(layout.tuple_items) + open_text(layout.tuple_items, ONE_THREAD, ALONE))
+    text = inlined(entry_text(layout.tuple_items) + open_text(layout.tuple_items, ONE_THREAD, PER_THREAD, ALONE))
     entry, every, stack = engine().functions(text, ("product", "open_product", "stack"), symbols)
     return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 
@@ -192,20 +196,34 @@ def dot_general(
     return builtin(have.entry, (_packed(words), fallback, x.dtype))  # type: ignore[no-any-return]
 
 
-def open_dot_general(
-    reference: Kernel, ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair
-) -> Kernel:
-    """The kernel for operands of any size that gives the bits of `dot_general`; `reference` is that for all sizes.
+def has_open(x: Spec, y: Spec, contract: Pair, batch: Pair) -> bool:
+    """Whether `open_dot_general` has a kernel for such operands, large ones included."""
+    axes = max(x.ndim, y.ndim, x.ndim + y.ndim - 2 * len(contract[0]) - len(batch[0]))
+    matrices = x.dtype.char in TYPES and x.dtype == y.dtype and axes <= AXES
+    return matrices and as_matrices(x, y, contract, batch) is not None and machine() is not None
 
-    Products above `ONE_THREAD` are for kernels of their own: `large` says so.
+
+def open_dot_general(
+    reference: Kernel,
+    make: Callable[..., Kernel],
+    ins: tuple[Spec, ...],
+    outs: tuple[Spec, ...],
+    contract: Pair,
+    batch: Pair,
+) -> Kernel:
+    """The kernel for operands of any size that gives the bits of `dot_general`, for specs that `has_open` accepts.
+
+    Args:
+        reference: the reference kernel for all sizes, for what the entry does not take.
+        make: the maker of kernels for numbers, for large products among these.
+        ins: specs of the operands.
+        outs: the spec of the result.
+        contract: pairs of axes that are summed.
+        batch: pairs of axes that stay.
     """
     x, y = ins
-    product = as_matrices(x, y, contract, batch)
-    if product is None or x.dtype.char not in TYPES or x.dtype != y.dtype or max(s.ndim for s in (*ins, *outs)) > AXES:
-        return reference
-    have = machine()
-    if have is None:
-        return reference
+    have, product = machine(), as_matrices(x, y, contract, batch)
+    assert have is not None and product is not None
     fixed = dict.fromkeys(PAYLOAD, 0) | _pattern(ins, outs, product) | {"orders": C_CONTIGUOUS | F_CONTIGUOUS}
     pattern = {
         "stack": len(batch[0]),
@@ -216,7 +234,23 @@ def open_dot_general(
         "gemm": gemm(x.dtype.char),
     }
     words = [*fixed.values(), *[0] * (3 * AXES), *pattern.values()]
-    return builtin(have.open, (_packed(words), reference, x.dtype))  # type: ignore[no-any-return]
+    made: dict[Any, Kernel] = {}
+
+    def fallback(a: Any, b: Any, *sizes: Any) -> Any:
+        few = a.size * math.prod(_rest(b.shape, contract[1] + batch[1])) <= ONE_THREAD
+        if few and a.nbytes + b.nbytes < 2 * SMALLEST:
+            return reference(a, b, *sizes)
+        key = a.shape, b.shape
+        kernel = made.get(key)
+        if kernel is None:
+            if len(made) >= KEPT:
+                made.clear()
+            specs = x.with_(shape=a.shape), y.with_(shape=b.shape)
+            out = catalog.dot_general.infer(*specs, contract=contract, batch=batch)
+            kernel = made[key] = make(specs, (out,), contract=contract, batch=batch)
+        return kernel(a, b)
+
+    return builtin(have.open, (_packed(words), fallback, x.dtype))  # type: ignore[no-any-return]
 
 
 def _pattern(ins: tuple[Spec, ...], outs: tuple[Spec, ...], product: Product) -> dict[str, int]:
@@ -241,9 +275,12 @@ def _packed(words: list[Any]) -> bytes:
     return struct.pack(f"={len(words)}q", *words)
 
 
-def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike]:
-    """Multiplications and additions of a product, and the number above which it is worth a kernel of its own."""
+def large(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> tuple[DimLike, DimLike] | None:
+    """Multiplications and additions of a product, and the number above which it is worth a kernel of its own; None
+    where that for all sizes is as good."""
     x, y = ins
+    if has_open(x, y, contract, batch):
+        return None
     return x.size * math.prod(_rest(y.shape, contract[1] + batch[1])), ONE_THREAD
 
 
