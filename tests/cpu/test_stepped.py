@@ -247,3 +247,17 @@ def test_large_arrays_in_many_threads() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_a_result_in_the_memory_of_an_operand_waits_for_its_last_reader() -> None:
+    lines = Lines(F8, F8)
+    early = lines.apply("exp", 0)
+    kernel = lines.kernel(early, lines.apply("add", early, lines.apply("sub", 0, 1)))
+    run = stepped(Region(kernel, 1, ((0,), (0,))), refuse)
+    for n in (5, 2 * BLOCK + 5):
+        x, y = np.linspace(0, 1, n), np.linspace(1, 2, n)
+        want = np.exp(x), np.exp(x) + (x - y)
+        got = run(x, y, x, y)
+        assert got[0] is x and got[1] is y
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-14)
+        np.testing.assert_allclose(got[1], want[1], rtol=1e-14, atol=1e-15)
