@@ -155,8 +155,34 @@ def test_rows_are_reduced_after_the_last_step(kind: str, n: int) -> None:
     x, y = r.normal(size=(20, n)), r.normal(size=n)
     want = getattr(np, kind)(np.exp(x) * y, axis=1)
     np.testing.assert_allclose(run(x, y), want, rtol=1e-12, atol=1e-12)
-    with pytest.raises(AssertionError, match="fallback"):
-        run(np.ones((3, BLOCK + 1)), np.ones(BLOCK + 1))
+    long = r.normal(size=(3, BLOCK + n)), r.normal(size=BLOCK + n)
+    want = getattr(np, kind)(np.exp(long[0]) * long[1], axis=1)
+    np.testing.assert_allclose(run(*long), want, rtol=1e-11, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from("sum prod max min".split()),
+    st.sampled_from([(), (0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)]),
+    st.sampled_from([(0, 1, 2), (1, 2), (2,), (0, 1), (0,), ()]),
+    st.sampled_from([(1, 1, 1), (2, 3, 4), (3, 5, 20), (4, 1, 600), (40, 30, 2)]),
+)
+def test_every_reduction_is_that_of_numpy(
+    kind: str, gone: tuple[int, ...], axes: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    lines = Lines(F8, F8)
+    product = lines.apply("mul", lines.apply("tanh", 0), 1)
+    second = lines.apply("sub", product, 0)
+    kernel = lines.kernel(product, second, reduction=kind if gone else None)
+    run = stepped(Region(kernel, 3, ((0, 1, 2), axes), gone), refuse)
+    assert run is not None
+    r = np.random.default_rng(0)
+    x, y = r.uniform(0.9, 1.1, size=shape), r.uniform(0.9, 1.1, size=tuple([shape[a] for a in axes]))
+    wide = y.reshape([shape[a] if a in axes else 1 for a in range(3)])
+    values = np.tanh(x) * wide, np.tanh(x) * wide - x
+    want = [getattr(np, kind)(v, axis=gone) if gone else v for v in values]
+    for got, expected in zip(run(x, y), want, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11)
 
 
 def chain(steps: int) -> KernelIR:

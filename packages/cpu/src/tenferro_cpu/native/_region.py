@@ -125,7 +125,7 @@ class _Planned:
         for split in range(1, region.rank):
             rows = Rows.of(replace(region, reduced=tuple(range(split))))
             if rows is not None:
-                first = self._entry(rows, lambda *raws: _Done(self(*raws)))
+                first = self._entry(rows, lambda *raws: Done(self(*raws)))
                 rest = KernelIR((Operand(kernel.written[0].dtype),), (), (0,), reduction=kernel.reduction)
                 return _then(first, Reduced(rest).entry())
         return None
@@ -140,12 +140,12 @@ def _then(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[...
 
     def both(*raws: Any) -> Any:
         found = first(*raws)
-        return found.value if found.__class__ is _Done else second(found)
+        return found.value if found.__class__ is Done else second(found)
 
     return both
 
 
-class _Done:
+class Done:
     """A result that needs no second step."""
 
     __slots__ = ("value",)

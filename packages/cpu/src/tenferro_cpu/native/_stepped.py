@@ -6,7 +6,8 @@ Nothing is compiled for a region: every step is the row kernel of its op, which 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from tenferro_cpu.native._elementwise import Fused
 from tenferro_cpu.native._fused_entry import NEVER, Rows, entry
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._reduce import Reduced
+from tenferro_cpu.native._region import Done
 from tenferro_cpu.native._stepped_text import BLOCK, CONSTANT, FRAME, SCRATCH, stepped_text
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, Reduction, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
@@ -27,25 +29,61 @@ AREA: Final = 48 << 10
 def stepped(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
     """A callable for arrays that lie simply, or None where a region cannot be carried out in steps.
 
-    Results are those of the row kernels of its ops, bit for bit.
+    Results are those of the row kernels of its ops, bit for bit. Short rows are reduced where they are made; in other
+    reductions what is reduced is written first.
 
     Args:
         region: what to compute.
         fallback: called with the same arguments for everything else.
     """
-    rows = Rows.of(region) if available() else None
-    if rows is None or rows.combined:
+    if not available():
         return None
     try:
-        plan = _Plan(region.kernel, rows)
+        if not region.reduced:
+            return _entry(region, fallback)
+        written = _written_first(region, fallback)
+        return _entry(region, written or fallback) or written
     except (UnsupportedError, BackendUnavailableError):
         return None
+
+
+def _entry(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+    rows = Rows.of(region)
+    if rows is None or rows.combined:
+        return None
+    plan = _Plan(region.kernel, rows)
     if plan.block == 0:
         return None
     longest = plan.block if rows.reduced else NEVER
     return entry(
         _address(), region.kernel, rows, fallback, cost=plan.cost, context=plan.context(), near=NEVER, longest=longest
     )
+
+
+def _written_first(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The steps without the reduction, then the reduction."""
+    kernel, reduction = region.kernel, region.kernel.reduction
+    assert reduction is not None
+    whole = Region(replace(kernel, reduction=None), region.rank, region.axes)
+    first = _entry(whole, lambda *raws: Done(fallback(*raws)))
+    if first is None:
+        return None
+    reduce = [_reducing(o.dtype, reduction, region) for o in whole.kernel.written]
+
+    def both(*raws: Any) -> Any:
+        found = first(*raws)
+        if found.__class__ is Done:
+            return found.value
+        if len(reduce) == 1:
+            return reduce[0](found)
+        return tuple([f(x) for f, x in zip(reduce, found, strict=True)])
+
+    return both
+
+
+def _reducing(dtype: np.dtype[Any], reduction: Reduction, region: Region) -> Callable[..., Any]:
+    alone = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=reduction))
+    return alone.entry() if len(region.reduced) == region.rank else partial(alone, axes=region.reduced)
 
 
 @cache
