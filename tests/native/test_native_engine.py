@@ -95,6 +95,22 @@ def test_the_folder_keeps_its_bound_and_drops_what_was_used_longest_ago(tmp_path
     assert sum(p.stat().st_size for p in cache.folder.glob("*.obj")) <= 1000
 
 
+def test_a_new_process_looks_at_the_whole_folder_once_a_day(tmp_path, monkeypatch):
+    looked = []
+    monkeypatch.setattr(ObjectCache, "prune", lambda self: (looked.append(1), (self.folder / "pruned").touch()))
+    for age, looks in ((0, 1), (60, 0), (90_000, 1)):
+        looked.clear()
+        mark = tmp_path / "objects" / "pruned"
+        if mark.exists():
+            os.utime(mark, (mark.stat().st_mtime - age,) * 2)
+        cache = ObjectCache(tmp_path / "objects", bound=1000)
+        cache.put("a", b"")
+        cache.put("b", b"")
+        assert len(looked) == looks
+        cache.put("c", b"x" * 200)
+        assert len(looked) == looks + 1  # an eighth of the bound
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs file modes")
 def test_a_folder_that_others_may_write_to_is_not_used(tmp_path):
     folder = tmp_path / "shared"

@@ -21,6 +21,10 @@ BOUND = 256 << 20
 PATIENCE = 10.0
 """Seconds to wait for another process that compiles the same kernel; then both do."""
 
+REST = 86400.0
+"""Seconds for which new processes do not look at the size of the folder until they have written much themselves."""
+
+_PRUNED = "pruned"
 _MAGIC = b"tenferro-object-1"
 _STRIPES = 64
 
@@ -48,7 +52,7 @@ class ObjectCache:
     def __init__(self, folder: Path, bound: int = BOUND) -> None:
         self.folder, self.bound = folder, bound
         self.usable = self._prepare()
-        self._written = bound  # the first write looks at the whole folder
+        self._written: int | None = None
 
     def _prepare(self) -> bool:
         try:
@@ -103,14 +107,24 @@ class ObjectCache:
                 raise
         except OSError:
             return
+        if self._written is None:  # the first write of a process: looking at a large folder takes long
+            self._written = self.bound if self._is_due() else 0
         self._written += len(payload)
         if self._written >= self.bound // 8:
             self._written = 0
             self.prune()
 
+    def _is_due(self) -> bool:
+        try:
+            return (self.folder / _PRUNED).stat().st_mtime < time.time() - REST
+        except OSError:
+            return True
+
     def prune(self) -> None:
         """Delete the entries used longest ago until the folder keeps its bound, and what dead writers left."""
         entries = []
+        with contextlib.suppress(OSError):
+            (self.folder / _PRUNED).touch()
         for path in self.folder.iterdir():
             with contextlib.suppress(OSError):
                 seen = path.stat()
