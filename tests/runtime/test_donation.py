@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
-from tenferro_ad import grad
+from tenferro_ad import grad, vjp
 from tenferro_cpu.native import available
 from tenferro_runtime.fusion import wait
 from tenferro_tensor import Tensor, tensor
@@ -83,6 +83,31 @@ def test_a_row_of_steps_stays_in_its_memory() -> None:
         x = f(x, g)
     assert address(x) == at
     np.testing.assert_allclose(x.data, want, rtol=1e-10)
+
+
+@native
+@pytest.mark.parametrize("shape", [(1,), (6, 5), (40_000,), (300, 301)])
+def test_several_results_of_one_step_lie_where_the_arguments_did(shape) -> None:
+    def adam(p, m, v, g):
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        return p - 0.01 * m / (tr.sqrt(v) + 1e-8), m, v
+
+    f, plain = tr.compile(adam, donate=(0, 1, 2)), tr.compile(adam)
+    g = fresh(*shape, seed=3)
+
+    def state():
+        return [tr.abs(fresh(*shape, seed=k)) for k in range(3)]
+
+    for h in (f, plain):
+        for _ in range(4):
+            h(*state(), g)
+    wait()
+    s = state()
+    at, want = sorted(map(address, s)), plain(*state(), g)
+    found = f(*s, g)
+    assert sorted(map(address, found)) == at
+    for got, expected in zip(found, want, strict=True):
+        assert got.data.tobytes() == expected.data.tobytes()
 
 
 # ------------------------------------------------------------------------------------------------ what others hold
@@ -168,6 +193,25 @@ def test_derivatives_and_traces_give_nothing_away() -> None:
     outer = tr.compile(lambda x, g: f(x, g) + x)
     for _ in range(3):
         np.testing.assert_allclose(outer(x, g).data, 2 * x.data - 0.1 * g.data, rtol=1e-15)
+
+
+def test_a_tape_keeps_what_it_needs_or_says_that_it_is_gone() -> None:
+    f = tr.compile(step, donate=0)
+    ready(f, lambda: fresh(4, 4), lambda: fresh(4, 4))
+
+    def squares(t):
+        return tr.exp(t) * t
+
+    for h in (squares, tr.compile(squares)):
+        x = fresh(4, 4)
+        want = vjp(h, fresh(4, 4))[1](tr.ones((4, 4)))[0]
+        pull = vjp(h, x)[1]
+        f(x, fresh(4, 4))
+        try:
+            found = pull(tr.ones((4, 4)))[0]
+        except tr.DonatedError:
+            continue
+        np.testing.assert_array_equal(found.data, want.data)
 
 
 # ------------------------------------------------------------------------------------------------ what is left

@@ -111,7 +111,8 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
         raw._refuse()
     if raw.__class__ is not np.ndarray or not references:
         return raw, False
-    return raw, references == _ALONE and raw.flags.carray and raw.flags.owndata
+    flags = raw.flags
+    return raw, references == _ALONE and flags.carray and flags.owndata
 
 
 def giving(
