@@ -10,6 +10,7 @@ from tenferro_runtime._traced import is_traced
 from tenferro_runtime._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
+from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
@@ -27,7 +28,7 @@ def scan(
     length: Any = None,
     *,
     reverse: bool = False,
-    unroll: bool = False,
+    unroll: bool | int = False,
 ) -> tuple[Any, Any]:
     """Carry a value along the leading axis of arrays: ``carry, y = f(carry, x)`` for each slice; the y are stacked.
 
@@ -42,13 +43,15 @@ def scan(
         xs: arrays of one leading extent, in any containers; ``None`` for none.
         length: number of steps; needed where there are no `xs`.
         reverse: go from the last index to the first. A row still stands at the index of its slice.
-        unroll: while tracing, write out all steps one after the other instead of recording a loop.
+        unroll: while tracing, write out all steps one after the other instead of recording a loop; or so many of them
+            in each round of a recorded loop, 1 being the loop as it is.
 
     Returns:
         The last carry, and the rows stacked along a new leading axis.
 
     Raises:
-        ArgumentError: `f` is no function, or neither `xs` nor `length` says how many steps there are.
+        ArgumentError: `f` is no function, neither `xs` nor `length` says how many steps there are, or `unroll` is
+            neither a boolean nor a positive integer.
         ShapeError: leading extents differ from each other or from `length`.
         StructureError: `f` returns no pair, or the carry changes its structure, shape or dtype.
 
@@ -56,12 +59,21 @@ def scan(
     (Tensor(6.), Tensor([0., 1., 3.]))
     """
     require_functions("scan", f)
+    count = steps_of(unroll)
     leaves, slices = flatten(xs)
     over = [asarray(leaf_value(leaf, "xs of scan")) for leaf in leaves]
     n = _length(over, list(slices.paths()), length)
     carry = Carry("scan", init, f)
-    if n.__class__ is not int or ((carry.traced or any(map(is_traced, over))) and unroll is False):
-        return _recorded(f, carry, over, slices, n, reverse)
+    written_out = n.__class__ is int and (count is None or n <= count > 1)
+
+    def recorded() -> tuple[Any, Any]:
+        if count is None or count == 1:
+            return _recorded(f, carry, over, slices, n, reverse)
+        steps = over[0].shape[0] if over else length
+        return in_blocks(scan, lambda c, x: _pair(f(c, x), f), init, unflatten(slices, over), steps, count, reverse)
+
+    if n.__class__ is not int or (not written_out and (carry.traced or any(map(is_traced, over)))):
+        return recorded()
     if n == 0:
         return _of_no_steps(f, carry, over, slices)
 
@@ -75,11 +87,11 @@ def scan(
     tree: TreeDef = LEAF
     for i in reversed(range(n)) if reverse else range(n):
         start = list(carry.leaves)
-        found = carry.step(body(i), unroll=unroll)
+        found = carry.step(body(i), unroll=written_out)
         row, now = flatten(found[0]) if found is not None else ([], LEAF)
-        if found is None or (not kept and not unroll and any(map(is_traced, row))):
+        if found is None or (not kept and not written_out and any(map(is_traced, row))):
             carry.leaves = start
-            return _recorded(f, carry, over, slices, n, reverse)
+            return recorded()
         if kept:
             require_tree("scan", tree, "the row of the first step", now, f)
         tree = now
