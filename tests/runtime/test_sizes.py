@@ -282,3 +282,21 @@ def test_numbers_of_sizes_are_where_the_array_is():
         program = check_program(tr.trace(f, Spec((n, m), F8, there)))
         made = [program.specs[v] for eq in program.equations for v in eq.results]
         assert made and {spec.place for spec in made} == {there}
+
+
+def test_a_size_from_outside_of_a_traced_function():
+    def inner(rows, y):
+        return tr.sum(tr.broadcast_to(y, (rows, 2)))
+
+    x, y = tensor(np.arange(3.0)), tensor(np.ones(2))
+    n, pair = tr.dim("n"), Spec((2,), np.dtype("float64"))
+    vector = Spec((n,), np.dtype("float64"))
+    with pytest.raises(
+        TracingError, match=rf"uses the size n from outside at {__file__}:\d+, an extent of no argument; .*use compile"
+    ):
+        tr.trace(lambda x, y: tr.trace(lambda y: inner(x.shape[0], y), pair).run(y)[0], vector, pair)
+
+    def outer(x, y):
+        return tr.compile(lambda y: inner(x.shape[0], y))(y)
+
+    assert float(tr.trace(outer, vector, pair).run(x, y)[0]) == float(tr.compile(outer)(x, y)) == 6.0

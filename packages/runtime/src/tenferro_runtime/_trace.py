@@ -9,8 +9,10 @@ import numpy as np
 
 from tenferro_runtime._builder import Builder
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._data_sizes import names_in
 from tenferro_runtime._program import Program
 from tenferro_runtime._runtime import current_runtime
+from tenferro_runtime._sizes import variables
 from tenferro_runtime._source import here, tell_line
 from tenferro_runtime._traced import TracedTensor
 from tenferro_runtime._tree import TreeDef, flatten, unflatten
@@ -132,6 +134,15 @@ def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | No
             f"the traced function uses {value.spec!r} of class {type(value).__name__} from outside{here()}; a program "
             "stands alone: pass the value as an argument, or use compile, which passes such values along",
             spec=repr(value.spec),
+        )
+    own = names_in(tuple([spec.shape for spec, _, _ in inputs]))
+    foreign = [name for name in variables(recorded.program) if name not in own]
+    if foreign:
+        raise TracingError(
+            f"the traced function uses the size {foreign[0]} from outside{here()}, an extent of no argument; a program "
+            "stands alone: pass an array that has this extent as an argument, or use compile, which passes such sizes "
+            "along",
+            size=foreign[0],
         )
     if recorded.fixed:
         raise TracingError(
