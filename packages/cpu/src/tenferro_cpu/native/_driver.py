@@ -130,6 +130,11 @@ ELEMENTS: Final = 512
 """Rows are cut at multiples of this, so that pieces begin where vectors and cache lines do."""
 
 
+def driver_address() -> int:
+    """Machine code ``void(kernel, block)`` of the loop over rows."""
+    return engine().functions(TEXT, ("drive", "drive_piece"))[0]
+
+
 @cache
 def _functions() -> tuple[Any, int]:
     drive, piece = engine().functions(TEXT, ("drive", "drive_piece"))
@@ -162,6 +167,33 @@ def coalesced(axes: Iterable[Axis]) -> list[Axis]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A run of the driver but for the pointers; see `drive`."""
+
+    kernel: int
+    inner: Axis
+    outer: Sequence[Axis]
+    combined: Axis | None = None
+
+    @property
+    def elements(self) -> int:
+        """Elements that are read of each operand, repeated ones counted."""
+        rows = 1 if self.combined is None else self.combined.extent
+        return self.inner.extent * rows * prod([axis.extent for axis in self.outer])
+
+
+def words(pointers: Sequence[int], step: Step) -> list[int]:
+    """The block of a call."""
+    inner, outer = step.inner, step.outer
+    rows = step.combined if step.combined is not None else Axis(1, (0,) * len(pointers))
+    found = [len(pointers), inner.extent, len(outer), rows.extent, *pointers, *inner.strides, *rows.strides]
+    found += [axis.extent for axis in outer]
+    for axis in outer:
+        found += axis.strides
+    return found
+
+
 def drive(
     kernel: int,
     pointers: Sequence[int],
@@ -183,15 +215,11 @@ def drive(
         cost: nanoseconds that one element takes, for the decision about more threads.
         whole: a row is one piece of work and is not cut.
     """
-    rows = combined if combined is not None else Axis(1, (0,) * len(pointers))
-    words = [len(pointers), inner.extent, len(outer), rows.extent, *pointers, *inner.strides, *rows.strides]
-    words += [axis.extent for axis in outer]
-    for axis in outer:
-        words += axis.strides
-    block = array("q", words)
+    step = Step(kernel, inner, outer, combined)
+    block = array("q", words(pointers, step))
     address = block.buffer_info()[0]
     run, piece = _functions()
-    work = cost * inner.extent * rows.extent * prod([axis.extent for axis in outer])
+    work = cost * step.elements
     helpers = team() if work > PAYS else None
     threads = 1 if helpers is None else helpers.threads
     if helpers is None or threads == 1:
@@ -201,7 +229,7 @@ def drive(
     ops, rank = len(pointers), len(outer)
     place, strides = (1, 4 + ops) if at < 0 else (4 + 3 * ops + at, 4 + 3 * ops + rank + at * ops)
     extent = inner.extent if at < 0 else outer[at].extent
-    context = array("q", [kernel, address, len(words), place, strides, length, extent])
+    context = array("q", [kernel, address, len(block), place, strides, length, extent])
     helpers.run(piece, context.buffer_info()[0], count, threads)
 
 

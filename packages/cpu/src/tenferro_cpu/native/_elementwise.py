@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native._driver import Axis, coalesced, drive
+from tenferro_cpu.native._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native._fused_entry import POOLED, Kind, Rows, entry
 from tenferro_cpu.native._identity import identity, noted_cost
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
+from tenferro_cpu.native._laid import laid, layout_of
 from tenferro_cpu.native._pool import pool
 from tenferro_cpu.native._render import render_row
 from tenferro_tensor.device_model import Access, KernelIR
@@ -24,6 +25,14 @@ STREAMED_ROW = 1024
 
 PLANS = 256
 """Plans that one function keeps; then it starts again."""
+
+
+def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
+    """Put a plan in a bounded table."""
+    if len(table) >= PLANS:
+        table.clear()
+    table[key] = plan
+    return plan
 
 
 class NotReady(Exception):
@@ -150,7 +159,8 @@ class Fused:
         self.kernel, self.lazy = kernel, lazy
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
-        self._plans: dict[Any, tuple[int, Axis, list[Axis]]] = {}
+        self._plans: dict[Any, Step] = {}
+        self._laid: dict[Any, Callable[..., Any] | None] = {}
 
     @cached_property
     def cost(self) -> float:
@@ -192,11 +202,25 @@ class Fused:
             DTypeError: an operand's dtype is not the kernel's.
             ShapeError: the shapes do not broadcast.
         """
+        layout = layout_of(arrays) if out is None else None
+        known = self._laid.get(layout)
+        if known is not None:
+            return known(*arrays)
+        return self._planned(*arrays, out=out, layout=layout)
+
+    def known(self, arrays: Sequence[Array], axes: tuple[int, ...] = ()) -> bool:
+        """Whether arrays of such a layout are one call of machine code; there are no axes to reduce."""
+        return self._laid.get(layout_of(arrays)) is not None
+
+    def _planned(self, *arrays: Any, out: Any = None, layout: Any = None) -> Any:
         xs = checked(self.kernel, arrays)
         shape = extents(xs)
         ys = results(self.kernel, shape, xs, out)
         if ys[0].size:
-            self._run(shape, xs, ys)
+            step = self._run(shape, xs, ys)
+            if layout is not None and layout not in self._laid:
+                make = partial(laid, step, self.kernel.inputs, self.kernel.written, shape, self._planned)
+                remember(self._laid, layout, make(cost=self.cost))
         return ys[0] if len(ys) == 1 else tuple(ys)
 
     def entry(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -209,29 +233,28 @@ class Fused:
         address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
         return entry(address, self.kernel, rows, fallback or self, cost=self.cost)
 
-    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
+    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step:
         both = [*xs, *ys]
         key = tuple([(x.shape, x.strides) for x in both])
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= PLANS:
-                self._plans.clear()
-            plan = self._plans[key] = self._plan(shape, both)
-        kernel, inner, outer = plan
+            plan = remember(self._plans, key, self._plan(shape, both))
+        kernel, inner, outer = plan.kernel, plan.inner, plan.outer
         pointers = [x.ctypes.data for x in both]
         head = _head(pointers, inner, outer, len(xs)) if self._streams(both) else None
         accesses = _accesses(inner, both)
         if head is None or Access.STRIDED in accesses:
             drive(kernel, pointers, inner, outer, cost=self.cost)
-            return
+            return plan
         if head:
             drive(kernel, pointers, Axis(head, inner.strides), [])
             pointers = [p + head * s for p, s in zip(pointers, inner.strides)]
             inner = Axis(inner.extent - head, inner.strides)
         past = self.address(accesses[: len(xs)], accesses[len(xs) :], stream=True)
         drive(past, pointers, inner, outer, cost=self.cost)
+        return plan
 
-    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> tuple[int, Axis, list[Axis]]:
+    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> Step:
         columns = zip(*(strides_over(x, shape) for x in both))
         axes = coalesced(Axis(d, s) for d, s in zip(shape, columns))
         if not axes:
@@ -241,13 +264,13 @@ class Fused:
         inner = axes.pop(at)
         accesses = _accesses(inner, both)
         count = len(self.kernel.inputs)
-        return self.address(accesses[:count], accesses[count:]), inner, axes
+        return Step(self.address(accesses[:count], accesses[count:]), inner, axes)
 
     def _streams(self, both: list[Array]) -> bool:
         return sum(x.nbytes for x in both) > self.engine.host.near_bytes
 
 
-def _head(pointers: list[int], inner: Axis, outer: list[Axis], count: int) -> int | None:
+def _head(pointers: list[int], inner: Axis, outer: Sequence[Axis], count: int) -> int | None:
     """Elements of the only row before results can be written past the caches, which takes whole lines; or None.
 
     Of several rows each begins with a line, and is long enough.

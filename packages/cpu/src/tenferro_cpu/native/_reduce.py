@@ -7,12 +7,13 @@ from math import prod
 from typing import Any
 
 from tenferro_cpu.native._combine import LOCATED
-from tenferro_cpu.native._driver import Axis, coalesced, drive
-from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, strides_over
+from tenferro_cpu.native._driver import Axis, Step, coalesced, drive
+from tenferro_cpu.native._elementwise import Array, NotReady, access_of, checked, empty, extents, remember, strides_over
 from tenferro_cpu.native._fused_entry import LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
 from tenferro_cpu.native._identity import identity, noted_cost
 from tenferro_cpu.native._jit import Engine
 from tenferro_cpu.native._jit import engine as default_engine
+from tenferro_cpu.native._laid import laid, layout_of
 from tenferro_cpu.native._render_reduce import render_reduction
 from tenferro_cpu.native._render_short import render_short
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
@@ -61,6 +62,7 @@ class Reduced:
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
+        self._laid: dict[Any, Callable[..., Any] | None] = {}
 
     @cached_property
     def cost(self) -> float:
@@ -113,6 +115,15 @@ class Reduced:
             AxisError: an axis is out of range or repeated.
             ShapeError: the shapes do not broadcast, or an extreme of no elements is asked for.
         """
+        key = layout_of(arrays), axes.__class__ is tuple and axes
+        known = self._laid.get(key)
+        return known(*arrays) if known is not None else self._planned(*arrays, axes=axes, key=key)
+
+    def known(self, arrays: Sequence[Array], axes: tuple[int, ...]) -> bool:
+        """Whether the reduction of arrays of such a layout is one call of machine code."""
+        return self._laid.get((layout_of(arrays), axes)) is not None
+
+    def _planned(self, *arrays: Any, axes: Sequence[int], key: Any = (None, False)) -> Any:
         xs = checked(self.kernel, arrays)
         shape = extents(xs)
         axes = self._normal(axes, len(shape))
@@ -129,7 +140,11 @@ class Reduced:
             for y in ys:
                 y[...] = self.kind == "prod"
             return self._given(ys)
-        self._run(shape, axes, xs, ys)
+        step = self._run(shape, axes, xs, ys)
+        if step is not None and None not in key and False not in key and key not in self._laid:
+            again = partial(self._planned, axes=axes)
+            found = laid(step, self.kernel.inputs, self.kernel.written, left, again, cost=self.cost)
+            remember(self._laid, key, found)
         return self._given(ys)
 
     def rows(self) -> Callable[..., Any]:
@@ -160,7 +175,8 @@ class Reduced:
             raise ArgumentError(f"{self.kind} takes one axis, got {tuple(axes)}")
         return found
 
-    def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
+    def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step | None:
+        """Run; how the driver ran, where it ran once."""
         columns = list(zip(*(strides_over(x, shape) for x in xs)))
         steps = iter(list(zip(*(y.strides for y in ys))))
         none = (0,) * len(ys)
@@ -174,11 +190,11 @@ class Reduced:
         pointers, both = [x.ctypes.data for x in (*xs, *ys)], [*xs, *ys]
         reads = self._short_rows(space, both)
         if reads is None:
-            self._reduce(space, pointers, both)
-            return
+            return self._reduce(space, pointers, both)
         length, (rows,) = space.gone[0].extent, space.kept
         kernel = self.address(length, reads, (Access.UNIT,) * len(ys))
         drive(kernel, pointers, rows, [], cost=self.cost * length)
+        return Step(kernel, rows, [])
 
     def _short_rows(self, space: _Space, both: list[Array]) -> tuple[Access, ...] | None:
         """How the operands lie if they are short rows one after the other, else None."""
@@ -195,7 +211,7 @@ class Reduced:
         apart = any(hop != y.itemsize for y, hop in zip(both[count:], kept.strides[count:]))
         return None if apart else tuple(reads)
 
-    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> None:
+    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> Step | None:
         """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
         count = len(self.kernel.inputs)
         inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
@@ -206,26 +222,30 @@ class Reduced:
             unit = self._part(axis, space.kept)
             if gone or unit < axis.extent:
                 self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
-            else:
-                self._trailing(axis, space.kept, pointers, both)
-        elif gone or axis.extent > LONGEST:
+                return None
+            return self._trailing(axis, space.kept, pointers, both)
+        if gone or axis.extent > LONGEST:
             self._partial(space, axis, gone, pointers, both, Over.LEADING, LONGEST)
-        else:
-            self._leading(axis, space.kept, pointers, both)
+            return None
+        return self._leading(axis, space.kept, pointers, both)
 
-    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
+    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
         reads = _accesses(axis, both[: len(self.kernel.inputs)])
         writes = (Access.UNIT,) * len(self.kernel.outputs)
-        drive(self.address(Over.TRAILING, reads, writes), pointers, axis, outer, cost=self.cost, whole=True)
+        step = Step(self.address(Over.TRAILING, reads, writes), axis, outer)
+        drive(step.kernel, pointers, axis, outer, cost=self.cost, whole=True)
+        return step
 
-    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> None:
+    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
         """Rows run along the kept axis that gathers least."""
         count = len(self.kernel.inputs)
         at = min(range(len(kept)), key=lambda k: (_merit(kept[k], both), -k))
         inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
         accesses = _accesses(inner, both)
         writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
-        drive(self.address(Over.LEADING, accesses[:count], writes), pointers, inner, outer, axis, cost=self.cost)
+        step = Step(self.address(Over.LEADING, accesses[:count], writes), inner, outer, axis)
+        drive(step.kernel, pointers, inner, outer, axis, cost=self.cost)
+        return step
 
     def _part(self, axis: Axis, kept: list[Axis]) -> int:
         """Elements of a row that are reduced at once: few long rows are cut, so that several threads find work.

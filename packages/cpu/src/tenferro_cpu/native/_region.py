@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._device import CpuRenderer
-from tenferro_cpu.native._elementwise import Fused, NotReady
+from tenferro_cpu.native._elementwise import Fused, NotReady, remember
 from tenferro_cpu.native._fused_entry import Rows, entry
 from tenferro_cpu.native._fused_entry_text import MOST
 from tenferro_cpu.native._jit import available, engine
+from tenferro_cpu.native._laid import layout_of
 from tenferro_cpu.native._ops import rule_for
 from tenferro_cpu.native._reduce import Reduced
 from tenferro_tensor import Op, catalog
@@ -63,7 +64,7 @@ def _absent(*raws: Any) -> Any:
 
 
 SMALL: Final = 4096
-"""Elements up to which planning costs more than going op by op."""
+"""Elements up to which planning costs more than going op by op: it is done for layouts that come again."""
 
 
 class _Planned:
@@ -79,16 +80,26 @@ class _Planned:
         else:
             self.kernel = Reduced(kernel, lazy=True)
             self.run = partial(self.kernel, axes=region.reduced)
+        self.met: dict[Any, bool] = {}
         self.expansions = [(i, index) for i, index in enumerate(region.expansions()) if index is not None]
 
     def __call__(self, *raws: Any) -> Any:
         count = len(self.region.axes)
         arrays, spare = list(raws[:count]), raws[count:]
-        if max([x.size for x in arrays]) <= SMALL:
+        small = max([x.size for x in arrays]) <= SMALL
+        layout = layout_of(raws) if small and not spare else None
+        if small and not self.met.get(layout):
+            if layout is not None:
+                remember(self.met, layout, layout not in self.met)
             return self.fallback(*raws)
         for i, index in self.expansions:
             arrays[i] = raws[i][index]
         try:
+            if layout is not None:
+                found = self.run(*arrays)
+                # What is not one call afterwards is not worth it.
+                self.met[layout] = self.kernel.known(arrays, self.region.reduced)
+                return found
             if spare:
                 return self.run(*arrays, out=tuple([y if _writable(y) else None for y in spare]))
             return self.run(*arrays)
