@@ -132,6 +132,27 @@ def coverage() -> list[Row]:
     return out
 
 
+REDUCED = (((8,), None), ((1000,), None), ((10, 10), 0), ((1000, 1000), 1), ((100_000, 8), 1), ((100, 100, 100), 1))
+
+
+def reductions(torch: Any) -> list[Row]:
+    """Sums, products and extremes over axes."""
+    out: list[Row] = []
+    for shape, axis in REDUCED:
+        a = np.linspace(0.9, 1.1, math.prod(shape)).reshape(shape)
+        x = tr.asarray(a)
+        for name in ("sum", "prod", "max"):
+            calls: Calls = {
+                "tenferro": partial(getattr(tr, name), x, axis=axis),
+                "numpy": partial(getattr(a, name), axis),
+            }
+            if torch is not None:
+                p, f = torch.from_numpy(a), getattr(torch, "amax" if name == "max" else name)
+                calls["torch"] = partial(f, p) if axis is None else partial(f, p, axis)
+            out.append((f"{name} {'x'.join(map(str, shape))} axis {axis}", 1, calls))
+    return out
+
+
 def measure(row: Row, rounds: int) -> dict[str, float]:
     """Median nanoseconds per operation."""
     _, operations, calls = row
@@ -167,7 +188,7 @@ def main() -> int:
         torch = None
     print(f"{'ns per operation':28}{'tenferro':>10}{'numpy':>10}{'torch':>10}{'of numpy':>10}{'of torch':>10}")
     found = {}
-    for row in [*rows(torch), *products(torch), *coverage()]:
+    for row in [*rows(torch), *products(torch), *coverage(), *reductions(torch)]:
         if options.only not in row[0]:
             continue
         found[row[0]] = m = measure(row, options.rounds)
