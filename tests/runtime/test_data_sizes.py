@@ -315,3 +315,20 @@ def test_stablehlo_has_no_such_sizes():
     program = tr.trace(lambda x, k: tr.truncate(x, k) * 2.0, Spec((4,), F8), Spec((), I8))
     with pytest.raises(UnsupportedError, match=rf"u0 \({__file__}:\d+\) is a size that depends on data, .* and mask"):
         lower_to_stablehlo(program)
+
+
+def test_a_size_that_nobody_uses_takes_its_conditions_along():
+    def f(x):
+        tr.sum(tr.compress(x, x > 0.5))
+        return tr.tanh(x)
+
+    program = tr.trace(f, Spec((tr.dim("n"), tr.dim("m")), np.dtype("float64")), examples={"n": 3, "m": 4})
+    assert program.guards
+    assert not tr.Runtime(check=True).optimise(program).guards
+    assert program.run(np.zeros((2, 5)))[0].shape == (2, 5)
+
+
+def test_a_size_with_narrow_bounds_has_a_gradient():
+    f = tr.compile(lambda x: tr.sum(tr.tanh(tr.compress(x * 2, x > 0.1))))
+    assert grad(f)(1.0).item() == pytest.approx(2 / np.cosh(2.0) ** 2)
+    assert grad(f)(0.0).item() == 0.0

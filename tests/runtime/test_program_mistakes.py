@@ -11,6 +11,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, vjp
 from tenferro_linalg import cholesky, solve, svd
+from tenferro_runtime.extension import call
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import (
     ArgumentError,
@@ -276,6 +277,11 @@ def test_control_flow_takes_functions(use) -> None:
     for run in (use, tr.compile(use, static_argnames="f")):
         with pytest.raises(ArgumentError, match=r"takes functions at .*_mistakes.*, got 1; wrap a constant"):
             run(X, 1)
+
+
+def test_notes_show_a_called_program_in_one_line() -> None:
+    op = call.op(program=tr.trace(lambda x: tr.sin(x) * 2, X))
+    assert repr(op).startswith("call[program=<program (float64[3]) -> (float64[3]), 2 equations>")
 
 
 # ------------------------------------------------------------------------------------------------ trees

@@ -17,7 +17,7 @@ from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._tiers import CALLS
 from tenferro_runtime.extension import flatten, interpret
 from tenferro_tensor import Spec, catalog, get_backend, tensor
-from tenferro_tensor_core import Guard, ask, dim
+from tenferro_tensor_core import Guard, ShapeError, ask, dim
 
 F8 = np.dtype("float64")
 rng = np.random.default_rng(0)
@@ -263,3 +263,12 @@ def test_kernels_for_all_sizes_agree_with_those_of_single_sizes(name, n, m):
     (got,) = program.run(x, y)
     assert got.spec is want.spec
     np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-13)
+
+
+def test_a_trace_that_failed_is_not_what_the_next_one_is_compared_with() -> None:
+    f = tr.compile(lambda x, y: x @ y)
+    f(np.ones((2, 3)), np.ones((3, 2)))
+    with pytest.raises(ShapeError):
+        f(np.ones((2, 3)), np.ones(2))
+    f(np.ones((2, 3)), np.ones(3))
+    assert "y: float64[3] instead of float64[3, 2]" in f.cache_info().reasons[-1]

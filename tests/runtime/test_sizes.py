@@ -97,6 +97,13 @@ def test_numbers_of_a_size_specialise(f, reason):
         tr.trace(lambda x: x * len(str(f(x.shape[0]))), Spec((n,), F8), examples={"n": 5})
 
 
+def test_compiled_functions_with_strict_sizes_do_not_fall_back_to_numbers():
+    with tr.Runtime(strict_sizes=True):
+        f = tr.compile(lambda x: x / int(x.shape[0]))
+    with pytest.raises(TracingError, match=rf"makes a number of the size n0 at {__file__}:\d+, for which .*static arg"):
+        f(np.ones(3))
+
+
 def test_loops_over_rows_and_unstack_specialise():
     for f in (lambda x: sum(list(x)), lambda x: sum(tr.unstack(x)), lambda x: x * len(x)):
         assert guards(tr.trace(f, Spec((n, 2), F8), examples={"n": 3})) == ["n == 3"]

@@ -28,7 +28,7 @@ from tenferro_runtime._tree import TreeDef, flatten, unflatten
 from tenferro_runtime._tree_code import reader
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
 from tenferro_tensor._select import scoped_device
-from tenferro_tensor_core import ArgumentError, DimLike, decisions
+from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
 
 READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
@@ -183,24 +183,25 @@ class Compiled:
     ) -> tuple[Form, tuple[Any, ...]]:
         """Trace with open sizes; with the sizes at hand where the function cannot do without them."""
         reason, cause = self._difference(key, specs)
-        self.last = key, specs
         open_specs, examples = opened(specs)
         if key not in self.closed:
             try:
                 found = self._traced(key, ready, static, around, open_specs, examples or None)
             except Exception as error:
                 why = str(error).partition("\n")[0]
-                if not examples:
+                if not examples or (self.runtime.strict_sizes and isinstance(error, TracingError)):
                     self.retraces.add(reason, cause)
                     raise
                 open_ = f"{type(error).__name__}: {why}"
             else:
                 self.retraces.add(reason, cause)
+                self.last = key, specs
                 return self._kept(key, found, around)
         else:
             open_ = self.closed[key]
         # Without symbols a mistake of the user raises with the numbers at hand.
         found = self._traced(key, ready, static, around, specs, None)
+        self.last = key, specs
         if len(self.closed) >= 4 * self.programs.bound:
             self.closed.clear()
         self.closed[key] = open_

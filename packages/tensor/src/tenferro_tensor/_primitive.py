@@ -177,7 +177,8 @@ class Op:
         return self
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{k}={v}" for k, v in self.params.items())
+        shown = {k: str(v) for k, v in self.params.items()}
+        inner = ", ".join(f"{k}={repr(self.params[k]) if chr(10) in v else v}" for k, v in shown.items())
         return f"{self.primitive.name}[{inner}]" if inner else self.primitive.name
 
 

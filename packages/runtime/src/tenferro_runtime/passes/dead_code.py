@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from tenferro_runtime._call import call
-from tenferro_runtime._data_sizes import defining, definitions
+from tenferro_runtime._data_sizes import defining, definitions, names_in
 from tenferro_runtime._program import Equation, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_tensor import REGISTRY, Op
+from tenferro_tensor_core import Guard
 
 
 def remove_dead_code(program: Program) -> Program:
     """Keep the equations that the outputs depend on, and of ops with several outputs what is used.
 
-    What defines a size that is known only while the program runs stays while anything mentions the size. Ops become
-    cheaper by the prunings of the registry that keep bits.
+    What defines a size that is known only while the program runs stays while an equation or an output mentions the
+    size; what was assumed of the size goes with it. Ops become cheaper by the prunings of the registry that keep bits.
     """
     return _cleaned(program, rounding=False)
 
@@ -45,7 +46,13 @@ def _cleaned(program: Program, *, rounding: bool) -> Program:
     constants = {v: c for v, c in program.constants.items() if v in live}
     if equations is program.equations and len(constants) == len(program.constants):
         return program
-    return program.with_(equations=equations, constants=constants)
+    return program.with_(equations=equations, constants=constants, guards=_guards_of(program, live))
+
+
+def _guards_of(program: Program, live: set[int]) -> tuple[Guard, ...]:
+    """The guards but for those on sizes that nothing defines any more."""
+    gone = {name for name, v in definitions(program).items() if v not in live}
+    return tuple([g for g in program.guards if not gone & (names_in(g.lhs) | names_in(g.rhs))])
 
 
 def _pruned(eq: Equation, used: tuple[bool, ...], rounding: bool) -> Equation:

@@ -8,7 +8,7 @@ from typing import Final
 from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Equation, Program
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor_core import Dim, evaluate
+from tenferro_tensor_core import Dim, ShapeError, evaluate
 
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}
@@ -92,12 +92,18 @@ class _Memory:
 
 
 def _weight(spec: Spec, examples: Mapping[str, int]) -> int:
-    names = {name for d in spec.shape if isinstance(d, Dim) for name in d.variables}
-    sizes = {name: examples.get(name, OPEN) for name in names}
     n = spec.dtype.itemsize
     for d in spec.shape:
-        n *= evaluate(d, sizes)
+        n *= _extent(d, examples) if isinstance(d, Dim) else d
     return n
+
+
+def _extent(d: Dim, examples: Mapping[str, int]) -> int:
+    """A size for the examples, `OPEN` in the place of what has none; the nearest that its bounds allow."""
+    try:
+        return evaluate(d, {name: examples.get(name, OPEN) for name in d.variables})
+    except ShapeError:
+        return min(OPEN, OPEN if d.upper is None else d.upper)
 
 
 def _reordered(program: Program, memory: _Memory) -> list[Equation]:
