@@ -113,11 +113,17 @@ class Place:
 
     The place is part of a tensor's `Spec`, so that one identity test on the specs of two operands
     also proves that both are at one place.
+
+    Attributes:
+        memory_space: the memory.
+        compute_device: the device that routes execution, or ``None``.
+        device: the device that work on this place runs on when no scope says otherwise.
     """
 
-    __slots__ = ("compute_device", "memory_space")
+    __slots__ = ("compute_device", "device", "memory_space")
     memory_space: MemorySpace
     compute_device: ComputeDevice | None
+    device: ComputeDevice
     _interned: ClassVar[dict[tuple[MemorySpace, ComputeDevice | None], Place]] = {}
 
     def __new__(cls, memory_space: MemorySpace, compute_device: ComputeDevice | None = None) -> Place:
@@ -136,6 +142,7 @@ class Place:
             if self is None:
                 self = object.__new__(cls)
                 self.memory_space, self.compute_device = key
+                self.device = compute_device or memory_space.default_device
                 self = cls._interned.setdefault(key, self)
         return self
 
@@ -146,11 +153,6 @@ class Place:
         if self.compute_device is None:
             return f"Place({self.memory_space})"
         return f"Place({self.memory_space}, {self.compute_device})"
-
-    @property
-    def device(self) -> ComputeDevice:
-        """The device that work on this place runs on when no scope says otherwise."""
-        return self.compute_device or self.memory_space.default_device
 
 
 def _refuse(parts: tuple[object, object]) -> NoReturn:
