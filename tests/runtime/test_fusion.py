@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
+from tenferro_cpu import CpuBackend
 from tenferro_cpu.native import available
+from tenferro_cpu.native._region import at_hand
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._interpret import interpret
 from tenferro_runtime._program import ProgramError
 from tenferro_runtime._spec_check import check_program
 from tenferro_runtime.fusion import fused, kernel_stats, wait
+from tenferro_runtime.fusion._kernels import KERNELS
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.passes.fusion import fuse
 from tenferro_tensor import Tensor, catalog, tensor
@@ -101,6 +104,24 @@ def test_equal_regions_are_one_op_and_one_kernel() -> None:
     )
     ops = {eq.op for eq in program.equations if eq.op.primitive.name == "fused"}
     assert len(ops) == 1
+
+
+def test_a_kernel_on_disk_serves_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenferro_cpu.native._region.at_hand", at_hand)
+    f = lambda x, y: tr.sin(x * y + 0.625) * y
+    args = normal(3), normal(3)
+    KERNELS.clear()
+    tr.compile(f)(*args)
+    wait()
+    KERNELS.clear()
+    steps: list[object] = []
+    monkeypatch.setattr(CpuBackend, "stepped", lambda *_: steps.append(1))
+    got = tr.compile(f)(*args)
+    assert kernel_stats()["native"] == 1 and not steps
+    np.testing.assert_allclose(got.data, f(*args).data, rtol=1e-14)
+    strided = tensor(np.arange(6.0))[::2]
+    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", 4096)
+    np.testing.assert_allclose(tr.compile(f)(strided, strided).data, f(strided, strided).data, rtol=1e-14)
 
 
 def run_in_all_tiers(f, *args: Tensor) -> None:

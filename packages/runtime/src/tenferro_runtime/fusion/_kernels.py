@@ -1,4 +1,4 @@
-"""How a fused step runs: op by op at first, as a kernel of the backend when that is compiled."""
+"""How a fused step runs: step by step at first, as a kernel of the backend when that is compiled or found on disk."""
 
 from __future__ import annotations
 
@@ -28,14 +28,21 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
 
     def made() -> Tiered:
         backend = get_backend(place.device.kind)
+        known = backend.fused_at_hand(region)
         single = cache(lambda: _op_by_op(program, region, place))
-        first = backend.stepped(region, lambda *raws: single()(*raws)) or single()
+        steps = cache(lambda: backend.stepped(region, _late(single)) or single())
+        first = _late(steps) if known else steps()
         kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
-        if backend.fused_at_hand(region):
+        if known:
             kernel.build()
         return kernel
 
     return KERNELS.get_or_make((region, place), made)
+
+
+def _late(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """A function that is made when it is called."""
+    return lambda *raws: make()(*raws)
 
 
 _make.any_size = True  # type: ignore[attr-defined]
