@@ -14,8 +14,9 @@ from tenferro_cpu.native import available
 from tenferro_runtime._execute import lowered
 from tenferro_runtime._overwriting import overwriting
 from tenferro_runtime.fusion import wait
+from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.passes import optimise
-from tenferro_tensor import Tensor, tensor
+from tenferro_tensor import Tensor, get_backend, tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 native = pytest.mark.skipif(not available(), reason="native kernels are off")
@@ -197,6 +198,37 @@ KINDS = list(STEPS)
 @given(matrix_programs(), st.sampled_from([(1, 1), (3, 3), (5, 5)]))
 def test_random_programs_of_matrices_give_the_same_bits(f, shape) -> None:
     both(f, normal(*shape), normal(*shape))
+
+
+@native
+@given(matrix_programs(), st.sampled_from([(5, 5), (70, 70)]))
+def test_every_form_of_a_region_may_write_over_any_whole_operand(f, shape) -> None:
+    backend = get_backend("cpu")
+    program = lowered(optimise(tr.trace(f, normal(*shape), normal(*shape))))
+    for eq in program.equations:
+        if eq.op.primitive.name != "fused":
+            continue
+        region, out = region_of(eq.op.params["program"]), program.specs[eq.results[0]]
+        if region.kernel.reduction is not None:
+            continue
+        whole = [i for i, v in enumerate(eq.operands) if program.specs[v] == out]
+        for form in (backend.stepped(region, refuse), backend.fused(region, refuse, refuse)):
+            arrays = [rng.standard_normal(program.specs[v].shape) for v in eq.operands]
+            if form is None or any(program.specs[v].dtype != np.float64 for v in (*eq.operands, *eq.results)):
+                continue
+            want = form(*arrays)
+            for first in range(len(whole)):
+                given = [a.copy() for a in arrays]
+                order = whole[first:] + whole[:first]
+                spare = [given[order[k]] if k < len(order) else None for k in range(len(eq.results))]
+                found = form(*given, *spare)
+                pairs = zip(found, want, strict=True) if len(spare) > 1 else [(found, want)]
+                assert all(got.tobytes() == expected.tobytes() for got, expected in pairs)
+                assert (found[0] if len(spare) > 1 else found) is spare[0]
+
+
+def refuse(*raws):
+    raise AssertionError("contiguous arrays need no other way")
 
 
 @given(matrix_programs())
