@@ -140,11 +140,15 @@ def both(f, *args) -> None:
         want = bits(plain(*args))
         assert bits(over(*args)) == want
         assert bits(kept) == want  # a later call does not touch the results of an earlier one
-    program = tr.trace(f, *args)  # of these sizes alone
-    for _ in range(4):
-        program.run(*args)
-    wait()
-    assert bits(program.run(*args)) == want
+    alone = []  # the same for programs of these sizes alone
+    for overwrites in (False, True):
+        with tr.Runtime(overwriting=overwrites):
+            program = tr.trace(f, *args)
+            for _ in range(4):
+                program.run(*args)
+            wait()
+            alone.append(bits(program.run(*args)))
+    assert alone[0] == alone[1]
     assert bits(args) == before
 
 

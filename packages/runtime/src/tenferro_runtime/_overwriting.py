@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tenferro_runtime._data_sizes import definitions
 from tenferro_runtime._program import Equation, Literal, Program
-from tenferro_tensor import Primitive, available_backends, catalog, get_backend
+from tenferro_tensor import Backend, Place, Primitive, available_backends, catalog, get_backend
 
 OVERWRITING: Final = "overwriting"
 """Under this name a program remembers whether its steps may write over operands."""
@@ -47,7 +47,8 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
     """
     if not program.memo.get(OVERWRITING, True) or definitions(program):
         return {}
-    writers = [i for i, eq in enumerate(program.equations) if _writes(program, eq)]
+    backends = {place: _backend(place) for place in {spec.place for spec in program.specs.values()}}
+    writers = [i for i, eq in enumerate(program.equations) if _writes(program, eq, backends)]
     if not writers:
         return {}
     own = {v for eq in program.equations for v in eq.results if _makes(eq, v)}
@@ -72,14 +73,18 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
     return found
 
 
-def _writes(program: Program, eq: Equation) -> bool:
+def _backend(place: Place) -> Backend | None:
+    return get_backend(place.device.kind) if place.device.kind in available_backends() else None
+
+
+def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | None]) -> bool:
     """Whether the kernel of a step takes arrays to write to, and reads an element before it writes it."""
-    if not eq.results:
+    if not (_is_region(eq) or eq.op.primitive.elementwise):
         return False
     out = program.specs[eq.results[0]]
-    if not (_is_region(eq) or eq.op.primitive.elementwise) or out.place.device.kind not in available_backends():
+    backend = backends[out.place]
+    if backend is None:
         return False
-    backend = get_backend(out.place.device.kind)
     if _is_region(eq):
         return backend.overwrites and not any(e.op.primitive in _REDUCTIONS for e in _inner(eq))
     dtypes = tuple([out.dtype if isinstance(v, Literal) else program.specs[v].dtype for v in eq.operands])
