@@ -301,6 +301,7 @@ def test_reports_on_sizes_that_depend_on_data():
     assert "float64[3]" in str(measured) and all(s.cost.flops is None or s.cost.flops.__class__ is int
                                                  for s in measured.steps)  # fmt: skip
     assert "min(n, u0)" in str(program.explain())
+    assert program.explain().steps[0].kernel == "view", "the value of a size is the count itself"
 
 
 def test_a_bound_of_a_size_bounds_memory():

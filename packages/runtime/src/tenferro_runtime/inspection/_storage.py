@@ -10,9 +10,12 @@ from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DimLike
 
 VIEWS: Final[frozenset[Primitive]] = frozenset(
-    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim}
-)
-"""Always views of their operand. (Small broadcasts are copied, which is too little to count.)"""
+    {
+        catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim,
+        catalog.define_size,
+    }
+)  # fmt: skip
+"""Always views of their operand. (Small broadcasts, and counts of other integers, are copied: too little to count.)"""
 
 SCATTERED: Final[frozenset[Primitive]] = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
