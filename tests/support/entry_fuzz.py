@@ -9,7 +9,10 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_ad import variable
 from tenferro_cpu.native import _eager, _eager_reduce, _products
+from tenferro_cpu.native._elementwise import Fused
+from tenferro_cpu.native._reduce import Reduced
 from tenferro_tensor import Op, Spec, Tensor, catalog
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import TenferroError
 
@@ -133,6 +136,27 @@ def fuzz_products() -> None:
             attempt(run, *[random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 3)))])
 
 
+def fuzz_fused() -> None:
+    """Entries of fused kernels, and planned calls."""
+    zoo = arrays() + numbers() + others()
+    f8 = Operand(np.dtype("f8"))
+    lines = (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (2, 1)))
+    fused = Fused(KernelIR((f8, f8), lines, (3, 2)))
+    summed = Reduced(KernelIR((f8, f8), lines[:1], (2,), reduction=Reduction("sum")))
+    calls = [fused, fused.entry(), summed.rows(), summed.entry(), lambda *xs: summed(*xs, axes=(0,))]
+    plain: list[Any] = [lambda x, y: (x * y + y, x * y)] * 2
+    plain += [lambda x, y: (x * y).sum(-1), lambda x, y: (x * y).sum(), lambda x, y: (x * y).sum(0)]
+    for _ in range(800):
+        args = [random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 2, 3)))]
+        for call, meaning in zip(calls, plain, strict=True):
+            given = [a.copy() if isinstance(a, np.ndarray) and k > 1 else a for k, a in enumerate(args)]
+            kind, got = attempt(call, *given)
+            if kind == "value" and len(args) == 2:
+                expected = meaning(*map(np.asarray, args))
+                for x, y in zip(got, expected) if isinstance(got, tuple) else ((got, expected),):
+                    np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-12, err_msg=str(args))
+
+
 OPERATORS = (
     "__add__", "__radd__", "__sub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__matmul__", "__rmatmul__",
     "__mod__", "__floordiv__", "__and__", "__lshift__", "__lt__", "__eq__", "__neg__", "__abs__", "__invert__",
@@ -162,4 +186,5 @@ def run(seed: int) -> None:
     fuzz_entries()
     fuzz_reductions()
     fuzz_products()
+    fuzz_fused()
     fuzz_values()
