@@ -93,3 +93,12 @@ def test_a_kernel_with_other_bits_is_found() -> None:
     x = np.array([1.0, 0.0])
     assert same(outcome(np.negative, x), outcome(lambda x: -x, x))
     assert not same(outcome(np.negative, x), outcome(lambda x: 0 - x, x))
+
+
+def test_makers_of_all_backends_have_the_same_marks() -> None:
+    """Also of those whose devices are not here: they share the makers, or have makers of their own."""
+    table = REGISTRY._tables["kernel"]
+    others = {p: backend for p, backend in table if p.family is not None and backend in ("cuda", "rocm")}
+    assert len(others) > 40
+    for p, backend in others.items():
+        assert hasattr(table[p, backend], "sizes") == hasattr(table[p, "cpu"], "sizes"), (p, backend)
