@@ -1,17 +1,22 @@
 """Differentiable einsum: sums of products over labelled axes, for any number of operands and labels."""
 
 from tenferro_einsum._einsum import contract_path, einsum, plan
+from tenferro_einsum._memory import MemoryBudgetError, Slicing
 from tenferro_einsum._notation import Contraction
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._products import inner, kron, outer, tensordot
 from tenferro_einsum._report import PathReport, StepCost
 from tenferro_einsum._search import load_paths, save_paths
+from tenferro_einsum._workers import WorkerError, run_on
 
 __all__ = [
     "Contraction",
     "ContractionPlan",
+    "MemoryBudgetError",
     "PathReport",
+    "Slicing",
     "StepCost",
+    "WorkerError",
     "contract_path",
     "einsum",
     "inner",
@@ -19,6 +24,7 @@ __all__ = [
     "load_paths",
     "outer",
     "plan",
+    "run_on",
     "save_paths",
     "tensordot",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from tenferro_einsum._pairwise import Pairwise
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, structure, with_extents
+from tenferro_runtime import trace
 from tenferro_runtime.extension import (
     ArgumentError,
     Cost,
@@ -104,8 +105,6 @@ def prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] |
 
 def lower(e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
     """The pairwise steps, for XLA's own matrix products."""
-    from tenferro_runtime import trace
-
     way = Pairwise(inputs, output, steps, kept, extents_by_label(inputs, [x.spec.shape for x in xs]))
     program = trace(lambda *values: tuple(way(*values)), *[x.spec for x in xs])
     results = e.inline(program, xs)

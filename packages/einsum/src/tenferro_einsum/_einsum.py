@@ -19,7 +19,11 @@ PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans
 
 
 def einsum(
-    *args: Any, optimize: Any = "auto", time_limit: float | None = None, progress: bool | Progress = False
+    *args: Any,
+    optimize: Any = "auto",
+    time_limit: float | None = None,
+    progress: bool | Progress = False,
+    memory_budget: int | None = None,
 ) -> Any:
     """Sum of products over labelled axes.
 
@@ -38,6 +42,9 @@ def einsum(
         time_limit: seconds that the search of an order may take; it then uses all of them.
         progress: ``True`` for a progress bar of the search, or a function of the part of the time that is over and of
             the multiplications of the best order so far.
+        memory_budget: bytes that the call may allocate at once, its result included; with operands that are
+            differentiated, its gradient included too. Where the contraction needs more it is done in slices, one value
+            of some labels at a time, with the same result and gradient; `run_on` spreads slices over workers.
 
     Returns:
         Array with one axis per output label, of the promoted dtype of the operands.
@@ -45,6 +52,7 @@ def einsum(
     Raises:
         ArgumentError: malformed subscripts or path.
         ShapeError: the operands do not fit the subscripts or each other.
+        MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> import numpy as np
     >>> einsum("ij,jk->ik", np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -56,11 +64,15 @@ def einsum(
     subscripts, operands = _split(args)
     values = [_value(x) for x in operands]
     specs = tuple([x.spec for x in values])
-    return _prepared(subscripts, specs, optimize, time_limit, progress).run(*values)
+    return _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget).run(*values)
 
 
 def plan(
-    *args: Any, optimize: Any = "auto", time_limit: float | None = None, progress: bool | Progress = False
+    *args: Any,
+    optimize: Any = "auto",
+    time_limit: float | None = None,
+    progress: bool | Progress = False,
+    memory_budget: int | None = None,
 ) -> ContractionPlan:
     """Prepare a contraction once, to run it many times with new data of the same specs.
 
@@ -69,6 +81,7 @@ def plan(
         optimize: as for `einsum`.
         time_limit: as for `einsum`.
         progress: as for `einsum`.
+        memory_budget: as for `einsum`.
 
     >>> import numpy as np
     >>> chain = plan("ij,jk,kl->il", np.eye(2), np.eye(2), np.eye(2))
@@ -77,11 +90,15 @@ def plan(
     """
     subscripts, operands = _split(args)
     specs = tuple([x if isinstance(x, Spec) else _value(x).spec for x in operands])
-    return _prepared(subscripts, specs, optimize, time_limit, progress)
+    return _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
 
 
 def contract_path(
-    *args: Any, optimize: Any = "auto", time_limit: float | None = None, progress: bool | Progress = False
+    *args: Any,
+    optimize: Any = "auto",
+    time_limit: float | None = None,
+    progress: bool | Progress = False,
+    memory_budget: int | None = None,
 ) -> tuple[list[tuple[int, ...]], PathReport]:
     """The order of pairwise contractions that `einsum` would use, and the report on its cost.
 
@@ -90,6 +107,7 @@ def contract_path(
         optimize: as for `einsum`.
         time_limit: as for `einsum`.
         progress: as for `einsum`.
+        memory_budget: as for `einsum`.
 
     Returns:
         The path, in the convention of NumPy and opt_einsum, and a report, which prints as a table.
@@ -99,12 +117,13 @@ def contract_path(
     >>> print(contract_path("ij,jk,kl->il", x, x, x)[1])
     operations         4.000e+06  (one loop over all labels: 3.000e+08)
     largest value      78.1 KiB
+    memory at once     ...
     <BLANKLINE>
-     step  operations      result  contraction
-        0   2.000e+06    78.1 KiB  0 , 1: ij,jk->ik
-        1   2.000e+06    78.1 KiB  2 , 3: kl,ik->il
+     step  operations      result  kernel        contraction
+        0   2.000e+06    78.1 KiB  ...           0, 1: ij,jk->ik
+        1   2.000e+06    78.1 KiB  ...           2, 3: kl,ik->il
     """
-    prepared = plan(*args, optimize=optimize, time_limit=time_limit, progress=progress)
+    prepared = plan(*args, optimize=optimize, time_limit=time_limit, progress=progress, memory_budget=memory_budget)
     return list(prepared.path), prepared.report
 
 
@@ -119,14 +138,14 @@ def _split(args: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
 
 
 def _prepared(
-    subscripts: Any, specs: tuple[Spec, ...], optimize: Any, time_limit: float | None, progress: Any
+    subscripts: Any, specs: tuple[Spec, ...], optimize: Any, time_limit: float | None, progress: Any, budget: int | None
 ) -> ContractionPlan:
-    key = (subscripts, specs, optimize, time_limit)
+    key = (subscripts, specs, optimize, time_limit, budget)
     try:
         found = PLANS.table.get(key)
     except TypeError:  # lists in an explicit order, or labels that cannot be hashed
         optimize = _frozen(optimize)
-        key = (subscripts, specs, optimize, time_limit)
+        key = (subscripts, specs, optimize, time_limit, budget)
         try:
             found = PLANS.table.get(key)
         except TypeError as cause:
@@ -136,7 +155,7 @@ def _prepared(
 
     def make() -> ContractionPlan:
         search = Search(optimize, time_limit, progress)
-        return ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, search)
+        return ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, search, budget)
 
     if any(s.symbolic for s in specs):  # not remembered: its questions about sizes belong to the trace
         return make()

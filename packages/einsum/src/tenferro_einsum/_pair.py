@@ -20,10 +20,14 @@ PAIRS: BoundedCache[Any, Any] = BoundedCache("tenferro_einsum: contractions of t
 
 
 def pair(x: Any, lx: Labels, y: Any, ly: Labels, out: Labels) -> Any:
-    """The contraction of two values; labels that `out` lacks are summed, and it has each of its own once."""
+    """The contraction of two values; labels that `out` lacks are summed, and it has each of its own once.
+
+    Values of many axes may lie in any order, so that a matrix product would begin with copies.
+    """
     found = PAIRS.table.get((lx, ly, out))
     if found is None:
-        found = PAIRS.get_or_make((lx, ly, out), lambda: _product(lx, ly, out) or _contraction(lx, ly, out))
+        plain = _product(lx, ly, out) if len(lx) < 3 and len(ly) < 3 else None
+        found = PAIRS.get_or_make((lx, ly, out), lambda: plain or _contraction(lx, ly, out))
     return found(x, y)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_einsum._contract import contract, engine
+from tenferro_einsum._memory import Network, Slicing, choose
 from tenferro_einsum._notation import Contraction, Labels, extents
 from tenferro_einsum._out import into, target
 from tenferro_einsum._pair import pair_op
@@ -16,11 +17,13 @@ from tenferro_einsum._pairwise import Unary, chain, ordered, simplify, spread_di
 from tenferro_einsum._path import find_pairs
 from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
+from tenferro_einsum._slices import contract_slices
 from tenferro_einsum._tree import intermediates, numbered, reduced_first, structure
 from tenferro_runtime.extension import ArgumentError, DimLike, Op, ShapeError, Spec, Tensor, promote, tensor
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
+from tenferro_tensor_core import example_of
 
 AXES = 60
 """Largest number of axes that a value may have before axes of extent 1 are left out; NumPy's own limit is 64."""
@@ -35,15 +38,20 @@ class ContractionPlan:
         path: positions joined at each step, opt_einsum's convention.
         dtype: dtype of the result.
         steps: numbers of the values that each step takes, operands first.
+        budget: bytes that a call, or a call and its gradient, may allocate at once, or ``None``.
     """
 
-    def __init__(self, contraction: Contraction, specs: Sequence[Spec], search: Search = Search()) -> None:  # noqa: B008
+    def __init__(
+        self, contraction: Contraction, specs: Sequence[Spec], search: Search | None = None, budget: int | None = None
+    ) -> None:
         if not specs:
             raise ArgumentError("einsum needs at least one operand")
+        if budget is not None and (budget.__class__ is not int or budget < 1):
+            raise ArgumentError(f"einsum takes memory_budget as a positive number of bytes, got {budget!r}")
         self.contraction, self.specs = contraction, tuple(specs)
         self.dtype: np.dtype[Any] = promote(*[s.dtype for s in specs])
         sizes = self._sizes = extents(contraction, [s.shape for s in specs])
-        pairs, self.path = find_pairs(contraction, list(sizes.values()), search)
+        pairs, self.path = find_pairs(contraction, list(sizes.values()), search or Search())
         terms, once = self._terms(sizes), tuple(dict.fromkeys(contraction.output))
         self._labels, self._output = numbered(terms, once)
         number = {x: n for t, u in zip(terms, self._labels, strict=True) for x, n in zip(t, u, strict=True)}
@@ -56,7 +64,8 @@ class ContractionPlan:
         diagonals = spread_diagonals(contraction.output)
         self._finish: Unary | None = chain([*finish, *([] if diagonals is None else [diagonals])])
         self._prepares = any(self._prepare)
-        self._run, self._recorded = self._ops()
+        self.budget = budget
+        self._run = self._op()
 
     def _terms(self, sizes: dict[Any, DimLike]) -> list[Labels]:
         """Labels of the operands without axes that stretch; what brings operands to them and to the common dtype."""
@@ -84,17 +93,70 @@ class ContractionPlan:
         self._names = {n: self._names[x] for n, x in enumerate(left)}
         return [catalog.reshape.op(shape=tuple(shape))]
 
-    def _ops(self) -> tuple[Any, Op | None]:
-        """What contracts prepared operands; for recording and tracing, an op that keeps its intermediates."""
+    def _op(self) -> Any:
+        """What contracts prepared operands."""
         inputs, output, steps = self._labels, self._output, self.steps
         if len(inputs) == 1:
             ops, left = simplify(inputs[0], {*output})
             last = ordered(left, output)
-            return chain([*ops, *([] if last is None else [last])]) or (lambda x: x), None
-        if len(inputs) == 2:
-            return pair_op(inputs[0], inputs[1], output, self._extents), None
-        op = contract.op(inputs=inputs, output=output, steps=steps, kept=())
-        return op, contract.op(inputs=inputs, output=output, steps=steps, kept=intermediates(inputs, steps))
+            return chain([*ops, *([] if last is None else [last])]) or (lambda x: x)
+        if self.slicing is not None:
+            return contract_slices.op(inputs=inputs, output=output, steps=steps, sliced=self.slicing.sliced)
+        if len(inputs) == 2 and self.budget is None:
+            return pair_op(inputs[0], inputs[1], output, self._extents)
+        return contract.op(inputs=inputs, output=output, steps=steps, kept=())
+
+    @cached_property
+    def slicing(self) -> Slicing | None:
+        """How the memory budget has the contraction sliced, ``None`` where it is done as a whole."""
+        found = self._sliced(gradient=False)
+        return found if found is not None and found.sliced else None
+
+    @cached_property
+    def backward_slicing(self) -> Slicing | None:
+        """How the memory budget has the contraction sliced where a gradient is wanted, ``None`` without a budget.
+
+        With a budget the gradient makes intermediates anew and gives each up as soon as it can, in one slice too.
+
+        Raises:
+            MemoryBudgetError: the gradient cannot be done within the budget.
+        """
+        return self._sliced(gradient=True)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Bytes that a call allocates at once, its result included, its operands not; open extents as in examples."""
+        return self._network.forward() if self.slicing is None else self.slicing.peak
+
+    @property
+    def backward_peak_bytes(self) -> int:
+        """Bytes that a call and the gradients of all operands take at once, these and the result included."""
+        return self._network.backward() if self.backward_slicing is None else self.backward_slicing.peak
+
+    def _sliced(self, *, gradient: bool) -> Slicing | None:
+        if self.budget is None or len(self.specs) == 1:
+            return None
+        if any(s.symbolic for s in self.specs):
+            raise ArgumentError(
+                "einsum: a memory budget needs operands whose sizes are numbers; contract outside of the trace, or "
+                "compile with fixed sizes"
+            )
+        return choose(self._network, self.budget, gradient=gradient)
+
+    @cached_property
+    def _network(self) -> Network:
+        sizes = tuple([example_of(d) or 0 for d in self._extents])
+        return Network(self._labels, self._output, self.steps, sizes, self.specs[0].with_((), self.dtype))
+
+    @cached_property
+    def _recorded(self) -> Op | None:
+        """For recording and tracing: what keeps its intermediates, or slices so that the gradient fits the budget."""
+        params = {"inputs": self._labels, "output": self._output, "steps": self.steps}
+        if self.backward_slicing is not None:
+            return contract_slices.op(**params, sliced=self.backward_slicing.sliced)
+        if len(self.specs) < 3:
+            return None
+        return contract.op(**params, kept=intermediates(self._labels, self.steps))
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Contract operands with the specs that the plan was made for.
@@ -121,17 +183,20 @@ class ContractionPlan:
     def run(self, *values: Any) -> Any:
         """Contract values whose specs are known to be right."""
         values = self._prepared(values)
-        if self._recorded is not None and any(x.__class__ is not Tensor for x in values):
-            result = self._recorded(*values)
-            result = result[0] if result.__class__ is tuple else result
-        else:
-            result = self._run(*values)
+        run = self._run
+        for x in values:
+            if x.__class__ is not Tensor:
+                run = self._recorded or run
+                break
+        result = run(*values)
+        if result.__class__ is tuple:
+            result = result[0]
         return result if self._finish is None else self._finish(result)
 
     @cached_property
     def report(self) -> PathReport:
         """What the steps cost."""
-        return report(self._labels, self._output, self.steps, self.dtype, self._extents, self._names)
+        return report(self._network, self._names, self.slicing)
 
     def _prepared(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Operands in the common dtype, without axes that stretch."""
@@ -146,7 +211,7 @@ class ContractionPlan:
     @cached_property
     def _engine(self) -> ContractionKernel | None:
         """What the backend has for the whole contraction, where nothing is left to do after it."""
-        if self._finish is not None or not self.steps:
+        if self._finish is not None or not self.steps or self.slicing is not None:
             return None
         specs = tuple([Spec(tuple([self._extents[x] for x in t]), self.dtype) for t in self._labels])
         found: ContractionKernel | None = engine(specs, self._labels, self._output, self.steps, ())

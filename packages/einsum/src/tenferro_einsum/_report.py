@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
-import numpy as np
-
-from tenferro_einsum._tree import Numbers, Steps, structure, with_extents
-from tenferro_runtime.extension import DimLike
-from tenferro_tensor_core import example_of
+from tenferro_einsum._memory import Network, Slicing
+from tenferro_einsum._tree import Numbers, structure, with_extents
 
 MANY = 40
 """A table of more steps is printed without those in the middle."""
@@ -27,6 +23,7 @@ class StepCost:
         flops: multiplications and additions, complex ones counted as the real ones that they are made of.
         shape: shape of its result.
         bytes: bytes of its result.
+        kernel: what the engine of the backend computes it with; where there is none, steps are done one by one.
     """
 
     equation: str
@@ -34,6 +31,7 @@ class StepCost:
     flops: int
     shape: tuple[int, ...]
     bytes: int
+    kernel: str
 
 
 @dataclass(frozen=True)
@@ -44,23 +42,33 @@ class PathReport:
         flops: multiplications and additions of all steps.
         naive_flops: those of one loop over all labels.
         largest: bytes of the largest value that a step makes.
+        peak: bytes that a call allocates at once, its result included, its operands not.
+        slices: number of slices in which a memory budget has it done.
+        sliced_flops: operations of all slices.
         steps: the steps.
     """
 
     flops: int
     naive_flops: int
     largest: int
+    peak: int
+    slices: int
+    sliced_flops: int
     steps: tuple[StepCost, ...]
 
     def __str__(self) -> str:
         head = [
             f"operations         {self.flops:.3e}  (one loop over all labels: {self.naive_flops:.3e})",
             f"largest value      {amount(self.largest)}",
+            f"memory at once     {amount(self.peak)}",
             "",
-            f"{'step':>5}  {'operations':>10}  {'result':>10}  contraction",
+            f"{'step':>5}  {'operations':>10}  {'result':>10}  {'kernel':<12}  contraction",
         ]
+        if self.slices > 1:
+            head.insert(3, f"slices             {self.slices}, {self.sliced_flops:.3e} operations together")
         rows = [
-            f"{n:>5}  {s.flops:>10.3e}  {amount(s.bytes):>10}  {' , '.join(map(str, s.operands))}: {s.equation}"
+            f"{n:>5}  {s.flops:>10.3e}  {amount(s.bytes):>10}  {s.kernel:<12}  "
+            f"{', '.join(map(str, s.operands))}: {s.equation}"
             for n, s in enumerate(self.steps)
         ]
         if len(rows) > MANY:
@@ -81,31 +89,29 @@ def amount(n: float) -> str:
     return f"{n:.1f} TiB"
 
 
-def report(
-    inputs: Steps,
-    output: Numbers,
-    steps: Steps,
-    dtype: np.dtype[Any],
-    extents: Sequence[DimLike],
-    names: Mapping[int, str],
-) -> PathReport:
-    """The report on a contraction; open extents count as their examples."""
-    sizes = [example_of(d) or 0 for d in extents]
-    ir = with_extents(structure(inputs, output, steps), dtype, sizes)
+def report(network: Network, names: Mapping[int, str], slicing: Slicing | None) -> PathReport:
+    """The report on a contraction; `names` are those of its labels."""
+    dtype, sizes = network.like.dtype, network.sizes
+    ir = with_extents(structure(network.inputs, network.output, network.steps), dtype, sizes)
     factor = 8 if dtype.kind == "c" else 2
     width = max(map(len, names.values()), default=1)
 
     def spell(labels: Numbers) -> str:
         return ("" if width == 1 else " ").join(names[x] for x in labels)
 
+    kernels = network.kernels()
     rows = []
-    for n, step in enumerate(steps):
+    for n, step in enumerate(network.steps):
+        result = len(network.inputs) + n
         space = {x for v in step for x in ir.values[v]}
-        shape = ir.shape(len(inputs) + n)
-        equation = f"{','.join(spell(ir.values[v]) for v in step)}->{spell(ir.values[len(inputs) + n])}"
+        equation = f"{','.join(spell(ir.values[v]) for v in step)}->{spell(ir.values[result])}"
         flops = factor * prod([sizes[x] for x in space])
-        rows.append(StepCost(equation, step, flops, shape, dtype.itemsize * prod(shape)))
-    everything = {x for labels in inputs for x in labels}
-    naive = max(len(inputs), 1) * factor // 2 * prod([sizes[x] for x in everything])
-    largest = max([row.bytes for row in rows], default=dtype.itemsize * prod([sizes[x] for x in output]))
-    return PathReport(sum(row.flops for row in rows), naive, largest, tuple(rows))
+        size = network.bytes(ir.values[result])
+        rows.append(StepCost(equation, step, flops, ir.shape(result), size, kernels.get(n, "pairwise")))
+    everything = {x for labels in network.inputs for x in labels}
+    naive = max(len(network.inputs), 1) * factor // 2 * prod([sizes[x] for x in everything])
+    largest = max([row.bytes for row in rows], default=network.bytes(network.output))
+    flops = sum(row.flops for row in rows)
+    if slicing is None:
+        return PathReport(flops, naive, largest, network.forward(), 1, flops, tuple(rows))
+    return PathReport(flops, naive, largest, slicing.peak, slicing.count, slicing.flops, tuple(rows))

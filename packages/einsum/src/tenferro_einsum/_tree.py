@@ -18,6 +18,7 @@ from tenferro_tensor.device_model import ContractionIR
 Numbers = tuple[int, ...]
 Steps = tuple[Numbers, ...]
 Path = tuple[Numbers, ...]
+Sliced = tuple[tuple[int, int], ...]
 
 TREES: BoundedCache[Any, ContractionIR] = BoundedCache("tenferro_einsum: trees", 1024, recency=False)
 """Contractions whose extents are all 1, by labels and steps: for what does not depend on extents."""

@@ -1,0 +1,296 @@
+"""Contractions in slices: of some labels one part of the extent at a time, which makes intermediates smaller.
+
+A slice is a contraction of parts of the operands. The results of all slices add up, or stand side by side where the
+output has the label. The gradient goes through the slices in the same way, each with its intermediates made anew, so
+that neither direction needs more memory than one slice, its operands' gradients and its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_einsum import _derivatives
+from tenferro_einsum._contract import checked_extents, contract
+from tenferro_einsum._contract import cost as whole_cost
+from tenferro_einsum._contract import kernel as whole_kernel
+from tenferro_einsum._contract import lower as lower_whole
+from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label, intermediates
+from tenferro_einsum._workers import each_task
+from tenferro_runtime import trace
+from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, Tensor, primitive
+
+Part = tuple[int, tuple[Any, ...], Any]
+"""Number of an output, index into it, and what is added there."""
+
+
+@primitive(family="tenferro-einsum.contract_slices.v1", extension="einsum")
+def contract_slices(*xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Spec:
+    """What `contract` computes, slice by slice; `sliced` holds pairs of a label and the number of its parts."""
+    return contract.infer(*xs, inputs=inputs, output=output, steps=steps, kept=())  # type: ignore[return-value]
+
+
+@primitive(family="tenferro-einsum.contract_slices_pull.v1", extension="einsum")
+def contract_slices_pull(
+    g: Spec, *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, wanted: Numbers
+) -> tuple[Spec, ...]:
+    """Cotangents of the operands with the numbers `wanted` from the cotangent of `contract_slices`, slice by slice."""
+    checked_extents("contract_slices_pull", (g, *xs), (output, *inputs))
+    return tuple([xs[i] for i in wanted])
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done for each slice; it can be sent to another process.
+
+    Attributes:
+        inputs: labels of the operands.
+        output: labels of the result.
+        steps: values joined by each step.
+        sliced: labels, each with the number of parts into which its extent is cut.
+        specs: specs of the operands.
+        wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
+            result is then the first array.
+    """
+
+    inputs: Steps
+    output: Numbers
+    steps: Steps
+    sliced: Sliced
+    specs: tuple[Spec, ...]
+    wanted: Numbers | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is remembered here stays here: kernels are made where they run.
+        return Job, (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted)
+
+    @cached_property
+    def extents(self) -> list[int]:
+        """Extent of each label."""
+        return extents_by_label(self.inputs, [s.shape for s in self.specs])  # type: ignore[return-value]
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return prod([parts for _, parts in self.sliced])
+
+    def bounds(self, number: int) -> dict[int, slice]:
+        """The part of each sliced label in a slice; the first label varies slowest."""
+        found = {}
+        for label, parts in reversed(self.sliced):
+            number, part = divmod(number, parts)
+            n = self.extents[label]
+            found[label] = slice(n * part // parts, n * (part + 1) // parts)
+        return found
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the outputs."""
+        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
+        return [tuple([self.extents[x] for x in t]) for t in terms]
+
+    def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Part]:
+        """What the slices with the given numbers add to the outputs."""
+        operands = (self.output, *self.inputs) if self.wanted is not None else self.inputs
+        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
+        for number in numbers:
+            bounds = self.bounds(number)
+            parts = [x[_index(labels, bounds)] if labels else x for labels, x in zip(operands, arrays, strict=True)]
+            results = self._compute(bounds)(*parts)
+            for k, labels in enumerate(terms):
+                yield k, _index(labels, bounds), results[k]
+                results[k] = None  # added up before the next slice begins
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[int, ...], Callable[..., list[Any]]]:
+        return {}
+
+    def _compute(self, bounds: dict[int, slice]) -> Callable[..., list[Any]]:
+        """What gives the outputs of a slice; there are two sizes of parts of a label at most."""
+        sizes = list(self.extents)
+        for label, part in bounds.items():
+            sizes[label] = part.stop - part.start
+        found = self._kernels.get(tuple(sizes))
+        if found is None:
+            found = self._kernels[tuple(sizes)] = self._made(sizes)
+        return found
+
+    def _made(self, sizes: list[int]) -> Callable[..., list[Any]]:
+        def shape(labels: Numbers) -> tuple[int, ...]:
+            return tuple([sizes[x] for x in labels])
+
+        specs = tuple([s.with_(shape=shape(t)) for s, t in zip(self.specs, self.inputs, strict=True)])
+        params: dict[str, Any] = {"inputs": self.inputs, "output": self.output, "steps": self.steps}
+        if self.wanted is None:
+            run = whole_kernel(specs, (), **params)
+            return lambda *parts: [run(*parts)]
+        every, wanted = intermediates(self.inputs, self.steps), self.wanted
+        op, result = contract.op(**params, kept=every), specs[0].with_(shape=shape(self.output))
+
+        def pulled(g: Any, *parts: Any) -> list[Any]:
+            xs = [Tensor.wrap(x, s) for x, s in zip(parts, specs, strict=True)]
+            outs = op(*xs)
+            outs = outs if outs.__class__ is tuple else (outs,)
+            seed = (Tensor.wrap(g, result), *[None] * len(every))
+            found = _derivatives.pull(xs, outs, seed, **params, kept=every)
+            return [found[i].data for i in wanted]  # type: ignore[union-attr]
+
+        return pulled
+
+
+def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:
+    return tuple([bounds.get(x, slice(None)) for x in labels])
+
+
+def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Part]:
+    """The part of a job that one worker does; what belongs to one place is added up before it is sent back."""
+    found: dict[tuple[int, str], Part] = {}
+    for k, index, part in job.run(numbers, arrays):
+        key = (k, repr(index))
+        before = found.get(key)
+        found[key] = (k, index, part if before is None else before[2] + part)
+    return list(found.values())
+
+
+def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
+    like = [x for x in arrays if x.__class__ is not np.generic][0]  # noqa: RUF015
+    xp = _array_module(like)
+    if job.count == 1:
+        return [x for _, _, x in job.run((0,), arrays)]
+    outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
+    for k, index, part in each_task(work, job, job.count, arrays):
+        outs[k][index] += part
+        del part  # gone before the next slice begins
+    return outs
+
+
+def _array_module(raw: Any) -> Any:
+    if isinstance(raw, (np.ndarray, np.generic)):
+        return np
+    import cupy  # type: ignore[import-not-found, unused-ignore]
+
+    return cupy
+
+
+def _kernel(ins: Any, outs: Any, **params: Any) -> Callable[..., Any]:
+    job = Job(specs=tuple(ins), **params)
+    return lambda *raws: _run(job, raws)[0]
+
+
+def _pull_kernel(ins: Any, outs: Any, **params: Any) -> Callable[..., Any]:
+    job = Job(specs=tuple(ins[1:]), **params)
+    return lambda *raws: tuple(_run(job, raws))
+
+
+def _pull(primals: Sequence[Any], outs: Any, cotangents: Any, **params: Any) -> tuple[Any, ...]:
+    return contract_slices_pull(  # type: ignore[no-any-return]
+        cotangents[0], *primals, **params, wanted=tuple(range(len(primals)))
+    )
+
+
+def _push(primals: Sequence[Any], tangents: Sequence[Any], outs: Any, **params: Any) -> tuple[Any, ...]:
+    """Linear in each operand: one contraction for each tangent."""
+    return (_sum([contract_slices(*_with(primals, i, t), **params) for i, t in _given(tangents)]),)
+
+
+def _pull_pull(
+    primals: Sequence[Any], outs: Any, cotangents: Any, *, wanted: Numbers, **params: Any
+) -> tuple[Any, ...]:
+    """The pullback is the adjoint of the push: cotangents h of its outputs are tangents of the contraction."""
+    g, *xs = primals
+    given = [(wanted[k], h) for k, h in _given(cotangents)]
+    back = _sum([contract_slices(*_with(xs, i, h), **params) for i, h in given])
+    terms: list[list[Any]] = [[] for _ in xs]
+    for i, h in given:
+        others = tuple([j for j in range(len(xs)) if j != i])
+        if others:
+            found = contract_slices_pull(g, *_with(xs, i, h), **params, wanted=others)
+            for j, part in zip(others, found, strict=True):
+                terms[j].append(part)
+    return (back, *map(_sum, terms))
+
+
+def _pull_push(
+    primals: Sequence[Any], tangents: Sequence[Any], outs: Any, *, wanted: Numbers, **params: Any
+) -> tuple[Any, ...]:
+    g, *xs = primals
+    terms: list[list[Any]] = [[] for _ in wanted]
+    for i, t in _given(tangents):
+        h, ys = (t, xs) if i == 0 else (g, _with(xs, i - 1, t))
+        others = tuple([j for j in wanted if j != i - 1])
+        if others:
+            for j, part in zip(others, contract_slices_pull(h, *ys, **params, wanted=others), strict=True):
+                terms[wanted.index(j)].append(part)
+    return tuple(map(_sum, terms))
+
+
+def _given(values: Sequence[Any]) -> list[tuple[int, Any]]:
+    return [(i, v) for i, v in enumerate(values) if v is not None]
+
+
+def _with(xs: Sequence[Any], i: int, x: Any) -> list[Any]:
+    return [x if k == i else y for k, y in enumerate(xs)]
+
+
+def _sum(terms: list[Any]) -> Any:
+    return None if not terms else sum(terms[1:], start=terms[0])
+
+
+def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    wanted = op.params["wanted"]
+    left = tuple([i for i, u in zip(wanted, used, strict=True) if u])
+    if left == wanted or not left:
+        return None
+    where = tuple([left.index(i) if i in left else None for i in wanted])
+    return contract_slices_pull.op(**{**op.params, "wanted": left}), where
+
+
+def _cost(ins: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Cost:
+    return Cost(_sliced_flops(ins, inputs, output, steps, sliced))
+
+
+def _pull_cost(ins: Any, outs: Any, *, wanted: Numbers, **params: Any) -> Cost:
+    return Cost(3 * _sliced_flops(ins[1:], **params))
+
+
+def _sliced_flops(ins: Any, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Any:
+    """Operations of all slices: steps without a sliced label are done anew in each."""
+    sizes = extents_by_label(inputs, [s.shape for s in ins])
+    parts = dict(sliced)
+    cut = [s.with_(shape=tuple([-(-sizes[x] // parts.get(x, 1)) for x in t])) for s, t in zip(ins, inputs, strict=True)]
+    once: Any = whole_cost(tuple(cut), (), inputs=inputs, output=output, steps=steps).flops
+    return prod(parts.values()) * once
+
+
+def _lower(e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Any:
+    """XLA plans memory by itself: the contraction as a whole."""
+    return lower_whole(e, xs, outs, inputs=inputs, output=output, steps=steps)
+
+
+def _lower_pull(
+    e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, wanted: Numbers
+) -> Any:
+    def pulled(g: Any, *values: Any) -> Any:
+        z = contract(*values, inputs=inputs, output=output, steps=steps)
+        found = _derivatives.pull(values, (z,), (g,), inputs=inputs, output=output, steps=steps)
+        return tuple([found[i] for i in wanted])
+
+    return tuple(e.inline(trace(pulled, *[x.spec for x in xs]), xs))
+
+
+def register(registry: Registry) -> None:
+    """Kernels, rules, lowerings, costs, pruning."""
+    registry.kernel(contract_slices, "*", _kernel)
+    registry.kernel(contract_slices_pull, "*", _pull_kernel)
+    registry.rule(contract_slices, General(jvp=_push, vjp=_pull))
+    registry.rule(contract_slices_pull, General(jvp=_pull_push, vjp=_pull_pull))
+    registry.lowering(contract_slices, _lower)
+    registry.lowering(contract_slices_pull, _lower_pull)
+    registry.cost(contract_slices, _cost)
+    registry.cost(contract_slices_pull, _pull_cost)
+    registry.pruning(contract_slices_pull, _prune, keeps_bits=True)

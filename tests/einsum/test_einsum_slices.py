@@ -1,0 +1,241 @@
+"""Contractions in slices: the same results and gradients in less memory, here and on workers."""
+
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import einsum_tasks
+import tenferro_runtime as tr
+from tenferro_ad import check_grads, grad, value_and_grad, vjp
+from tenferro_einsum import MemoryBudgetError, WorkerError, einsum, plan, run_on
+from tenferro_einsum import _slices as slices
+from tenferro_einsum._slices import contract_slices
+from tenferro_tensor_core import ArgumentError
+
+
+def draw(shape, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape)
+    return tr.asarray((x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype))
+
+
+def network(dtype="float64", bond=6):
+    """A ring of three tensors with a wide middle and an open leg each."""
+    return "abi,bcj,cak->ijk", [draw((bond, bond, 3), dtype, seed) for seed in range(3)]
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_any_labels_sliced_give_the_same(data):
+    labels = "abcd"
+    terms = [tuple(data.draw(st.text(labels, min_size=1, max_size=3))) for _ in range(data.draw(st.integers(2, 4)))]
+    have = sorted({x for t in terms for x in t})
+    out = data.draw(st.permutations(have))[: data.draw(st.integers(0, len(have)))]
+    extent = {x: data.draw(st.integers(0, 3)) for x in labels}
+    xs = [draw([extent[x] for x in t], seed=i) for i, t in enumerate(terms)]
+    args = [v for pair in zip(xs, terms, strict=True) for v in pair]
+    prepared = plan(*args, out)
+    labels = data.draw(st.lists(st.sampled_from(range(len(have))), unique=True, max_size=3))
+    sliced = tuple([(x, data.draw(st.integers(1, 3))) for x in labels])
+    cut = contract_slices.op(inputs=prepared._labels, output=prepared._output, steps=prepared.steps, sliced=sliced)
+    np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(prepared(*xs)), atol=1e-12)
+    weigh = np.random.default_rng(9).standard_normal(prepared(*xs).shape)
+    number = tuple(range(len(xs)))
+    got = grad(lambda *xs: tr.sum(cut(*xs) * weigh), argnums=number)(*xs)
+    want = grad(lambda *xs: tr.sum(prepared(*xs) * weigh), argnums=number)(*xs)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_slices_have_all_derivatives(dtype):
+    subscripts, xs = network(dtype, bond=3)
+    sliced = plan(subscripts, *xs, memory_budget=3000 if dtype == "float64" else 6000)
+    assert sliced.backward_slicing.count > 1
+    check_grads(lambda *xs: sliced(*xs), tuple(xs), order=2)
+    loss = lambda *xs: tr.sum(tr.abs(sliced(*xs)))
+    want = grad(loss, argnums=(0, 2))(*xs)
+    for way in (tr.compile(grad(loss, argnums=(0, 2))), grad(tr.compile(loss), argnums=(0, 2))):
+        for a, b in zip(way(*xs), want, strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=1e-12)
+
+
+def test_a_budget_slices_and_reports():
+    subscripts, xs = network(bond=20)
+    whole = plan(subscripts, *xs)
+    assert whole.slicing is None
+    assert whole.report.slices == 1
+    budget = whole.peak_bytes // 2
+    cut = plan(subscripts, *xs, memory_budget=budget)
+    assert cut.peak_bytes <= budget < whole.peak_bytes
+    assert cut.report.slices == cut.slicing.count > 1
+    assert cut.report.sliced_flops >= cut.report.flops == whole.report.flops
+    assert f"slices             {cut.slicing.count}" in str(cut.report)
+    np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(whole(*xs)))
+    cut = plan(subscripts, *xs, memory_budget=whole.backward_peak_bytes * 3 // 4)
+    assert cut.backward_slicing.count > 1
+    value, grads = value_and_grad(lambda *xs: tr.sum(cut(*xs) ** 2), argnums=(0, 1, 2))(*xs)
+    for x, g in zip(xs, grads, strict=True):
+        np.testing.assert_allclose(float(tr.sum(x * g)), 2 * float(value), rtol=1e-10)
+    assert plan(subscripts, *xs, memory_budget=10**9).slicing is None
+
+
+def test_a_budget_that_is_too_small_is_refused():
+    subscripts, xs = network()
+    with pytest.raises(
+        MemoryBudgetError, match=r"memory_budget=100 bytes: in slices, with its results, it takes \d+ bytes"
+    ):
+        einsum(subscripts, *xs, memory_budget=100)
+    with pytest.raises(ArgumentError, match="a positive number of bytes, got 0"):
+        einsum(subscripts, *xs, memory_budget=0)
+    with pytest.raises(ArgumentError, match="needs operands whose sizes are numbers"):
+        tr.trace(
+            lambda x, y: einsum("ij,jk->ik", x, y, memory_budget=10**9),
+            *[tr.Spec((tr.dim("n"), tr.dim("n")), tr.float64)] * 2,
+        )
+
+
+def allocated(run):
+    """Bytes that a call has allocated at most at once, by Python's own count.
+
+    Small arrays, which the memory pool leaves to the system, are counted twice: here they take next to nothing.
+    """
+    for _ in range(3):  # what is prepared on first uses is kept
+        run()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        keep = run()
+        return tracemalloc.get_traced_memory()[1] - before + 0 * len(keep)
+    finally:
+        tracemalloc.stop()
+
+
+NETWORKS = [
+    ("abi,bcj,cak->ijk", [(60, 60, 8)] * 3),
+    ("aib,bjc,ckd,dla->ijkl", [(80, 8, 80)] * 4),
+    ("ab,bc,cd,de->ae", [(300, 300)] * 4),
+    ("ia,ib,ic->abc", [(500, 60), (500, 50), (500, 40)]),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "int64"])
+@pytest.mark.parametrize(("subscripts", "shapes"), NETWORKS)
+def test_memory_is_what_was_predicted(subscripts, shapes, dtype):
+    xs = [draw(s, "float64" if dtype == "int64" else dtype, i).astype(dtype) for i, s in enumerate(shapes)]
+    for budget in (None,) if dtype == "int64" else (None, 0.5):
+        whole = plan(subscripts, *xs)
+        if budget is not None:
+            try:
+                whole = plan(subscripts, *xs, memory_budget=int(budget * whole.peak_bytes))
+            except MemoryBudgetError:
+                continue
+        measured = allocated(lambda whole=whole: [whole(*xs)])
+        assert measured == pytest.approx(whole.peak_bytes, rel=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize(("subscripts", "shapes"), NETWORKS)
+def test_memory_of_gradients_is_what_was_predicted(subscripts, shapes, dtype):
+    xs = [draw(s, dtype, i) for i, s in enumerate(shapes)]
+    whole = plan(subscripts, *xs, memory_budget=10**9)
+    seed = tr.ones(whole(*xs).shape, dtype=dtype)
+    for part in (None, 0.8):
+        prepared = whole
+        if part is not None:
+            prepared = plan(subscripts, *xs, memory_budget=int(part * whole.backward_peak_bytes))
+            assert prepared.backward_slicing.count > 1
+
+        def run(prepared=prepared):
+            value, pull = vjp(prepared, *xs)
+            return value, pull(seed)
+
+        assert allocated(run) == pytest.approx(prepared.backward_peak_bytes, rel=0.1)
+
+
+def test_threads_and_processes_do_slices():
+    subscripts, xs = network(bond=12)
+    want = np.asarray(einsum(subscripts, *xs))
+    cut = plan(subscripts, *xs, memory_budget=plan(subscripts, *xs).backward_peak_bytes // 2)
+    gradient = grad(lambda *xs: tr.sum(cut(*xs) ** 2), argnums=(0, 1, 2))
+    here = gradient(*xs)
+    told = []
+    with ThreadPoolExecutor(2) as threads, run_on(threads, tasks=3, progress=lambda part, n: told.append((part, n))):
+        there = gradient(*xs)
+        np.testing.assert_allclose(np.asarray(cut(*xs)), want)
+    assert told[:3] == [(1 / 3, 1.0), (2 / 3, 2.0), (1.0, 3.0)]
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes, run_on(processes, tasks=2):
+        np.testing.assert_allclose(np.asarray(contract_in(cut)(*xs)), want)
+
+
+def contract_in(prepared):
+    """The contraction of a plan, its first label sliced whatever the budget."""
+    return contract_slices.op(inputs=prepared._labels, output=prepared._output, steps=prepared.steps, sliced=((0, 4),))
+
+
+def test_a_process_that_dies_is_replaced(tmp_path, monkeypatch):
+    subscripts, xs = network(bond=4)
+    cut = contract_in(plan(subscripts, *xs))
+    monkeypatch.setattr(slices, "work", partial(einsum_tasks.dying_once, str(tmp_path / "mark")))
+    make = partial(ProcessPoolExecutor, 1, get_context("spawn"))
+    with run_on(make, tasks=2):
+        np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(einsum(subscripts, *xs)))
+    (tmp_path / "mark").unlink()
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        run_on(pool, tasks=2),
+        pytest.raises(WorkerError, match="pass run_on a function that makes executors"),
+    ):
+        cut(*xs)
+
+
+def test_a_task_that_fails_again_and_again_is_named(monkeypatch):
+    subscripts, xs = network(bond=4)
+    cut = contract_in(plan(subscripts, *xs))
+    monkeypatch.setattr(slices, "work", einsum_tasks.failing)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        run_on(pool, tasks=2, retries=1),
+        pytest.raises(WorkerError, match=r"task \d of 2 failed 2 time\(s\), at last with OSError: the disk is full"),
+    ):
+        cut(*xs)
+    with pytest.raises(ArgumentError, match="an Executor or a function that makes one, got a int"), run_on(3):
+        pass
+    with pytest.raises(ArgumentError, match="tasks of at least 1"), run_on(make_none, tasks=0):
+        pass
+
+
+def make_none():
+    raise AssertionError
+
+
+def test_what_is_not_wanted_any_more_is_cancelled(monkeypatch):
+    work = slices.work
+    subscripts, xs = network(bond=8)
+    cut = contract_in(plan(subscripts, *xs))
+    finished, ran = [], 0
+
+    def counting(*args):
+        nonlocal ran
+        ran += 1
+        return work(*args)
+
+    def stop(part, count):
+        finished.append(count)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(slices, "work", counting)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt), run_on(pool, tasks=8, progress=stop):
+            cut(*xs)
+        assert finished == [1.0]
+    assert ran <= 4
