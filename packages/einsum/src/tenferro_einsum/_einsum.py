@@ -11,11 +11,14 @@ from tenferro_einsum._notation import Contraction, build, interleaved, parse
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._report import PathReport
 from tenferro_einsum._search import Progress, Search
-from tenferro_runtime.extension import ArgumentError, BoundedCache
+from tenferro_runtime.extension import ArgumentError, BoundedCache, Op
 from tenferro_tensor import SCALARS, Array, Spec, tensor
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy."""
+
+PAIRS: BoundedCache[Any, Op] = BoundedCache("tenferro_einsum: short ways", 1024, recency=False)
+"""Contractions of two operands that are one op as they stand, by subscripts and specs."""
 
 
 def einsum(
@@ -61,10 +64,20 @@ def einsum(
     >>> einsum("ii->", np.array([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
+    if len(args) == 3 and memory_budget is None:
+        try:
+            op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
+        except (AttributeError, TypeError):  # no tensors, or labels in lists
+            op = None
+        if op is not None:
+            return op(args[1], args[2])
     subscripts, operands = _split(args)
     values = [_value(x) for x in operands]
     specs = tuple([x.spec for x in values])
-    return _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget).run(*values)
+    prepared = _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
+    if prepared.op is not None and memory_budget is None and not any(s.symbolic for s in specs):
+        PAIRS.put((subscripts, *specs), prepared.op)
+    return prepared.run(*values)
 
 
 def plan(

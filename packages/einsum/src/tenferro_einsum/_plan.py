@@ -65,7 +65,7 @@ class ContractionPlan:
         self._finish: Unary | None = chain([*finish, *([] if diagonals is None else [diagonals])])
         self._prepares = any(self._prepare)
         self.budget = budget
-        self._run = self._op()
+        self._run = self._whole()
 
     def _terms(self, sizes: dict[Any, DimLike]) -> list[Labels]:
         """Labels of the operands without axes that stretch; what brings operands to them and to the common dtype."""
@@ -93,7 +93,7 @@ class ContractionPlan:
         self._names = {n: self._names[x] for n, x in enumerate(left)}
         return [catalog.reshape.op(shape=tuple(shape))]
 
-    def _op(self) -> Any:
+    def _whole(self) -> Any:
         """What contracts prepared operands."""
         inputs, output, steps = self._labels, self._output, self.steps
         if len(inputs) == 1:
@@ -122,6 +122,12 @@ class ContractionPlan:
             MemoryBudgetError: the gradient cannot be done within the budget.
         """
         return self._sliced(gradient=True)
+
+    @property
+    def op(self) -> Op | None:
+        """The one op that contracts two operands as they are, ``None`` where more is to be done."""
+        plain = len(self.specs) == 2 and not self._prepares and self._finish is None
+        return self._run if plain and isinstance(self._run, Op) else None
 
     @property
     def peak_bytes(self) -> int:
