@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from tenferro_cpu.native._emit import Block, Module
@@ -11,7 +12,7 @@ from tenferro_cpu.native._host import Host
 REALS: Final = {"f": "float", "d": "double", "F": "float", "D": "double"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kind:
     """What the engine is rendered for: one dtype on one host.
 
@@ -28,62 +29,62 @@ class Kind:
     char: str
     host: Host
 
-    @property
+    @cached_property
     def real(self) -> str:
         """LLVM's name of the real numbers that elements consist of."""
         return REALS[self.char]
 
-    @property
+    @cached_property
     def real_bytes(self) -> int:
         """Bytes of one real."""
         return 4 if self.real == "float" else 8
 
-    @property
+    @cached_property
     def parts(self) -> int:
         """Reals of one element."""
         return 2 if self.char in "FD" else 1
 
-    @property
+    @cached_property
     def item(self) -> int:
         """Bytes of one element."""
         return self.parts * self.real_bytes
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Reals of one vector."""
         return max(2, self.host.lanes(self.real_bytes))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Elements of one vector."""
         return self.lanes // self.parts
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Columns of a full tile, each element of which is repeated over a vector."""
         return 8 if self.host.registers >= 32 else 4
 
-    @property
+    @cached_property
     def vectors(self) -> int:
         """Vectors of rows of a full tile: all sums, and the rows that they grow by, stay in registers."""
         return 3
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Rows of a full tile."""
         return self.vectors * self.width
 
-    @property
+    @cached_property
     def vector(self) -> str:
         """LLVM's name of one vector."""
         return f"<{self.lanes} x {self.real}>"
 
-    @property
+    @cached_property
     def element(self) -> str:
         """A type with the bytes of one element, for moving it."""
         return {4: "i32", 8: "i64", 16: "<2 x i64>"}[self.item]
 
-    @property
+    @cached_property
     def suffix(self) -> str:
         """What names of intrinsics on vectors end in."""
         return f"v{self.lanes}f{8 * self.real_bytes}"

@@ -34,6 +34,8 @@ def orders(
         partner: labels of the value that the result meets next.
         stays: labels that are there after that step.
     """
+    if len(labels) < 2:
+        return [tuple(labels)]
     extent = ir.extents
     sizes = [prod([extent[x] for x in side]) for side in (left, right)]
     larger, other = (left, right) if sizes[0] >= sizes[1] else (right, left)
@@ -80,6 +82,8 @@ def _with_run(
 
 def _run(ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
     """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
+    if not mine:
+        return []
     found: list[int] = []
     length = 1
     for group in (groups[2], groups[1], groups[0]):
