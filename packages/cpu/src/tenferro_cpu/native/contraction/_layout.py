@@ -44,8 +44,8 @@ def orders(
         return (0, -abs(larger[label])) if label in larger else (-1, -abs(other[label]))
 
     by_depth = sorted(labels, key=depth)
-    kept = [x for x in labels if x in larger and x not in other]
-    keeping = _with_run(ir, width, kept, larger, [[], [], by_depth])
+    kept = _run(ir, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
+    keeping = (*[x for x in by_depth if x not in kept], *kept)
     groups: list[list[int]] = [[], [], []]
     for label in by_depth:
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
@@ -61,7 +61,7 @@ def orders(
         length = prod([extent[x] for x in run])
         full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
         free = prod([extent[x] for x in run if x in groups[2]])
-        way = _with_run(ir, width, mine, side, groups)
+        way = (*[x for group in groups for x in group if x not in run], *run)
         ways.append(((full if length > 1 else 0.0, min(free, LONG), length), way))
     best = [way for _, way in sorted(ways, key=lambda scored: scored[0], reverse=True)]
     if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
@@ -71,13 +71,6 @@ def orders(
     else:
         found = [*best, keeping]
     return list(dict.fromkeys(found))
-
-
-def _with_run(
-    ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]
-) -> Labels:  # fmt: skip
-    run = _run(ir, width, mine, side, groups)
-    return (*[x for group in groups for x in group if x not in run], *run)
 
 
 def _run(ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
