@@ -132,13 +132,14 @@ class Reduced:
         if 0 in left:
             return self._given(ys)
         if 0 in shape:
-            if self.kind not in ("sum", "prod"):
+            of_truth = self.kind in ("max", "min") and all(y.dtype.kind == "b" for y in ys)  # any and all
+            if self.kind not in ("sum", "prod") and not of_truth:
                 raise ShapeError(
                     f"{self.kind} of no elements is not defined, got {shape} over axes {axes}; reduce other axes",
                     shape=shape,
                 )
             for y in ys:
-                y[...] = self.kind == "prod"
+                y[...] = self.kind in ("prod", "min")
             return self._given(ys)
         step = self._run(shape, axes, xs, ys)
         if step is not None and None not in key and False not in key and key not in self._laid:
