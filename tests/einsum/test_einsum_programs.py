@@ -1,0 +1,53 @@
+"""Contractions in programs: lowered to XLA, saved to files, with the bits of concrete calls."""
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_ad import grad
+from tenferro_einsum import einsum, plan
+from tenferro_einsum._contract import contract
+from tenferro_einsum._tree import intermediates
+
+
+def operands(shapes):
+    return [tr.asarray(np.random.default_rng(i).standard_normal(s)) for i, s in enumerate(shapes)]
+
+
+@pytest.mark.parametrize("budget", [None, 20_000])
+def test_xla_and_files_compute_the_same(budget, tmp_path):
+    xs = operands([(6, 6, 3)] * 3)
+    loss = lambda *v: tr.sum(einsum("abi,bcj,cak->ijk", *v, memory_budget=budget) ** 2)
+    gradient = grad(loss, argnums=(0, 1, 2))
+    program = tr.trace(gradient, *[x.spec for x in xs])
+    assert {eq.op.primitive.name for eq in program.equations} >= (
+        {"contract"} if budget is None else {"contract_slices"}
+    )
+    want = gradient(*xs)
+    program.save(tmp_path / "gradient.tfp")
+    loaded = tr.load(tmp_path / "gradient.tfp")
+    ways = [lambda: loaded.run(*xs)]
+    if pytest.importorskip("jax"):
+        from tenferro_xla import XlaExecutor
+
+        ways.append(lambda: XlaExecutor().run(program, *xs))
+    for way in ways:
+        for a, b in zip(way(), want, strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("ab,bc,cd->ad", [(30, 40), (40, 50), (50, 20)]),
+        ("aib,bjc,ckd,dla->ijkl", [(9, 4, 9)] * 4),
+        ("abc,cde,eaf,fb->d", [(5, 6, 7), (7, 8, 9), (9, 5, 4), (4, 6)]),
+    ],
+)
+def test_keeping_intermediates_keeps_the_bits(subscripts, shapes):
+    """A deterministic program drops what it need not keep, and still has the bits of a concrete call."""
+    xs = operands(shapes)
+    p = plan(subscripts, *xs)
+    params = {"inputs": p._labels, "output": p._output, "steps": p.steps}
+    kept = contract(*xs, **params, kept=intermediates(p._labels, p.steps))[0]
+    np.testing.assert_array_equal(np.asarray(contract(*xs, **params)), np.asarray(kept))
