@@ -185,6 +185,14 @@ def test_every_reduction_is_that_of_numpy(
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11)
 
 
+def test_reductions_of_nothing_are_left_to_the_op() -> None:
+    lines = Lines(F8)
+    kernel = lines.kernel(lines.apply("is_nan", 0, out=B1), reduction="max")
+    for gone in ((0,), (1,), (0, 1)):
+        run = stepped(Region(kernel, 2, ((0, 1),), gone), lambda x: "fallback")
+        assert run(np.ones((3, 0))) == run(np.ones((0, 0))) == "fallback"
+
+
 def chain(steps: int) -> KernelIR:
     lines = Lines(F8)
     v = 0

@@ -74,6 +74,9 @@ def _written_first(region: Region, fallback: Callable[..., Any]) -> Callable[...
         found = first(*raws)
         if found.__class__ is Done:
             return found.value
+        every = (found,) if len(reduce) == 1 else found
+        if not every[0].size:  # whether there is a result, and which one, depends on the op
+            return fallback(*raws)
         if len(reduce) == 1:
             return reduce[0](found)
         return tuple([f(x) for f, x in zip(reduce, found, strict=True)])
