@@ -65,7 +65,7 @@ def numbers(rng: np.random.Generator, dtype: Any, n: int, *, special: bool) -> A
         return (real + 1j * real[::-1] if d.kind == "c" else real).astype(d)
 
 
-def agree(got: Any, want: Any, exact: bool, size: Any) -> None:
+def agree(got: Any, want: Any, exact: bool, size: Any, condition: Any = 1) -> None:
     assert type(got) is type(want)
     assert got.dtype == want.dtype
     assert got.shape == want.shape
@@ -73,7 +73,7 @@ def agree(got: Any, want: Any, exact: bool, size: Any) -> None:
         np.testing.assert_array_equal(got, want)
     else:
         eps = np.finfo(want.dtype).eps
-        np.testing.assert_allclose(got, want, rtol=16 * eps, atol=16 * eps * size)
+        np.testing.assert_allclose(got, want, rtol=16 * eps * condition, atol=16 * eps * size)
 
 
 SAME_DTYPES = [p for p in _eager.EAGER if p is not catalog.convert]
@@ -97,7 +97,10 @@ def test_entries_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, spec
     if np.dtype(dtype).kind == "c" and special and want.dtype.kind in "fc":
         exact, keep = False, np.isfinite(want) & np.isfinite(got)
         got, want = np.where(keep, got, 0), np.where(keep, want, 0)  # which part is NaN or infinite is a convention
-    agree(got, want, exact, np.max(np.abs(args[0]), initial=0, where=np.isfinite(args[0])) if not exact else 0)
+    size = 0 if exact else np.max(np.abs(args[0]), initial=0, where=np.isfinite(args[0]))
+    # NumPy rounds x log 2 before its exponential of a complex number; the derivative there is x times the result
+    amplified = primitive is catalog.exp2 and np.dtype(dtype).kind == "c"
+    agree(got, want, exact, size, max(1, size) if amplified else 1)
 
 
 @pytest.mark.parametrize("source", DTYPES)
