@@ -129,6 +129,20 @@ def long_way(f: Body) -> None:
     f.give(f.call("call_2", f.load("%p", PAYLOAD.method), "%self", "%other"))
 
 
+def _answer(f: Body, tensor: str, data: str, out: str) -> None:
+    """The blocks that give a kernel's result as a tensor, or take the long way where it failed."""
+    f.present(data, "failed")
+    z = f.call("wrapped", tensor, data, out)
+    f.drop(out)
+    f.give(z)
+    f.label("failed")
+    # The interpreted way meets the same error, and words it.
+    f.drop(out)
+    f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    long_way(f)
+
+
 def tensor_text(at: Offsets) -> str:
     """``tensor_operator``, ``tensor_reflected``, ``tensor_unary`` of a tensor and an op, and ``op_call``."""
     operators = "".join([_tensor(at, reflected) for reflected in (False, True)])
@@ -267,15 +281,7 @@ def _unary(at: Offsets) -> str:
     f.hold(run, out, x)
     data = f.call("call_1", run, x)
     f.drop(run, x)
-    f.present(data, "failed")
-    z = f.call("wrapped", tensor, data, out)
-    f.drop(out)
-    f.give(z)
-    f.label("failed")
-    f.drop(out)
-    f.call("tenferro_clear", result="void")
-    f.jump("slow")
-    long_way(f)
+    _answer(f, tensor, data, out)
     return f.text()
 
 
@@ -313,16 +319,7 @@ def _tensor(at: Offsets, reflected: bool) -> str:
     f.hold(run, out, x, y)
     data = f.call("call_2", run, *([y, x] if reflected else [x, y]))
     f.drop(run, x, y)
-    f.present(data, "failed")
-    z = f.call("wrapped", tensor, data, out)
-    f.drop(out)
-    f.give(z)
-    f.label("failed")
-    # The interpreted way meets the same error, and words it.
-    f.drop(out)
-    f.call("tenferro_clear", result="void")
-    f.jump("slow")
-    long_way(f)
+    _answer(f, tensor, data, out)
     return f.text()
 
 
