@@ -36,7 +36,7 @@ WORK: Final = Fields("kernel context frame hops operands width length total rows
 """What the team is told: pieces are rows, or elements of the only row; `hops` leads from one of them to the next,
 `steps` from row to row."""
 
-_DECLARED: Final = """
+OBJECTS: Final = """
 @tenferro_ndarray = external global i8
 declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare void @tenferro_incref(ptr)
@@ -45,7 +45,10 @@ declare ptr @tenferro_tuple(i64)
 declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
 declare ptr @tenferro_save_thread()
 declare void @tenferro_restore_thread(ptr)
-declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+"""
+"""Declarations of what makes and holds objects, and of the lock."""
+
+_TEAM: Final = """declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 declare i64 @tenferro_allowed()
 """
 
@@ -56,7 +59,7 @@ def fused_entry_text(tuple_items: int) -> str:
     After the operands one array for each result may be given, or something else for none: it is written to where it
     fits. An operand may be written over, because all operands of an element are read before its results are written.
     """
-    return _DECLARED + SCANS + _walk() + _piece() + _entry(tuple_items)
+    return OBJECTS + _TEAM + SCANS + _walk() + _piece() + _entry(tuple_items)
 
 
 def _walk() -> str:

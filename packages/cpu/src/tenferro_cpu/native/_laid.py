@@ -16,6 +16,7 @@ from tenferro_cpu.native._builtin import FASTCALL, MethodDef, builtin, definitio
 from tenferro_cpu.native._capi import symbols
 from tenferro_cpu.native._driver import PAYS, Step, driver_address, words
 from tenferro_cpu.native._fused_entry import POOLED
+from tenferro_cpu.native._fused_entry_text import OBJECTS
 from tenferro_cpu.native._jit import available, engine
 from tenferro_cpu.native._layout import ALIGNED, BYTES, DATA, DESCR, FLAGS, Layout
 from tenferro_tensor.device_model import Operand
@@ -32,17 +33,7 @@ UNLOCKED: Final = 32768
 HEAD: Final = Fields("kernel inputs outputs words rank unlocked")
 """Numbers before the descriptors of operands and results, the extents of the results and the words of the driver."""
 
-_DECLARED: Final = """
-@tenferro_ndarray = external global i8
-declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
-declare void @tenferro_incref(ptr)
-declare void @tenferro_decref(ptr)
-declare ptr @tenferro_tuple(i64)
-declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
-declare ptr @tenferro_save_thread()
-declare void @tenferro_restore_thread(ptr)
-declare void @tenferro_drive(ptr, ptr)
-"""
+_DECLARED: Final = OBJECTS + "declare void @tenferro_drive(ptr, ptr)\n"
 
 
 def _text(tuple_items: int) -> str:
