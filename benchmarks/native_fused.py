@@ -26,9 +26,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import numpy as np  # noqa: E402 - after the number of threads
 
 from tenferro_cpu.native import Engine, engine  # noqa: E402
-from tenferro_cpu.native._elementwise import Fused  # noqa: E402
-from tenferro_cpu.native._reduce import Reduced  # noqa: E402
-from tenferro_cpu.native._render import render_row  # noqa: E402
+from tenferro_cpu.native.kernels._elementwise import Fused  # noqa: E402
+from tenferro_cpu.native.kernels._reduce import Reduced  # noqa: E402
+from tenferro_cpu.native.kernels._render import render_row  # noqa: E402
 from tenferro_tensor.catalog.analytic import exp, tanh  # noqa: E402
 from tenferro_tensor.catalog.arithmetic import add, mul, neg  # noqa: E402
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction  # noqa: E402

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native import _blas, _jit
+from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.threads import _blas
 
 LIBRARIES = _blas.libraries()
 wide = pytest.mark.skipif(

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native import Engine, _copy, _jit
-from tenferro_cpu.native._copy_ir import Words, text
-from tenferro_cpu.native._copy_plan import LONGEST, Piece, plan, streamed
+from tenferro_cpu.native import Engine
+from tenferro_cpu.native.copying import _copy
+from tenferro_cpu.native.copying._copy_ir import Words, text
+from tenferro_cpu.native.copying._copy_plan import LONGEST, Piece, plan, streamed
+from tenferro_cpu.native.engine import _jit
 
 native = pytest.mark.skipif(not _jit.available() or _copy._entry() is None, reason="needs machine code")
 
@@ -244,7 +246,7 @@ def test_many_threads() -> None:
 
 GUARD_PAGES = """
 import numpy as np
-from tenferro_cpu.native._copy import copy_into
+from tenferro_cpu.native.copying._copy import copy_into
 
 for dtype in ("uint8", "float32", "float64", "complex128"):
     for shape, order in [((41, 57, 9), (2, 1, 0)), ((3, 6001), (1, 0)), ((6001, 3), (1, 0)),

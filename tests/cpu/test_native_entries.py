@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native import _eager, _entry, available
-from tenferro_cpu.native._layout import Layout
+from tenferro_cpu.native import available
+from tenferro_cpu.native.entries import _eager, _entry
+from tenferro_cpu.native.python._layout import Layout
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import BackendUnavailableError
@@ -485,7 +486,7 @@ def test_the_function_keeps_what_it_refers_to_alive() -> None:
 
 def test_another_object_layout_means_no_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Layout.found() is not None
-    monkeypatch.setattr("tenferro_cpu.native._layout.NDIM", 28)
+    monkeypatch.setattr("tenferro_cpu.native.python._layout.NDIM", 28)
     assert Layout.found() is None
     monkeypatch.undo()
     monkeypatch.setattr(sys, "gettotalrefcount", lambda: 0, raising=False)  # as in debug builds

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native import _jit, _pool, _pool_ir
-from tenferro_cpu.native._pool import MemoryPool
+from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.memory import _pool, _pool_ir
+from tenferro_cpu.native.memory._pool import MemoryPool
 from tenferro_tensor import catalog as c
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
@@ -260,7 +261,7 @@ def test_no_memory_is_lost() -> None:
 FORK = """
 import os, sys
 import numpy as np
-from tenferro_cpu.native._pool import MemoryPool
+from tenferro_cpu.native.memory._pool import MemoryPool
 pool = MemoryPool(64 << 20)
 kept = pool.allocate(3 << 20)
 kept[...] = 5
@@ -313,7 +314,7 @@ def script(text: str, **variables: str) -> str:
 
 WITHOUT = """
 import numpy as np
-from tenferro_cpu.native._pool import pool
+from tenferro_cpu.native.memory._pool import pool
 from tenferro_tensor import tensor
 x = tensor(np.ones((300, 300)))
 print(pool(), float((x + x).data[-1, -1]))
@@ -327,7 +328,7 @@ def test_it_can_be_turned_off(variable: str) -> None:
 
 @native
 def test_its_size_is_set_by_the_environment() -> None:
-    text = "from tenferro_cpu.native._pool import pool; print(pool().limit)"
+    text = "from tenferro_cpu.native.memory._pool import pool; print(pool().limit)"
     assert script(text, TENFERRO_CPU_POOL="3M") == str(3 * MB)
     assert "TENFERRO_CPU_POOL='lots' is no size; write bytes, or a number with K, M or G as in 512M" in script(
         text, TENFERRO_CPU_POOL="lots"

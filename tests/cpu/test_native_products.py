@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_check import spec_of
-from tenferro_cpu.native import _jit, _products
-from tenferro_cpu.native._small_matmul import SmallProduct, render
+from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.products._small_matmul import SmallProduct, render
 from tenferro_tensor import catalog as c
 from tenferro_tensor.reference import kernels
 

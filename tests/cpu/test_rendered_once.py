@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native._cache import ObjectCache
-from tenferro_cpu.native._identity import identity
+from tenferro_cpu.native.kernels._identity import identity
+from tenferro_cpu.native.machine._cache import ObjectCache
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Reduction
 
@@ -26,7 +26,7 @@ def rendering(texts: list[str]) -> Callable[[], str]:
 
 
 def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenferro_cpu.native import _jit
+    from tenferro_cpu.native.engine import _jit
 
     texts: list[str] = []
     cache = ObjectCache(tmp_path / "objects")
@@ -52,7 +52,7 @@ def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: 
 
 
 def test_notes_are_made_once(tmp_path: Path) -> None:
-    from tenferro_cpu.native import _jit
+    from tenferro_cpu.native.engine import _jit
 
     made: list[int] = []
     cache = ObjectCache(tmp_path / "objects")

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native import _blas, _products, _threads
-from tenferro_cpu.native._threads import PER_THREAD, Arbiter, bounded, threads, usable_cores, wanted
+from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.threads import _blas, _threads
+from tenferro_cpu.native.threads._threads import PER_THREAD, Arbiter, bounded, threads, usable_cores, wanted
 from tenferro_tensor import Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import ArgumentError

@@ -81,7 +81,7 @@ def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(_step, "PIECE_FLOPS", 1)
     monkeypatch.setattr(_step, "PIECE_BYTES", 1)
     monkeypatch.setattr(_kernel, "usable_cores", lambda: 4)
-    from tenferro_cpu.native._team import team
+    from tenferro_cpu.native.threads._team import team
 
     crew = team()
     assert crew is not None

@@ -15,7 +15,7 @@ F8 = np.dtype("float64")
 
 @pytest.fixture(scope="module")
 def device():
-    from tenferro_cpu.native._device import device
+    from tenferro_cpu.native.kernels._device import device
 
     return device()
 

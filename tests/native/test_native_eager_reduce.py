@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from native_kernels import reference, values
-from tenferro_cpu.native import _eager_reduce, available
+from tenferro_cpu.native import available
+from tenferro_cpu.native.entries import _eager_reduce
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 

@@ -29,13 +29,13 @@ DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 
 
 def fused(kernel, engine=None):
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     return Fused(kernel, engine)
 
 
 def rules():
-    from tenferro_cpu.native._ops import COMPLEX_RULES, FUSED_RULES, RULES
+    from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, RULES
 
     for primitive, (kinds, _) in (*RULES.items(), *FUSED_RULES.items(), *COMPLEX_RULES.items()):
         if primitive is not numbers.convert:
@@ -76,7 +76,7 @@ def test_every_rule_agrees_with_the_reference(primitive, dtype):
 
 
 def test_every_elementwise_primitive_is_native_or_reserved_with_a_reason():
-    from tenferro_cpu.native._ops import COMPLEX_RULES, FUSED_RULES, RESERVED, RULES
+    from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, RESERVED, RULES
 
     catalogued = [p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise]
     assert len(catalogued) > 60
@@ -285,7 +285,7 @@ def test_narrower_vectors(limit):
 @pytest.mark.parametrize("offset", [0, 8])
 def test_rows_written_past_the_caches(monkeypatch, columns, offset):
     """Whole lines only: every row begins with one, or ordinary stores serve; nothing else is written."""
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     monkeypatch.setattr(Fused, "_streams", lambda self, both: True)
     rng = np.random.default_rng(columns)

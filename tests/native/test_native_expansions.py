@@ -9,8 +9,8 @@ from scipy import special
 import tenferro_runtime as tr
 from native_kernels import one_op
 from tenferro_cpu.native import available
-from tenferro_cpu.native._device import device
-from tenferro_cpu.native._elementwise import Fused
+from tenferro_cpu.native.kernels._device import device
+from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_runtime import fusion
 from tenferro_tensor.catalog import add, analytic, arithmetic, neg
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, expanded, expansion

@@ -24,14 +24,14 @@ def kernel(reduction=None):
 
 @pytest.fixture(scope="module")
 def fused():
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     return Fused(kernel()).entry()
 
 
 @pytest.fixture(scope="module")
 def rows():
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     return Reduced(kernel(Reduction("sum"))).rows()
 
@@ -97,7 +97,7 @@ def test_long_operands_leave_the_interpreter_free(fused):
 
 def spread(kinds, reduction=None, reduced=(), outputs=(4,)):
     """``exp(a) * b + c`` over three axes; the letters say along which axes each operand lies."""
-    from tenferro_cpu.native._region import fused as build
+    from tenferro_cpu.native.regions._region import fused as build
 
     lines = (
         Apply(analytic.exp.op(), (0,)),
@@ -124,7 +124,7 @@ def operand(axes, shape):
 )
 @pytest.mark.parametrize("reduced", [(), (2,), (1, 2), (0, 1), (0,), (0, 1, 2), (1,)])
 def test_rows_columns_and_numbers(shape, kinds, reduced, monkeypatch):
-    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", -1)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", -1)
     run = spread(kinds, Reduction("sum") if reduced else None, reduced)
     (a, wa), (b, wb), (c, wc) = (operand(axes, shape) for axes in kinds)
     expected = np.broadcast_to(np.exp(wa) * wb + wc, shape)

@@ -14,9 +14,9 @@ pytestmark = [
 
 COMMON = """
 import numpy as np
-from tenferro_cpu.native._team import team
-from tenferro_cpu.native._elementwise import Fused
-from tenferro_cpu.native._reduce import Reduced
+from tenferro_cpu.native.threads._team import team
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor.catalog import add, exp, mul, tanh
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 

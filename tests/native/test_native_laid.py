@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native._elementwise import Fused
-from tenferro_cpu.native._reduce import Reduced
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor.catalog import add, lt, mul
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError

@@ -7,8 +7,8 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_cpu.native import available
-from tenferro_cpu.native._elementwise import Fused
-from tenferro_cpu.native._reduce import Reduced
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 

@@ -95,7 +95,7 @@ def engine(request):
 
 
 def kernel(engine, name, dtype, arity=1):
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     return Fused(one_op(primitive(name).op(), *[dtype] * arity), engine)
 
@@ -183,7 +183,7 @@ def test_the_result_of_an_element_does_not_depend_on_its_place(engine):
 
 def test_without_fused_multiply_add_the_library_is_not_offered():
     from tenferro_cpu.native import Engine
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
     from tenferro_tensor.catalog.arithmetic import mul
     from tenferro_tensor_core import UnsupportedError
 

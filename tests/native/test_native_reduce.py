@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 
 
 def reduced(kernel, engine=None):
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     return Reduced(kernel, engine)
 
@@ -176,7 +176,7 @@ def test_short_rows_lie_side_by_side(kind, dtype, rows):
     """As many rows at once as a vector has lanes; the last ones overlap those before."""
     if dtype == "complex128" and kind in ("max", "min"):
         pytest.skip("no order")
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     rng = np.random.default_rng(rows)
     run = Reduced(KernelIR((Operand(np.dtype(dtype)),), (), (0,), reduction=Reduction(kind)))
@@ -196,7 +196,7 @@ def test_short_rows_lie_side_by_side(kind, dtype, rows):
 
 
 def test_short_rows_with_a_number_and_two_results():
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     f8 = Operand(np.dtype("float64"))
     lines = (Apply(arithmetic.mul.op(), (0, 1)), Apply(arithmetic.add.op(), (2, 0)))
@@ -208,7 +208,7 @@ def test_short_rows_with_a_number_and_two_results():
 
 
 def test_short_rows_write_nothing_else():
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     f8 = Operand(np.dtype("float64"))
     run = Reduced(KernelIR((f8,), (), (0,), reduction=Reduction("sum")))

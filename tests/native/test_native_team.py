@@ -37,8 +37,8 @@ declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 @pytest.fixture
 def crew(monkeypatch):
     """The team, made to believe in four cores."""
-    from tenferro_cpu.native._team import team
-    from tenferro_cpu.native._team_text import WORDS
+    from tenferro_cpu.native.threads._team import team
+    from tenferro_cpu.native.threads._team_text import WORDS
 
     have = team()
     before = {name: have._get(name) for name in ("cores", "allowed")}
@@ -72,7 +72,7 @@ def test_every_piece_runs_once(crew, marks, pieces, most):
 
 def test_without_threads_of_the_c_library_jobs_run_where_they_are(crew, marks):
     """The text of systems that the team is not written for."""
-    from tenferro_cpu.native._team_text import serial_text
+    from tenferro_cpu.native.threads._team_text import serial_text
 
     names = ("parallel_for", "allowed", "prepare", "wake_all")
     parallel_for, *_ = engine().functions(serial_text(), names, crew._external)
@@ -114,7 +114,7 @@ def test_callers_count_as_cores(crew, marks):
 
 
 def test_where_cores_are_busy_the_next_jobs_run_where_they_are(crew, marks):
-    from tenferro_cpu.native._team_text import REST
+    from tenferro_cpu.native.threads._team_text import REST
 
     run(crew, marks[0], 10, 4)
     crew._set("rest", REST)
@@ -149,7 +149,7 @@ def test_forks():
     """Parent and child both compute on, and no worker is left for the fork to warn of."""
     code = """
 import os, sys, numpy as np
-from tenferro_cpu.native._team import team
+from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import tensor
 t = team(); t._set("cores", 4); t._set("allowed", 4)
 x = tensor(np.ones(1 << 20)); y = x * x
@@ -167,7 +167,7 @@ for _ in range(3):
 def test_the_process_ends_while_workers_wait_and_daemons_compute():
     code = """
 import threading, numpy as np
-from tenferro_cpu.native._team import team
+from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import tensor
 t = team(); t._set("cores", 4); t._set("allowed", 4)
 x = tensor(np.ones(1 << 20))
@@ -183,8 +183,8 @@ for _ in range(20):
 
 
 def test_the_variable_of_numerical_libraries_is_read(monkeypatch):
-    from tenferro_cpu.native._team import VARIABLE, chosen
-    from tenferro_cpu.native._threads import usable_cores
+    from tenferro_cpu.native.threads._team import VARIABLE, chosen
+    from tenferro_cpu.native.threads._threads import usable_cores
 
     for text, expected in (("1", 1), ("1,2", 1), ("", usable_cores()), ("0", usable_cores()), ("x", usable_cores())):
         monkeypatch.setenv(VARIABLE, text)
@@ -199,7 +199,7 @@ def long_chain():
 
 @pytest.mark.parametrize("shape", [(300_001,), (7, 60_000), (600, 700), (3, 200, 401)])
 def test_element_wise_results_do_not_depend_on_the_threads(crew, shape):
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     rng = np.random.default_rng(1)
     kernel = Fused(long_chain())
@@ -233,8 +233,8 @@ def test_element_wise_results_do_not_depend_on_the_threads(crew, shape):
     ids=str,
 )
 def test_reductions_do_not_depend_on_the_threads(crew, kind, shape, axes):
-    from tenferro_cpu.native._fused_entry import long_row
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._fused_entry import long_row
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     if kind == "argmax" and len(axes) > 1:
         pytest.skip("takes one axis")
@@ -254,7 +254,7 @@ def test_reductions_do_not_depend_on_the_threads(crew, kind, shape, axes):
 
 
 def test_sums_of_long_rows_stay_accurate(crew):
-    from tenferro_cpu.native._reduce import Reduced
+    from tenferro_cpu.native.kernels._reduce import Reduced
 
     f4 = Operand(np.dtype("float32"))
     kernel = Reduced(KernelIR((f4,), (), (0,), reduction=Reduction("sum")))
@@ -279,7 +279,7 @@ LAYOUTS = [
 @pytest.mark.parametrize(("shape", "order"), LAYOUTS, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "int16", "complex128"])
 def test_copies_are_cut_without_gap_or_overlap(crew, shape, order, dtype):
-    from tenferro_cpu.native._copy import copy_into
+    from tenferro_cpu.native.copying._copy import copy_into
 
     x = np.arange(np.prod(shape)).astype(dtype).reshape(shape).transpose(order)
     buffer = np.full(x.nbytes + 256, 0xA5, np.uint8)
@@ -300,7 +300,7 @@ def test_copies_are_cut_without_gap_or_overlap(crew, shape, order, dtype):
 def test_many_shared_calls_leak_nothing(crew):
     import gc
 
-    from tenferro_cpu.native._elementwise import Fused
+    from tenferro_cpu.native.kernels._elementwise import Fused
 
     run = Fused(one_op(analytic.exp.op(), "float64")).entry()
     x = np.zeros(40_000)
@@ -335,7 +335,7 @@ def test_eager_results_do_not_depend_on_the_threads(crew, dtype):
 
 def test_results_beyond_the_caches_are_those_of_small_ones(crew, monkeypatch):
     """Stores past the caches, of arrays, of an array and a number, and into memory of any alignment."""
-    from tenferro_cpu.native import _eager
+    from tenferro_cpu.native.entries import _eager
     from tenferro_tensor import Spec
     from tenferro_tensor.reference import kernels
 

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from tenferro_runtime._background import Background
-from tenferro_runtime._tiers import CALLS, Tiered
+from tenferro_runtime.rendering._background import Background
+from tenferro_runtime.rendering._tiers import CALLS, Tiered
 
 WORK = """
 import os, sys

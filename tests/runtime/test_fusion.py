@@ -12,15 +12,15 @@ from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
 from tenferro_cpu import CpuBackend
 from tenferro_cpu.native import available
-from tenferro_cpu.native._region import at_hand
-from tenferro_runtime._execute import lowered
-from tenferro_runtime._interpret import interpret
-from tenferro_runtime._program import ProgramError
-from tenferro_runtime._spec_check import check_program
+from tenferro_cpu.native.regions._region import at_hand
 from tenferro_runtime.fusion import fused, kernel_stats, wait
 from tenferro_runtime.fusion._kernels import KERNELS
+from tenferro_runtime.ir._program import ProgramError
+from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.passes.fusion import fuse
+from tenferro_runtime.running._execute import lowered
+from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Tensor, catalog, tensor
 
 pytestmark = [
@@ -34,9 +34,9 @@ rng = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def small_arrays_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels, not the op-by-op form, take small arrays of every layout."""
-    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", -1)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", -1)
     # Every tier is gone through, whatever is on disk.
-    monkeypatch.setattr("tenferro_cpu.native._region.at_hand", lambda region: False)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.at_hand", lambda region: False)
 
 
 def normal(*shape: int) -> Tensor:
@@ -107,7 +107,7 @@ def test_equal_regions_are_one_op_and_one_kernel() -> None:
 
 
 def test_a_kernel_on_disk_serves_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenferro_cpu.native._region.at_hand", at_hand)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.at_hand", at_hand)
     f = lambda x, y: tr.sin(x * y + 0.625) * y
     args = normal(3), normal(3)
     KERNELS.clear()
@@ -120,7 +120,7 @@ def test_a_kernel_on_disk_serves_the_first_call(monkeypatch: pytest.MonkeyPatch)
     assert kernel_stats()["native"] == 1 and not steps
     np.testing.assert_allclose(got.data, f(*args).data, rtol=1e-14)
     strided = tensor(np.arange(6.0))[::2]
-    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", 4096)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", 4096)
     np.testing.assert_allclose(tr.compile(f)(strided, strided).data, f(strided, strided).data, rtol=1e-14)
 
 

@@ -11,11 +11,11 @@ import tenferro_runtime as tr
 from random_programs import Random, random_functions
 from tenferro_ad import value_and_grad
 from tenferro_cpu.native import available
-from tenferro_runtime._execute import lowered
-from tenferro_runtime._overwriting import overwriting
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.passes import optimise
+from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Tensor, get_backend, tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -27,7 +27,7 @@ rng = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def small_arrays_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels, not the op-by-op form, take small arrays of every layout."""
-    monkeypatch.setattr("tenferro_cpu.native._region.SMALL", -1)
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", -1)
 
 
 def normal(*shape: int) -> Tensor:

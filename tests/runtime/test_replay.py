@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, value_and_grad
-from tenferro_runtime._background import COMPILING
-from tenferro_runtime._bind import render_fit
-from tenferro_runtime._call import concrete
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._tiers import CALLS
 from tenferro_runtime.extension import flatten, interpret
+from tenferro_runtime.ir._bind import render_fit
+from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.rendering._tiers import CALLS
 from tenferro_tensor import Spec, catalog, get_backend, tensor
 from tenferro_tensor_core import Guard, ShapeError, ask, dim
 

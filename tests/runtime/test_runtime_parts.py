@@ -7,7 +7,6 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_runtime import extension
-from tenferro_runtime._spec_check import check_program
 from tenferro_runtime.extension import (
     BoundedCache,
     General,
@@ -24,6 +23,7 @@ from tenferro_runtime.extension import (
     family_id,
     primitive,
 )
+from tenferro_runtime.ir._spec_check import check_program
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tenferro_cpu.native._loop as native_loop
+import tenferro_cpu.native.kernels._loop as native_loop
 import tenferro_runtime as tr
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available

@@ -9,8 +9,8 @@ from hypothesis import given
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
-from tenferro_runtime._structure import BY_VALUE
 from tenferro_runtime.extension import Builder, call
+from tenferro_runtime.ir._structure import BY_VALUE
 from tenferro_runtime.passes import remove_dead_code, share_common_subexpressions
 from tenferro_tensor import Spec, catalog, tensor
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
-from tenferro_runtime._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, unflatten
-from tenferro_runtime._tree_code import builder, reader
+from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, unflatten
+from tenferro_runtime.trees._tree_code import builder, reader
 from tenferro_tensor import Tensor, tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -8,9 +8,10 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_ad import variable
-from tenferro_cpu.native import _eager, _eager_reduce, _products
-from tenferro_cpu.native._elementwise import Fused
-from tenferro_cpu.native._reduce import Reduced
+from tenferro_cpu.native.entries import _eager, _eager_reduce
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._reduce import Reduced
+from tenferro_cpu.native.products import _products
 from tenferro_tensor import Op, Spec, Tensor, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels

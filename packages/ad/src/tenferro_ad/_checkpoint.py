@@ -15,11 +15,11 @@ from tenferro_ad._node import Node, make_node
 from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
-from tenferro_runtime._call import ProgramPrimitive, called, sizes_for
-from tenferro_runtime._compiled import Compiled
-from tenferro_runtime._execute import call_kernel
-from tenferro_runtime._sizes import chosen, filled, named, substitute
+from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
+from tenferro_runtime.ir._call import ProgramPrimitive, called, sizes_for
+from tenferro_runtime.ir._sizes import chosen, filled, named, substitute
+from tenferro_runtime.running._execute import call_kernel
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor_core import DimLike
 

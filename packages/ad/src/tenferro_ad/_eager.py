@@ -14,7 +14,7 @@ from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, Node, make_leaf, make_node, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
-from tenferro_runtime._staging import stage_above
+from tenferro_runtime.tracing._staging import stage_above
 from tenferro_tensor import Op
 from tenferro_tensor_core import GradientError
 

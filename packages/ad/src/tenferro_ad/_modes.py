@@ -11,7 +11,7 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from typing import Any
 
-from tenferro_runtime._staging import LISTENERS
+from tenferro_runtime.tracing._staging import LISTENERS
 from tenferro_tensor import next_level
 
 slow = 0

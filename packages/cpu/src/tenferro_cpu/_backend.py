@@ -6,20 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native import (
-    _eager,
-    _eager_reduce,
-    _jit,
-    _loop,
-    _movement,
-    _pool,
-    _products,
-    _region,
-    _stepped,
-    _threads,
-    available,
-)
+from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
+from tenferro_cpu.native.copying import _movement
+from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.entries import _eager, _eager_reduce
+from tenferro_cpu.native.kernels import _loop
+from tenferro_cpu.native.memory import _pool
+from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.regions import _region, _stepped
+from tenferro_cpu.native.threads import _threads
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.reference import kernels

@@ -4,23 +4,23 @@
 import sys
 from typing import Any
 
-from tenferro_runtime import _execute as _execute
 from tenferro_runtime import _namespace
 from tenferro_runtime import _toolbox as _toolbox
-from tenferro_runtime._compile import CompiledFunction, compile
-from tenferro_runtime._donation import DonatedError
-from tenferro_runtime._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
-from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime._runtime import Runtime, current_runtime
-from tenferro_runtime._trace import trace
-from tenferro_runtime._traced import TracedTensor
-from tenferro_runtime._tree import register_dataclass
+from tenferro_runtime.compiling._compile import CompiledFunction, compile
+from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
+from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
 from tenferro_runtime.inspection import find_nan
+from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.running import _execute as _execute
+from tenferro_runtime.running._donation import DonatedError
+from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.trees._tree import register_dataclass
 from tenferro_tensor import ComputeDevice, MemorySpace, Spec, Tensor, compute_context, compute_device
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool

@@ -7,8 +7,8 @@ from contextvars import ContextVar, Token
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._caches import caches
-from tenferro_runtime._program import Program
-from tenferro_runtime._spec_check import check_program
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import PASSES, Pass, keeping_bits
 from tenferro_tensor import clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError

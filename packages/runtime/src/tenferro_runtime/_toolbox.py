@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenferro_runtime import files, inspection
-from tenferro_runtime._tools import Tooled
+from tenferro_runtime.ir._tools import Tooled
 
 
 class Tools:

@@ -22,18 +22,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tenferro_runtime._builder import Builder
 from tenferro_runtime._caches import BoundedCache, caches
-from tenferro_runtime._call import call
-from tenferro_runtime._interpret import interpret
-from tenferro_runtime._program import Equation, Literal, Program, ProgramError
-from tenferro_runtime._render import render
 from tenferro_runtime._rule_check import check_rule
 from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
-from tenferro_runtime._spec_check import check_program
-from tenferro_runtime._traced import TracedTensor
-from tenferro_runtime._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
+from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
+from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
+from tenferro_runtime.rendering._render import render
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
 from tenferro_tensor import (
     HOST,
     REGISTRY,

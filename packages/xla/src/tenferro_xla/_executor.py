@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._call import concrete
 from tenferro_runtime.extension import BoundedCache, Program, ProgramError, Tensor, tensor
+from tenferro_runtime.ir._call import concrete
 from tenferro_tensor_core import BackendUnavailableError
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 

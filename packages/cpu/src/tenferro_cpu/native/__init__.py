@@ -4,7 +4,7 @@ Optional: needs ``pip install 'tenferro-cpu[jit]'``. Without llvmlite, or with `
 environment, the NumPy kernels serve. Importing this package imports no llvmlite; the first kernel does.
 """
 
-from tenferro_cpu.native._host import Host
-from tenferro_cpu.native._jit import Engine, available, engine, host
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._jit import Engine, available, engine, host
 
 __all__ = ["Engine", "Host", "available", "engine", "host"]

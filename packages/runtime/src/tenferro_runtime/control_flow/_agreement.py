@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime._source import here
-from tenferro_runtime._tree import TreeDef
 from tenferro_runtime.control_flow._values import Kind, kind_of, name_of, number_kind, weak_class, wider
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import SCALARS, catalog, tensor
 from tenferro_tensor_core import TenferroError, ask, weak
 

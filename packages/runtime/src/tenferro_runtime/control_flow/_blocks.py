@@ -6,10 +6,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime._source import here
-from tenferro_runtime._tree import flatten, unflatten
 from tenferro_runtime.control_flow._agreement import require_tree
 from tenferro_runtime.control_flow._values import leaf_value
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, reshape, stack
 from tenferro_tensor_core import ArgumentError
 

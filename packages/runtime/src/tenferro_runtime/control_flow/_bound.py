@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from tenferro_runtime._execute import executable, lowered
-from tenferro_runtime._program import Program
-from tenferro_runtime._render import render_open
-from tenferro_runtime._sizes import occurring
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import occurring
+from tenferro_runtime.rendering._render import render_open
+from tenferro_runtime.running._execute import executable, lowered
 from tenferro_tensor import HOST, get_backend
 from tenferro_tensor_core import DimLike
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime._traced import is_traced
-from tenferro_runtime._tree import flatten, unflatten
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._values import kind_of, leaf_value
+from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import SCALARS, Tensor
 from tenferro_tensor.functions import asarray
 

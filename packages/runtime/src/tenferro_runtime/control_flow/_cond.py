@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime._source import here
-from tenferro_runtime._traced import innermost, is_traced
-from tenferro_runtime._tree import flatten, map_tree, unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
 from tenferro_runtime.control_flow._bodies import Run, closed
 from tenferro_runtime.control_flow._values import kind_of, leaf_value, require_functions
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._traced import innermost, is_traced
+from tenferro_runtime.trees._tree import flatten, map_tree, unflatten
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError

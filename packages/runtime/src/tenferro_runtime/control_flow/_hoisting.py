@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
 
 

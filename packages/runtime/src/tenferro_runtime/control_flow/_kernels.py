@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._execute import WATCH
-from tenferro_runtime._tiers import Tiered
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program
+from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_runtime.running._execute import WATCH
 from tenferro_tensor import REGISTRY, Spec, tensor
 from tenferro_tensor_core import DimLike
 

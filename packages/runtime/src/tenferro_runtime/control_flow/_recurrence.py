@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime._execute import lowered
-from tenferro_runtime._program import Program
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.fusion._region import region_of
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import get_backend
 from tenferro_tensor.device_model import Region
 

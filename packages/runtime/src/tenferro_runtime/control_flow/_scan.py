@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime._source import here
-from tenferro_runtime._traced import is_traced
-from tenferro_runtime._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
@@ -15,6 +12,9 @@ from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import Kind, kind_of, leaf_value, name_of, require_functions
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.functions._operand import size_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from tenferro_runtime._source import here, where
-from tenferro_runtime._traced import TracedTensor, innermost
+from tenferro_runtime.ir._source import here, where
+from tenferro_runtime.tracing._traced import TracedTensor, innermost
 from tenferro_tensor import SCALARS, Spec, tensor
 from tenferro_tensor.functions._operand import value
 from tenferro_tensor_core import ArgumentError

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime._source import here
-from tenferro_runtime._traced import innermost, is_traced
-from tenferro_runtime._tree import unflatten
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._traced import innermost, is_traced
+from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError

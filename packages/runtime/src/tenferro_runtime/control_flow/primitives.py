@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_runtime._program import Program, ProgramError, inner_programs
+from tenferro_runtime.ir._program import Program, ProgramError, inner_programs
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import DimLike

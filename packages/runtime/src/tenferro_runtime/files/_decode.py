@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._program import Equation, Literal, Program
-from tenferro_runtime._spec_check import check_program
 from tenferro_runtime.files._encode import TABLES
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_runtime.files._vocabulary import Vocabulary
+from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.ir._spec_check import check_program
 from tenferro_tensor import REGISTRY, SCALARS, ComputeDevice, MemorySpace, Op, Place, Spec, Tensor
 from tenferro_tensor_core import Dim, DimLike, Guard, dim, dim_max, dim_min, dtype, floordiv
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime.files._errors import ProgramFileError
 from tenferro_runtime.files._vocabulary import identify
+from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_tensor import REGISTRY, ComputeDevice, MemorySpace, Op, Place, Spec, Tensor
 from tenferro_tensor_core import Atom, Dim, DimLike
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._program import Program
-from tenferro_runtime._tree import TreeDef, flatten_like, unflatten
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.trees._tree import TreeDef, flatten_like, unflatten
 from tenferro_tensor import SCALARS, Array, Spec, Tensor, tensor
 from tenferro_tensor_core import ArgumentError, can_convert
 

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from tenferro_runtime._program import Program
 from tenferro_runtime.files._archive import Archive, content_hash, write
 from tenferro_runtime.files._decode import Decoder
 from tenferro_runtime.files._encode import Encoder, canonical
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
 from tenferro_runtime.files._function import SavedFunction, function_parts
 from tenferro_runtime.files._trees import decode_tree, encode_tree
+from tenferro_runtime.ir._program import Program
 
 FORMAT: Final = "tenferro-program"
 VERSION: Final = (1, 0)

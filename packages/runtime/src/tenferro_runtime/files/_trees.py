@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from tenferro_runtime._tree import LEAF, TreeDef, fields_of
 from tenferro_runtime.files._decode import Decoder
 from tenferro_runtime.files._encode import Encoder
 from tenferro_runtime.files._errors import ProgramFileError
+from tenferro_runtime.trees._tree import LEAF, TreeDef, fields_of
 
 _KINDS: Final[dict[str, type]] = {"list": list, "tuple": tuple, "dict": dict, "none": type(None)}
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_runtime._inference import operand_specs
-from tenferro_runtime._program import Equation, Literal, Program
 from tenferro_runtime.fusion._region import REDUCTIONS
+from tenferro_runtime.ir._inference import operand_specs
+from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_tensor import Primitive, Spec, available_backends, catalog, get_backend
 from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor_core import DimLike

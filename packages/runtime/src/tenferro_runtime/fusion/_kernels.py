@@ -7,15 +7,15 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from tenferro_runtime._background import COMPILING
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime._inference import operand_specs
-from tenferro_runtime._program import Equation, Literal, Program
-from tenferro_runtime._render import render_steps
-from tenferro_runtime._step import Step
-from tenferro_runtime._tiers import Tiered
 from tenferro_runtime.fusion._primitive import fused
 from tenferro_runtime.fusion._region import region_of
+from tenferro_runtime.ir._inference import operand_specs
+from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.rendering._render import render_steps
+from tenferro_runtime.rendering._step import Step
+from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_tensor import REGISTRY, Op, Place, Spec, catalog, get_backend
 from tenferro_tensor.device_model import Region
 

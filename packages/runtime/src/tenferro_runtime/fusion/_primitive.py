@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tenferro_runtime._interpret import interpret
-from tenferro_runtime._program import Program, ProgramError
 from tenferro_runtime.fusion._region import region_of
+from tenferro_runtime.ir._program import Program, ProgramError
+from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Op, Primitive, Spec, Tensor
 
 _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_runtime._inference import operand_specs
-from tenferro_runtime._program import Equation, Operand, Program, ProgramError
-from tenferro_runtime._program import Literal as Scalar
+from tenferro_runtime.ir._inference import operand_specs
+from tenferro_runtime.ir._program import Equation, Operand, Program, ProgramError
+from tenferro_runtime.ir._program import Literal as Scalar
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Reduction, Region
 from tenferro_tensor.device_model import Operand as Port

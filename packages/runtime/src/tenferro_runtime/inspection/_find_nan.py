@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._execute import WATCH
-from tenferro_runtime._program import Equation, Program, inner_programs
-from tenferro_runtime._trace import trace
-from tenferro_runtime._tree import flatten
+from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.inspection._running import fitting, steps, store
+from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.reports import BadStep, Statistics
+from tenferro_runtime.running._execute import WATCH
+from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor import REGISTRY, Array, Tensor
 
 

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._execute import lowered
-from tenferro_runtime._program import Program
-from tenferro_runtime._replay import Known
-from tenferro_runtime._sizes import substitute
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._running import fitting, steps, store
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._replay import Known
+from tenferro_runtime.ir._sizes import substitute
 from tenferro_runtime.reports import Profile, StepTime
+from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Tensor, get_backend
 from tenferro_tensor_core import ArgumentError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tenferro_runtime._call import concrete
-from tenferro_runtime._program import Equation, Literal, Program, ProgramError
-from tenferro_runtime._replay import Known
-from tenferro_runtime._sizes import substituted
+from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
+from tenferro_runtime.ir._replay import Known
+from tenferro_runtime.ir._sizes import substituted
 from tenferro_tensor import Array, Tensor, catalog, tensor
 from tenferro_tensor_core import int64
 

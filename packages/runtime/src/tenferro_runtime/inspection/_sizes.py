@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenferro_runtime._data_sizes import definitions
-from tenferro_runtime._program import Program
-from tenferro_runtime._sizes import substitute
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import substitute
 from tenferro_tensor_core import ArgumentError, Dim
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DimLike
 

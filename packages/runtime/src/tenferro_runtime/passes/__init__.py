@@ -1,6 +1,6 @@
 """Passes: pure functions from programs to programs, one page each, and the order in which they run."""
 
-from tenferro_runtime._program import Program
+from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes._kinds import Pass, Rounding, keeping_bits
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Final
 
-from tenferro_runtime._program import Program
+from tenferro_runtime.ir._program import Program
 
 Pass = Callable[[Program], Program]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import HOST, SCALARS, Op, Primitive, Spec, Tensor, catalog
 
 UNIFORM: Final = 4096

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rule, Rules
 from tenferro_runtime.passes.common_subexpressions import COMMUTES

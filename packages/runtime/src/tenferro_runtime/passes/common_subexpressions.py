@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_runtime._program import Equation, Literal, Operand, Program
-from tenferro_runtime._structure import structural
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._structure import structural
 from tenferro_tensor import Primitive, catalog
 
 COMMUTES: Final[frozenset[Primitive]] = frozenset(

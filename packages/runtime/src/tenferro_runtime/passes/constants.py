@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_runtime._inference import operand_specs
-from tenferro_runtime._program import Equation, Literal, Operand, Program, inner_programs
+from tenferro_runtime.ir._inference import operand_specs
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import TenferroError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from tenferro_runtime._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import Primitive, Spec

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tenferro_runtime._call import call
-from tenferro_runtime._data_sizes import defining, definitions, names_in
-from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._data_sizes import defining, definitions, names_in
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_tensor import REGISTRY, Op
 from tenferro_tensor_core import Guard

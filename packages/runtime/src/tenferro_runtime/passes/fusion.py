@@ -10,10 +10,10 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from tenferro_runtime._data_sizes import defining
-from tenferro_runtime._program import Program
 from tenferro_runtime.fusion._candidates import Candidates, Shape
 from tenferro_runtime.fusion._writer import Writer
+from tenferro_runtime.ir._data_sizes import defining
+from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
 
 STEPS: Final = 64

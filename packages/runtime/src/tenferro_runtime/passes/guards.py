@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeGuard
 
-from tenferro_runtime._data_sizes import definitions
-from tenferro_runtime._program import Program
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, dim
 from tenferro_tensor_core._decide import decide
 

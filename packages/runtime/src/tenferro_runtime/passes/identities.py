@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_runtime._program import Equation, Operand, Program
+from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_tensor import Primitive, catalog
 
 NEUTRAL: Final[frozenset[Primitive]] = frozenset(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_runtime._call import call, instance, sizes_for
-from tenferro_runtime._program import Equation, Operand, Program
+from tenferro_runtime.ir._call import call, instance, sizes_for
+from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import Decisions
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._program import Equation, Literal, Program
+from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor import catalog as c

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_runtime._call import call
-from tenferro_runtime._program import Equation, Operand, Program
+from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_tensor import REGISTRY
 

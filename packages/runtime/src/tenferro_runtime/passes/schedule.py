@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tenferro_runtime._data_sizes import definitions
-from tenferro_runtime._program import Equation, Program
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 

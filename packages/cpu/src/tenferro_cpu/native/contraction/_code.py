@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tenferro_cpu.native._emit import Block, Module
-from tenferro_cpu.native._host import Host
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.operations._emit import Block, Module
 
 REALS: Final = {"f": "float", "d": "double", "F": "float", "D": "double"}
 
@@ -20,7 +20,7 @@ class Kind:
         char: NumPy's letter of the dtype.
         host: the processor.
 
-    >>> from tenferro_cpu.native._host import Host
+    >>> from tenferro_cpu.native.machine._host import Host
     >>> kind = Kind("D", Host("x86_64", "znver4", "", "avx512", 64, 32, 32 << 20))
     >>> kind.real, kind.parts, kind.lanes, kind.width, kind.vectors, kind.item
     ('double', 2, 8, 4, 3, 16)

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native._builtin import builtin
-from tenferro_cpu.native._capi import symbols
-from tenferro_cpu.native._jit import available
-from tenferro_cpu.native._layout import Layout
-from tenferro_cpu.native._pool import POOLED, pool
-from tenferro_cpu.native._threads import usable_cores
 from tenferro_cpu.native.contraction._module import machine
 from tenferro_cpu.native.contraction._plan import Plan, make
+from tenferro_cpu.native.machine._jit import available
+from tenferro_cpu.native.memory._pool import POOLED, pool
+from tenferro_cpu.native.python._builtin import builtin
+from tenferro_cpu.native.python._capi import symbols
+from tenferro_cpu.native.python._layout import Layout
+from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, StepReport
 from tenferro_tensor_core import ArgumentError, ShapeError
 

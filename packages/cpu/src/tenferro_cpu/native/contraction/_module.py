@@ -3,17 +3,17 @@
 from functools import cache
 from typing import Final
 
-from tenferro_cpu.native._builtin import FASTCALL, MethodDef, definition
-from tenferro_cpu.native._capi import symbols
-from tenferro_cpu.native._jit import Engine, engine
-from tenferro_cpu.native._layout import BYTES, DATA
-from tenferro_cpu.native._team import team
 from tenferro_cpu.native.contraction import _elementwise_text as elementwise
 from tenferro_cpu.native.contraction import _product_text as products
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._pack_text import pack
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
 from tenferro_cpu.native.contraction._tile_text import tiles
+from tenferro_cpu.native.machine._jit import Engine, engine
+from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, definition
+from tenferro_cpu.native.python._capi import symbols
+from tenferro_cpu.native.python._layout import BYTES, DATA
+from tenferro_cpu.native.threads._team import team
 
 _FUNCTIONS: Final = {
     "gemm": "product_pp", "gemm direct rows": "product_dp", "gemm direct": "product_dd", "elementwise": "elementwise",

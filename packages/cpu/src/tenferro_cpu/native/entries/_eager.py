@@ -1,0 +1,243 @@
+"""Native kernels of single element-wise ops: what eager work and tapes call in place of a ufunc."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.entries import _shortcuts
+from tenferro_cpu.native.entries._entry import elementwise, machine
+from tenferro_cpu.native.kernels._driver import PAYS
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
+
+Kernel = Callable[..., Any]
+Maker = Callable[..., Kernel]
+
+_ARITHMETIC: Final = (
+    arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.abs, arithmetic.sign,
+    arithmetic.maximum, arithmetic.minimum, arithmetic.copysign, arithmetic.floor, arithmetic.ceil, arithmetic.trunc,
+    arithmetic.round, arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod, arithmetic.nextafter,
+    arithmetic.absorbing_mul, arithmetic.pow,
+)  # fmt: skip
+_COMPARISON: Final = (
+    comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge, comparison.is_nan,
+    comparison.is_inf, comparison.is_finite, comparison.signbit,
+)  # fmt: skip
+_BITS: Final = (
+    bits.bitwise_and, bits.bitwise_or, bits.bitwise_xor, bits.bitwise_not, bits.shift_left, bits.shift_right,
+    bits.population_count,
+)  # fmt: skip
+_ANALYTIC: Final = (
+    analytic.sqrt, analytic.rsqrt, analytic.exp, analytic.exp2, analytic.expm1, analytic.log, analytic.log1p,
+    analytic.log2, analytic.log10, analytic.sin, analytic.cos, analytic.tan, analytic.asin, analytic.acos,
+    analytic.atan, analytic.sinh, analytic.cosh, analytic.tanh, analytic.asinh, analytic.acosh, analytic.atanh,
+    analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt, analytic.erf, analytic.erfc,
+)  # fmt: skip
+
+EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj, numbers.convert)
+"""Primitives of one or two operands that have an entry where the dtype has a native form."""
+
+THREE: Final = (comparison.select, arithmetic.clamp)
+"""Those of three operands."""
+
+_DIVISIONS: Final = frozenset({arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod})
+
+_SPECIAL: Final = frozenset({analytic.erf, analytic.erfc})
+_SILENT: Final = _SPECIAL | {analytic.cbrt}
+
+SCANNED: Final = frozenset(
+    {
+        analytic.log, analytic.log2, analytic.log10, analytic.log1p, analytic.acosh, analytic.atanh, arithmetic.pow,
+        arithmetic.nextafter,
+    }
+)  # fmt: skip
+"""Those that choose infinity and NaN by comparing operands, unseen by the processor."""
+
+WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS | {numbers.convert}
+"""The others of which NumPy warns, where their numbers leave the range or the domain."""
+
+_ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
+"""With a number, NumPy has short cuts (for squares, roots, reciprocals) that no kernel of two operands has."""
+
+_BOTH: Final = ("float64", "float32")
+SHORT: Final = {
+    analytic.log2: ("float32",), analytic.log10: ("float32",), analytic.atanh: ("float32",), analytic.tan: ("float32",),
+    analytic.asinh: ("float32",), analytic.acosh: ("float32",), analytic.cbrt: _BOTH, arithmetic.pow: _BOTH,
+}  # fmt: skip
+"""Functions whose loops in NumPy are faster than ours where it has AVX-512 ones: the entry is for short arrays."""
+
+LIMIT: Final = 512
+"""Elements up to which an entry wins by its call alone."""
+
+_UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
+"""Integers pass these as they are, without a copy."""
+
+_kernels: dict[tuple[Op, np.dtype[Any]], _Kernels | None] = {}
+_lock = threading.RLock()
+
+
+def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
+    """Makers that put entries in front of the kernels of `table`; empty where native kernels cannot be had."""
+    if not available():
+        return {}
+    found = {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
+    return found | {
+        primitive: _maker_of_three(primitive, table[primitive]) for primitive in THREE if primitive in table
+    }
+
+
+def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
+    """Entries for three arrays of one shape, which know no warnings."""
+    op = primitive.op()
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        run = reference(ins, outs)
+        if not outs[0].shape or machine() is None:
+            return run
+        dtypes = tuple([s.dtype for s in ins])
+        _shortcuts.install()
+        with _lock:
+            if dtypes not in _threes.setdefault(op, {}):
+                inputs = tuple(map(Operand, dtypes))
+                _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
+        return _threes[op][dtypes].entry(run)
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+    """The reference kernel, made when it is needed: it loads SciPy."""
+    made = cache(lambda: reference(ins, outs))
+    return lambda *args: made()(*args)
+
+
+_threes: dict[Op, dict[tuple[np.dtype[Any], ...], Fused]] = {}
+
+
+def _maker(primitive: Primitive, reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
+        run = _when_called(reference, ins, outs) if primitive in _SPECIAL else reference(ins, outs, **params)
+        op, dtype = primitive.op(**params), ins[0].dtype
+        if not outs[0].shape or any(s.dtype != dtype for s in ins):
+            return run  # NumPy scalars have operators of their own
+        if primitive is numbers.convert and (dtype == outs[0].dtype or (dtype.kind, outs[0].dtype.kind) == ("c", "b")):
+            return run
+        if primitive in _UNCHANGED and dtype.kind not in ("c" if primitive is numbers.conj else "fc"):
+            return run
+        kernels = _compiled(op, len(ins), dtype)
+        if kernels is None:
+            return run
+        watch = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
+        usual, nin, out = kernels.usual, len(ins), outs[0].dtype
+        how: dict[str, Any] = {
+            "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
+            "scan": primitive in SCANNED, "shared": kernels.shared,
+        }  # fmt: skip
+        if _short(primitive, dtype):
+            return elementwise(usual[0], nin, dtype, run, limit=LIMIT, **how)
+
+        @cache
+        def streaming() -> Kernel:
+            return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
+
+        near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
+        return elementwise(usual[0], nin, dtype, run, limit=near, large=lambda *a: streaming()(*a), **how)
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
+    return sys.platform == "linux" and engine().host.level == "avx512" and dtype.name in SHORT.get(primitive, ())
+
+
+class _Kernels:
+    """The machine code of an op for one dtype: for arrays, an array and a number, a number and an array."""
+
+    def __init__(self, op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> None:
+        array, number = Operand(dtype), Operand(dtype, Access.FIXED)
+        shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
+        shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
+        self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
+        self._name, self._host = entry_name(f"{op!r}_{dtype.name}"), host
+        self.usual = self._addresses(False)
+        self.cost = noted_cost(self._kernels[0], engine())
+        self.shared = int(PAYS / self.cost)
+
+    def past(self) -> tuple[int, int, int]:
+        """The same with stores past the caches."""
+        return self._addresses(True)
+
+    def _addresses(self, stream: bool) -> tuple[int, int, int]:
+        def address(kernel: KernelIR) -> int:
+            text = partial(render_row, kernel, self._name, self._host, stream)
+            return engine().rendered(identity(kernel, stream), self._name, text)
+
+        found = list(map(address, self._kernels))
+        return found[0], *(found[1:] or (0, 0))
+
+
+def row_kernel(
+    op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], accesses: tuple[Access, ...]
+) -> tuple[int, float]:
+    """Machine code ``void(void **data, int64_t n, int64_t *strides)`` of an op for rows of contiguous results.
+
+    Where eager calls have it, it is theirs.
+
+    Args:
+        op: element-wise.
+        dtypes: of its operands.
+        out: dtype of the result.
+        accesses: how operands lie along the row.
+
+    Returns:
+        The address, and the nanoseconds that one element takes.
+
+    Raises:
+        UnsupportedError: the op has no native form here.
+    """
+    key = (op, dtypes, accesses)
+    found = _rows.get(key)
+    if found is None:
+        shared = _compiled(op, len(dtypes), dtypes[0]) if op.primitive in EAGER and len({*dtypes}) == 1 else None
+        form = _FORMS.get(accesses)
+        address = 0 if shared is None or form is None else shared.usual[form]
+        kernel = KernelIR(tuple(map(Operand, dtypes)), (Apply(op, tuple(range(len(dtypes)))),), (len(dtypes),))
+        alone = Fused(kernel)
+        found = _rows[key] = (address or alone.address(accesses, (Access.UNIT,)), alone.cost)
+    return found
+
+
+_rows: dict[Any, tuple[int, float]] = {}
+_FORMS: Final = {
+    (Access.UNIT,): 0,
+    (Access.UNIT, Access.UNIT): 0,
+    (Access.UNIT, Access.FIXED): 1,
+    (Access.FIXED, Access.UNIT): 2,
+}
+
+
+def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
+    key = (op, dtype)
+    if key in _kernels:
+        return _kernels[key]
+    with _lock:
+        if key not in _kernels:
+            _kernels[key] = None
+            if machine() is not None and supported(op.primitive, (dtype,) * nin, engine().host):
+                _shortcuts.install()
+                _kernels[key] = _Kernels(op, nin, dtype, engine().host)
+        return _kernels[key]

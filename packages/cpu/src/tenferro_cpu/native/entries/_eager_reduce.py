@@ -1,0 +1,118 @@
+"""Native kernels of eager reductions, where they are faster than NumPy's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.entries import _shortcuts
+from tenferro_cpu.native.entries._entry import machine
+from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
+from tenferro_cpu.native.kernels._reduce import Reduced
+from tenferro_cpu.native.machine._jit import available
+from tenferro_tensor import Primitive, Spec
+from tenferro_tensor.catalog import reduction
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
+
+Kernel = Callable[..., Any]
+Maker = Callable[..., Kernel]
+
+_KINDS: Final = {
+    reduction.reduce_sum: ("sum", "iufc"),
+    reduction.reduce_prod: ("prod", "iufc"),
+    reduction.reduce_max: ("max", "iuf"),
+    reduction.reduce_min: ("min", "iuf"),
+    reduction.reduce_any: ("max", "b"),
+    reduction.reduce_all: ("min", "b"),
+}
+"""Primitive to reduction, and kinds of dtype. NumPy's argmax and argmin are faster at every size."""
+
+PLANNED: Final = 1 << 15
+"""Elements from which planning in the interpreter pays."""
+
+LONG: Final = 1 << 14
+"""Elements up to which an extreme of one contiguous piece is faster by its call alone."""
+
+LONG_ROW: Final = 512
+"""Elements of a row from which NumPy's own extremes are faster."""
+
+_kernels: dict[tuple[str, np.dtype[Any]], Reduced] = {}
+_lock = threading.Lock()
+
+
+def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
+    """Makers that put native reductions in front of those of `table`; empty where they cannot be had."""
+    if not available():
+        return {}
+    return {p: _maker(*_KINDS[p], table[p]) for p in _KINDS if p in table}
+
+
+def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: tuple[int, ...]) -> Kernel:
+        run = reference(ins, outs, axes=axes)
+        (x,) = ins
+        if not axes or x.dtype.kind not in kinds or machine() is None:
+            return run
+        _shortcuts.install()
+        kernel = _reduced(kind, x.dtype)
+        planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
+        every, gone = tuple(range(x.ndim)), planned.axes
+        if gone == every:
+            rows = Rows((Kind.WHOLE,), reduced=True)
+        elif gone == every[-len(gone) :]:
+            rows = Rows((Kind.WHOLE,), trailing=len(gone), reduced=True)
+        elif gone == every[: len(gone)]:
+            rows = Rows((Kind.WHOLE,), trailing=x.ndim - len(gone), combined=True)
+        else:
+            return planned
+        over = Over.LEADING if rows.combined else Over.TRAILING
+        address = kernel.address(over, (Access.UNIT,), (Access.UNIT,))
+        most = None if planned.sums else LONG
+        return entry(
+            address, kernel.kernel, rows, planned, cost=kernel.cost, most=most, scan=_scanned(planned.sums, x.dtype)
+        )
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _scanned(sums: bool, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy warns of a result that is not finite."""
+    return sums and dtype.kind in "fc"
+
+
+def _reduced(kind: str, dtype: np.dtype[Any]) -> Reduced:
+    with _lock:
+        key = kind, dtype
+        if key not in _kernels:
+            _kernels[key] = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind)))
+        return _kernels[key]
+
+
+class _Planned:
+    """What entries do not take: large arrays are planned, and all others NumPy's.
+
+    NumPy's also are results that are not finite, of which it warns in its way.
+    """
+
+    def __init__(self, kernel: Reduced, axes: tuple[int, ...], rank: int, run: Kernel) -> None:
+        self.kernel, self.axes, self.run = kernel, axes, run
+        self.sums = kernel.kind in ("sum", "prod")
+        self.trailing = axes == tuple(range(rank - len(axes), rank))
+        self.leading = not self.trailing and axes == tuple(range(len(axes)))
+        self.operand = kernel.kernel.inputs[0]
+
+    def __call__(self, x: Any, *rest: Any) -> Any:
+        if rest or x.__class__ is not np.ndarray or x.size < PLANNED or x.dtype != self.operand.dtype:
+            return self.run(x, *rest)
+        rows = prod([x.shape[a] for a in self.axes]) if self.trailing else 1
+        if self.leading or (not self.sums and rows >= LONG_ROW):
+            return self.run(x)
+        found = self.kernel(x, axes=self.axes)
+        if _scanned(self.sums, x.dtype) and not np.isfinite(found).all():
+            return self.run(x)
+        return found

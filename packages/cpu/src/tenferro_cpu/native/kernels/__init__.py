@@ -1,0 +1,1 @@
+"""Fused element-wise kernels and reductions: rendering, planning for layouts, running."""

@@ -1,0 +1,141 @@
+"""What reductions do with values: the neutral element, combining two, folding the lanes of a vector."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native.operations._arithmetic import larger, smaller
+from tenferro_cpu.native.operations._emit import BITS, Block, Vec
+from tenferro_cpu.native.operations._ops import apply
+from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of, literal
+from tenferro_tensor.catalog import arithmetic
+
+LOCATED = ("argmax", "argmin")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A value and the number of the element that it was found at."""
+
+    value: Vec
+    place: Vec
+
+
+State = Value | Found
+
+
+@dataclass(frozen=True, slots=True)
+class Combiner:
+    """One kind of reduction of one dtype, in one block."""
+
+    block: Block
+    kind: str
+    dtype: np.dtype[Any]
+
+    @property
+    def site(self) -> Site:
+        return Site(self.block, self.dtype, self.dtype)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Element kinds of the vectors of a state."""
+        kind = kind_of(self.dtype)
+        if self.kind in LOCATED:
+            return (kind, "i64")
+        return (kind, kind) if self.dtype.kind == "c" else (kind,)
+
+    def split(self, state: State) -> tuple[Vec, ...]:
+        """The vectors of a state."""
+        if isinstance(state, Found):
+            return (state.value, state.place)
+        return (state.re, state.im) if isinstance(state, Pair) else (state,)
+
+    def join(self, *vectors: Vec) -> State:
+        """The state made of these vectors."""
+        if self.kind in LOCATED:
+            return Found(*vectors)
+        return Pair(*vectors) if self.dtype.kind == "c" else vectors[0]
+
+    def neutral(self) -> State:
+        """The state of no elements."""
+        if self.kind in ("sum", "prod"):
+            return literal(self.block, int(self.kind == "prod"), self.dtype)
+        low = self.kind in ("max", "argmax")
+        if self.dtype.kind == "f":
+            extreme: float = -math.inf if low else math.inf
+        elif self.dtype.kind == "b":
+            extreme = not low
+        else:
+            limits = np.iinfo(self.dtype)
+            extreme = int(limits.min if low else limits.max)
+        value = literal(self.block, extreme, self.dtype)
+        if self.kind not in LOCATED:
+            return value
+        assert isinstance(value, Vec)
+        return Found(value, self.block.splat("i64", 0))
+
+    def combine(self, x: State, y: State) -> State:
+        """The state of both; of equal extremes the one of the smaller place."""
+        if isinstance(x, Found) and isinstance(y, Found):
+            return self._found(x, y)
+        assert not isinstance(x, Found) and not isinstance(y, Found)
+        if self.kind in ("sum", "prod"):
+            op = (arithmetic.add if self.kind == "sum" else arithmetic.mul).op()
+            return apply(self.block, op, (self.dtype, self.dtype), self.dtype, x, y)
+        assert isinstance(x, Vec) and isinstance(y, Vec)
+        return (larger if self.kind == "max" else smaller)(self.site, x, y)
+
+    def _found(self, x: Found, y: Found) -> Found:
+        site, a, b = self.site, x.value, y.value
+        word = "gt" if self.kind == "argmax" else "lt"
+        letter = "u" if self.dtype.kind in "ub" else "s"
+        if self.dtype.kind == "b":
+            first = a & ~b if word == "gt" else ~a & b
+        else:
+            first = a.compare(f"o{word}", f"{letter}{word}", b)
+        equal = a.equals(b)
+        if self.dtype.kind == "f":
+            first = first | (a.is_nan & ~b.is_nan)
+            equal = equal | (a.is_nan & b.is_nan)
+        first = first | (equal & (x.place < y.place))
+        where = site.block.where
+        return Found(where(first, a, b), where(first, x.place, y.place))
+
+    def masked(self, state: State, mask: str) -> State:
+        """`state` in the lanes of a mask, neutral in the others."""
+        wide = Vec(self.block, "i1", (mask,) * self.block.interleave)
+        neutral = self.split(self.neutral())
+        return self.join(*(self.block.where(wide, x, n) for x, n in zip(self.split(state), neutral)))
+
+    def folded(self, state: State) -> tuple[str, ...]:
+        """The lanes of one vector combined pairwise: names of the scalars."""
+        b, width = self.block, self.block.lanes
+        while width > 1:
+            width //= 2
+            order = ", ".join(f"i32 {k + width if k < width else k}" for k in range(b.lanes))
+            turned = []
+            for x in self.split(state):
+                v = b.vector(x.kind)
+                turned.append(b.apply(f"shufflevector {v} %s, {v} poison, <{b.lanes} x i32> <{order}>", x.kind, x))
+            state = self.combine(state, self.join(*turned))
+        return tuple(b.raw(f"extractelement {b.vector(x.kind)} {x.names[0]}, i64 0") for x in self.split(state))
+
+    def interleaved(self, state: State) -> State:
+        """The interleaved vectors of a state combined pairwise into one; leaves the block at one vector."""
+        states = [
+            self.join(*(Vec(self.block, x.kind, (x.names[u],)) for x in self.split(state)))
+            for u in range(self.block.interleave)
+        ]
+        self.block.interleave = 1
+        while len(states) > 1:
+            states = [self.combine(x, y) for x, y in zip(states[::2], states[1::2])]
+        return states[0]
+
+
+def stored_bits(kind: str) -> int:
+    """Bits of one lane in memory."""
+    return max(8, BITS[kind])

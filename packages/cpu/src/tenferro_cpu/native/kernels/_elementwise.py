@@ -1,0 +1,294 @@
+"""`Fused`: an element-wise kernel as a function of NumPy arrays, of any shapes that broadcast and any strides."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
+from tenferro_cpu.native.kernels._fused_entry import POOLED, Kind, Rows, entry
+from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._laid import laid, layout_of
+from tenferro_cpu.native.kernels._render import render_row
+from tenferro_cpu.native.machine._jit import Engine
+from tenferro_cpu.native.machine._jit import engine as default_engine
+from tenferro_cpu.native.memory._pool import pool
+from tenferro_tensor.device_model import Access, KernelIR
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
+
+Array = np.ndarray[Any, Any]
+
+STREAMED_ROW = 1024
+"""Elements from which a row of many is written past the caches: each of them ends with a barrier."""
+
+PLANS = 256
+"""Plans that one function keeps; then it starts again."""
+
+
+def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
+    """Put a plan in a bounded table."""
+    if len(table) >= PLANS:
+        table.clear()
+    table[key] = plan
+    return plan
+
+
+class NotReady(Exception):
+    """Raised by a lazy kernel for arrays whose layout it was not compiled for.
+
+    Attributes:
+        make: compiles it for them.
+    """
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        super().__init__("the kernel is not compiled for this layout")
+        self.make = make
+
+
+def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
+    """The operands as aligned arrays of the kernel's dtypes.
+
+    Raises:
+        ArgumentError: another number of operands.
+        DTypeError: an operand has another dtype.
+    """
+    if len(arrays) != len(kernel.inputs):
+        raise ArgumentError(f"the kernel takes {len(kernel.inputs)} array(s), got {len(arrays)}")
+    found = []
+    for number, (x, operand) in enumerate(zip(arrays, kernel.inputs)):
+        x = np.asarray(x)
+        if x.dtype != operand.dtype:
+            raise DTypeError(
+                f"operand {number} of the kernel is {x.dtype}, but it was made for {operand.dtype}; convert it first",
+                operand=number,
+            )
+        found.append(x if x.flags.aligned else x.copy())
+    return found
+
+
+def extents(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The shape that the operands broadcast to."""
+    shapes: set[tuple[int, ...]] = {x.shape for x in arrays}
+    if len(shapes) == 1:
+        return shapes.pop()
+    try:
+        shape: tuple[int, ...] = np.broadcast_shapes(*shapes)
+        return shape
+    except ValueError as cause:
+        raise ShapeError(
+            f"the operands' shapes {', '.join(str(x.shape) for x in arrays)} do not broadcast; reshape one of them",
+            shapes=tuple(x.shape for x in arrays),
+        ) from cause
+
+
+def strides_over(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of `x` broadcast to `shape`."""
+    own = tuple(0 if d == 1 else s for d, s in zip(x.shape, x.strides))
+    return (0,) * (len(shape) - x.ndim) + own
+
+
+def access_of(stride: int, itemsize: int) -> Access:
+    """The access that a stride along the row means."""
+    return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Memory for a result; large results come from the pool."""
+    count = dtype.itemsize
+    for d in shape:
+        count *= d
+    have = pool() if count >= POOLED else None
+    return np.empty(shape, dtype) if have is None else have.empty(shape, dtype)
+
+
+def results(kernel: KernelIR, shape: tuple[int, ...], arrays: list[Array], out: Any) -> list[Array]:
+    """The arrays to write: those given, checked, or fresh ones. Operands that the writing would change are copied.
+
+    An operand that lies exactly as a result does stays: all operands of an element are read before it is written.
+    """
+    if out is None:
+        return [empty(shape, operand.dtype) for operand in kernel.written]
+    given = out if isinstance(out, tuple) else (out,)
+    if len(given) != len(kernel.written):
+        raise ArgumentError(f"the kernel writes {len(kernel.written)} array(s), got {len(given)} to write to")
+    outs = [empty(shape, operand.dtype) if y is None else y for y, operand in zip(given, kernel.written)]
+    for number, (y, operand) in enumerate(zip(outs, kernel.written)):
+        if not isinstance(y, np.ndarray) or y.dtype != operand.dtype or y.shape != shape or not y.flags.aligned:
+            raise ArgumentError(
+                f"result {number} of the kernel is an aligned {operand.dtype} array of shape {shape}, got "
+                f"{f'{y.dtype} of shape {y.shape}' if isinstance(y, np.ndarray) else type(y).__name__} to write to"
+            )
+        if not y.flags.writeable or (y.size > 1 and 0 in (s for d, s in zip(y.shape, y.strides) if d > 1)):
+            raise ArgumentError(f"result {number} of the kernel cannot be written to; pass a writable array")
+        if any(np.may_share_memory(y, other) for other in outs[:number]):
+            raise ArgumentError(f"result {number} of the kernel overlaps an earlier one; pass separate arrays")
+        for k, x in enumerate(arrays):
+            same = x.ctypes.data == y.ctypes.data and x.shape == y.shape and x.strides == y.strides
+            if not same and np.may_share_memory(x, y):
+                arrays[k] = x.copy()
+    return outs
+
+
+class Fused:
+    """A fused element-wise kernel on NumPy arrays.
+
+    One variant is compiled for each way the operands lie in memory along the innermost axis, on first use. Threads
+    may call it at once; the interpreter lock is free meanwhile.
+
+    Args:
+        kernel: what to compute; the accesses written in it are replaced by those of the arrays.
+        engine: what compiles it; by default the engine of the process.
+        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
+
+    >>> from tenferro_cpu.native import available
+    >>> from tenferro_tensor.catalog.arithmetic import add, mul
+    >>> from tenferro_tensor.device_model import Apply, Operand
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> kernel = KernelIR((f8, f8, f8), (Apply(mul.op(), (0, 1)), Apply(add.op(), (3, 2))), (4,))
+    >>> x, y, z = np.arange(3.0), np.full((2, 1), 2.0), np.array(1.0)
+    >>> Fused(kernel)(x, y, z) if available() else x * y + z
+    array([[1., 3., 5.],
+           [1., 3., 5.]])
+    """
+
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
+        if kernel.reduction is not None:
+            raise ArgumentError("the kernel reduces; make it a Reduced")
+        self.kernel, self.lazy = kernel, lazy
+        self.engine = default_engine() if engine is None else engine
+        self._variants: dict[Any, int] = {}
+        self._plans: dict[Any, Step] = {}
+        self._laid: dict[Any, Callable[..., Any] | None] = {}
+
+    @cached_property
+    def cost(self) -> float:
+        """Nanoseconds that one element takes in one thread."""
+        return noted_cost(self.kernel, self.engine)
+
+    def address(self, reads: tuple[Access, ...], writes: tuple[Access, ...], stream: bool = False) -> int:
+        """Machine code ``void(void **data, int64_t n, int64_t *strides)`` for operands that lie as given."""
+        key = (reads, writes, stream)
+        found = self._variants.get(key)
+        if found is None:
+            if self.lazy:
+                raise NotReady(partial(self.compiled, key))
+            found = self.compiled(key)
+        return found
+
+    def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
+        """The machine code of a variant, compiled if need be."""
+        kernel, stream = self._variant(variant), variant[2]
+        made = self._variants[variant] = self.engine.rendered(
+            identity(kernel, stream), "row", lambda: render_row(kernel, "row", self.engine.host, stream)
+        )
+        return made
+
+    def at_hand(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> bool:
+        """Whether the machine code of a variant needs no compiling."""
+        return self.engine.at_hand(identity(self._variant(variant), variant[2]), "row")
+
+    def _variant(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> KernelIR:
+        reads, writes, _ = variant
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        return replace(self.kernel, inputs=inputs, writes=writes)
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """The results, fresh or written to `out`: one array, or a tuple where the kernel has several outputs.
+
+        Raises:
+            ArgumentError: wrong number of operands, or `out` does not fit.
+            DTypeError: an operand's dtype is not the kernel's.
+            ShapeError: the shapes do not broadcast.
+        """
+        layout = layout_of(arrays) if out is None else None
+        known = self._laid.get(layout)
+        if known is not None:
+            return known(*arrays)
+        return self._planned(*arrays, out=out, layout=layout)
+
+    def known(self, arrays: Sequence[Array], axes: tuple[int, ...] = ()) -> bool:
+        """Whether arrays of such a layout are one call of machine code; there are no axes to reduce."""
+        return self._laid.get(layout_of(arrays)) is not None
+
+    def _planned(self, *arrays: Any, out: Any = None, layout: Any = None) -> Any:
+        xs = checked(self.kernel, arrays)
+        shape = extents(xs)
+        ys = results(self.kernel, shape, xs, out)
+        if ys[0].size:
+            step = self._run(shape, xs, ys)
+            if layout is not None and layout not in self._laid:
+                make = partial(laid, step, self.kernel.inputs, self.kernel.written, shape, self._planned)
+                remember(self._laid, layout, make(cost=self.cost))
+        return ys[0] if len(ys) == 1 else tuple(ys)
+
+    def entry(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call.
+
+        Args:
+            fallback: called for everything else; by default the kernel itself.
+        """
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
+        address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
+        return entry(address, self.kernel, rows, fallback or self, cost=self.cost)
+
+    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step:
+        both = [*xs, *ys]
+        key = tuple([(x.shape, x.strides) for x in both])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = remember(self._plans, key, self._plan(shape, both))
+        kernel, inner, outer = plan.kernel, plan.inner, plan.outer
+        pointers = [x.ctypes.data for x in both]
+        head = _head(pointers, inner, outer, len(xs)) if self._streams(both) else None
+        accesses = _accesses(inner, both)
+        if head is None or Access.STRIDED in accesses:
+            drive(kernel, pointers, inner, outer, cost=self.cost)
+            return plan
+        if head:
+            drive(kernel, pointers, Axis(head, inner.strides), [])
+            pointers = [p + head * s for p, s in zip(pointers, inner.strides)]
+            inner = Axis(inner.extent - head, inner.strides)
+        past = self.address(accesses[: len(xs)], accesses[len(xs) :], stream=True)
+        drive(past, pointers, inner, outer, cost=self.cost)
+        return plan
+
+    def _plan(self, shape: tuple[int, ...], both: list[Array]) -> Step:
+        columns = zip(*(strides_over(x, shape) for x in both))
+        axes = coalesced(Axis(d, s) for d, s in zip(shape, columns))
+        if not axes:
+            axes = [Axis(1, tuple(x.itemsize for x in both))]
+        # The longest contiguous walk over the results is the row; ties go to the later axis.
+        at = max(range(len(axes)), key=lambda k: (_merit(axes[k], both), k))
+        inner = axes.pop(at)
+        accesses = _accesses(inner, both)
+        count = len(self.kernel.inputs)
+        return Step(self.address(accesses[:count], accesses[count:]), inner, axes)
+
+    def _streams(self, both: list[Array]) -> bool:
+        return sum(x.nbytes for x in both) > self.engine.host.near_bytes
+
+
+def _head(pointers: list[int], inner: Axis, outer: Sequence[Axis], count: int) -> int | None:
+    """Elements of the only row before results can be written past the caches, which takes whole lines; or None.
+
+    Of several rows each begins with a line, and is long enough.
+    """
+    results, steps = pointers[count:], inner.strides[count:]
+    if outer:
+        places = [*results, *(s for axis in outer for s in axis.strides[count:])]
+        return 0 if inner.extent >= STREAMED_ROW and not any(p % 64 for p in places) else None
+    heads = {-p % 64 // s if -p % 64 % s == 0 else -1 for p, s in zip(results, steps)}
+    head = heads.pop()
+    return None if heads or head < 0 else head
+
+
+def _accesses(inner: Axis, both: list[Array]) -> tuple[Access, ...]:
+    return tuple(access_of(s, x.itemsize) for s, x in zip(inner.strides, both))
+
+
+def _merit(axis: Axis, both: list[Array]) -> float:
+    """How good an axis is as the row: its length, a quarter of it per operand that must be gathered."""
+    strided = sum(access_of(s, x.itemsize) is Access.STRIDED for s, x in zip(axis.strides, both))
+    return min(axis.extent, 64) / 4.0**strided

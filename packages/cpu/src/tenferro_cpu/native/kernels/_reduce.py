@@ -1,0 +1,344 @@
+"""`Reduced`: a fused reducing kernel as a function of NumPy arrays and of the axes to reduce."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import prod
+from typing import Any
+
+from tenferro_cpu.native.kernels._combine import LOCATED
+from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
+from tenferro_cpu.native.kernels._elementwise import (
+    Array,
+    NotReady,
+    access_of,
+    checked,
+    empty,
+    extents,
+    remember,
+    strides_over,
+)
+from tenferro_cpu.native.kernels._fused_entry import LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
+from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._laid import laid, layout_of
+from tenferro_cpu.native.kernels._render_reduce import render_reduction
+from tenferro_cpu.native.kernels._render_short import render_short
+from tenferro_cpu.native.machine._jit import Engine
+from tenferro_cpu.native.machine._jit import engine as default_engine
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
+from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
+
+PART = 1 << 16
+"""Elements of a part of a long row."""
+
+ENOUGH_ROWS = 64
+"""Rows from which short ones are reduced as many at once as a vector has lanes (none has more), and long ones are not
+cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """An iteration space: axes that stay and axes that go; operands are the inputs, then the outputs."""
+
+    kept: list[Axis]
+    gone: list[Axis]
+
+
+class Reduced:
+    """A fused kernel whose outputs are reduced, on NumPy arrays of any strides.
+
+    Sums and products have the accuracy of pairwise summation, and equal inputs of equal layout give equal bits.
+
+    Args:
+        kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
+        engine: what compiles it; by default the engine of the process.
+        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
+
+    >>> import numpy as np
+    >>> from tenferro_cpu.native import available
+    >>> from tenferro_tensor.catalog.arithmetic import mul
+    >>> from tenferro_tensor.device_model import Apply, Reduction
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> dot = KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,), reduction=Reduction("sum"))
+    >>> Reduced(dot)(np.ones((2, 3)), np.arange(3.0), axes=(1,)) if available() else np.array([3.0, 3.0])
+    array([3., 3.])
+    """
+
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
+        if kernel.reduction is None:
+            raise ArgumentError("the kernel reduces nothing; make it a Fused")
+        self.kernel, self.kind, self.lazy = kernel, kernel.reduction.kind, lazy
+        self.engine = default_engine() if engine is None else engine
+        self._variants: dict[Any, int] = {}
+        self._rest: Reduced | None = None
+        self._laid: dict[Any, Callable[..., Any] | None] = {}
+
+    @cached_property
+    def cost(self) -> float:
+        """Nanoseconds that one element takes in one thread."""
+        return noted_cost(self.kernel, self.engine)
+
+    def address(self, over: Over | int, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
+        """Machine code for operands that lie as given; see `render_reduction`, and for short rows `render_short`."""
+        key = (over, reads, writes)
+        found = self._variants.get(key)
+        if found is None:
+            if self.lazy:
+                raise NotReady(partial(self.compiled, key))
+            found = self.compiled(key)
+        return found
+
+    def compiled(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> int:
+        """The machine code of a variant, compiled if need be."""
+        kernel = self._variant(variant)
+        made = self._variants[variant] = self.engine.rendered(
+            identity(kernel, variant[0]), "reduce", lambda: self._text(kernel, variant[0])
+        )
+        return made
+
+    def at_hand(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> bool:
+        """Whether the machine code of a variant needs no compiling."""
+        return self.engine.at_hand(identity(self._variant(variant), variant[0]), "reduce")
+
+    def _variant(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> KernelIR:
+        _, reads, writes = variant
+        inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
+        return replace(self.kernel, inputs=inputs, writes=writes)
+
+    def _text(self, kernel: KernelIR, over: Over | int) -> str:
+        if isinstance(over, int):
+            return render_short(kernel, "reduce", self.engine.host, over)
+        assert kernel.reduction is not None
+        return render_reduction(
+            replace(kernel, reduction=replace(kernel.reduction, over=over)), "reduce", self.engine.host
+        )
+
+    def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
+        """The reduced outputs: one array, or a tuple where the kernel has several.
+
+        Args:
+            arrays: the operands, broadcast to one shape.
+            axes: axes of that shape that go; exactly one for argmax and argmin.
+
+        Raises:
+            AxisError: an axis is out of range or repeated.
+            ShapeError: the shapes do not broadcast, or an extreme of no elements is asked for.
+        """
+        key = layout_of(arrays), axes.__class__ is tuple and axes
+        known = self._laid.get(key)
+        return known(*arrays) if known is not None else self._planned(*arrays, axes=axes, key=key)
+
+    def known(self, arrays: Sequence[Array], axes: tuple[int, ...]) -> bool:
+        """Whether the reduction of arrays of such a layout is one call of machine code."""
+        return self._laid.get((layout_of(arrays), axes)) is not None
+
+    def _planned(self, *arrays: Any, axes: Sequence[int], key: Any = (None, False)) -> Any:
+        xs = checked(self.kernel, arrays)
+        shape = extents(xs)
+        axes = self._normal(axes, len(shape))
+        left = tuple(d for k, d in enumerate(shape) if k not in axes)
+        ys = [empty(left, operand.dtype) for operand in self.kernel.written]
+        if 0 in left:
+            return self._given(ys)
+        if 0 in shape:
+            of_truth = self.kind in ("max", "min") and all(y.dtype.kind == "b" for y in ys)  # any and all
+            if self.kind not in ("sum", "prod") and not of_truth:
+                raise ShapeError(
+                    f"{self.kind} of no elements is not defined, got {shape} over axes {axes}; reduce other axes",
+                    shape=shape,
+                )
+            for y in ys:
+                y[...] = self.kind in ("prod", "min")
+            return self._given(ys)
+        step = self._run(shape, axes, xs, ys)
+        if step is not None and None not in key and False not in key and key not in self._laid:
+            again = partial(self._planned, axes=axes)
+            found = laid(step, self.kernel.inputs, self.kernel.written, left, again, cost=self.cost)
+            remember(self._laid, key, found)
+        return self._given(ys)
+
+    def rows(self) -> Callable[..., Any]:
+        """The reduction over the last axis as a built-in function of its operands; see `Fused.entry`."""
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), trailing=1, reduced=True)
+        kernel = self.address(Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
+        return entry(kernel, self.kernel, rows, partial(self, axes=(-1,)), cost=self.cost)
+
+    def entry(self) -> Callable[..., Any]:
+        """The reduction over all axes as a built-in function of its operands."""
+        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), reduced=True)
+        kernel = self.compiled((Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs)))
+
+        def over_all(*arrays: Any) -> Any:
+            return self(*arrays, axes=range(max(x.ndim for x in arrays)))
+
+        return entry(kernel, self.kernel, rows, over_all, cost=self.cost)
+
+    @staticmethod
+    def _given(ys: list[Array]) -> Any:
+        return ys[0] if len(ys) == 1 else tuple(ys)
+
+    def _normal(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        found = tuple(sorted(a + rank if a < 0 else a for a in axes))
+        if any(not 0 <= a < rank for a in found) or len(set(found)) != len(found):
+            raise AxisError(f"axes {tuple(axes)} of an array with {rank} axes: each once, from {-rank} to {rank - 1}")
+        if self.kind in LOCATED and len(found) != 1:
+            raise ArgumentError(f"{self.kind} takes one axis, got {tuple(axes)}")
+        return found
+
+    def _run(self, shape: tuple[int, ...], axes: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step | None:
+        """Run; how the driver ran, where it ran once."""
+        columns = list(zip(*(strides_over(x, shape) for x in xs)))
+        steps = iter(list(zip(*(y.strides for y in ys))))
+        none = (0,) * len(ys)
+        kept, gone = [], []
+        for k, extent in enumerate(shape):
+            if k in axes:
+                gone.append(Axis(extent, columns[k] + none))
+            else:
+                kept.append(Axis(extent, columns[k] + next(steps)))
+        space = _Space(coalesced(kept), coalesced(gone))
+        pointers, both = [x.ctypes.data for x in (*xs, *ys)], [*xs, *ys]
+        reads = self._short_rows(space, both)
+        if reads is None:
+            return self._reduce(space, pointers, both)
+        length, (rows,) = space.gone[0].extent, space.kept
+        kernel = self.address(length, reads, (Access.UNIT,) * len(ys))
+        drive(kernel, pointers, rows, [], cost=self.cost * length)
+        return Step(kernel, rows, [])
+
+    def _short_rows(self, space: _Space, both: list[Array]) -> tuple[Access, ...] | None:
+        """How the operands lie if they are short rows one after the other, else None."""
+        if len(space.gone) != 1 or len(space.kept) != 1 or self.kind in LOCATED:
+            return None
+        (gone,), (kept,), count = space.gone, space.kept, len(self.kernel.inputs)
+        length, reads = gone.extent, []
+        if not (length <= LONGEST_SHORT and kept.extent >= ENOUGH_ROWS):
+            return None
+        for x, step, hop in zip(both[:count], gone.strides, kept.strides):
+            if (step, hop) not in ((x.itemsize, length * x.itemsize), (0, 0)):
+                return None
+            reads.append(access_of(step, x.itemsize))
+        apart = any(hop != y.itemsize for y, hop in zip(both[count:], kept.strides[count:]))
+        return None if apart else tuple(reads)
+
+    def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> Step | None:
+        """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
+        count = len(self.kernel.inputs)
+        inputs, gone = both[:count], list(space.gone) or [Axis(1, (0,) * len(both))]
+        at = min(range(len(gone)), key=lambda k: (_gathered(gone[k], inputs), gone[k].extent < SHORT, -k))
+        axis = gone.pop(at)
+        cheap = _gathered(axis, inputs) == 0 or not space.kept
+        if self.kind in LOCATED or (cheap and axis.extent >= SHORT) or not space.kept:
+            unit = self._part(axis, space.kept)
+            if gone or unit < axis.extent:
+                self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
+                return None
+            return self._trailing(axis, space.kept, pointers, both)
+        if gone or axis.extent > LONGEST:
+            self._partial(space, axis, gone, pointers, both, Over.LEADING, LONGEST)
+            return None
+        return self._leading(axis, space.kept, pointers, both)
+
+    def _trailing(self, axis: Axis, outer: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
+        reads = _accesses(axis, both[: len(self.kernel.inputs)])
+        writes = (Access.UNIT,) * len(self.kernel.outputs)
+        step = Step(self.address(Over.TRAILING, reads, writes), axis, outer)
+        drive(step.kernel, pointers, axis, outer, cost=self.cost, whole=True)
+        return step
+
+    def _leading(self, axis: Axis, kept: Sequence[Axis], pointers: list[int], both: list[Array]) -> Step:
+        """Rows run along the kept axis that gathers least."""
+        count = len(self.kernel.inputs)
+        at = min(range(len(kept)), key=lambda k: (_merit(kept[k], both), -k))
+        inner, outer = kept[at], [a for k, a in enumerate(kept) if k != at]
+        accesses = _accesses(inner, both)
+        writes = tuple(Access.STRIDED if a is Access.FIXED else a for a in accesses[count:])
+        step = Step(self.address(Over.LEADING, accesses[:count], writes), inner, outer, axis)
+        drive(step.kernel, pointers, inner, outer, axis, cost=self.cost)
+        return step
+
+    def _part(self, axis: Axis, kept: list[Axis]) -> int:
+        """Elements of a row that are reduced at once: few long rows are cut, so that several threads find work.
+
+        That follows from the shape and the kernel alone, and so does every bit of the result.
+        """
+        few = prod([a.extent for a in kept]) < ENOUGH_ROWS
+        cut = self.kind not in LOCATED and few and axis.extent > long_row(self.cost)
+        return PART if cut else axis.extent
+
+    def _partial(
+        self, space: _Space, axis: Axis, gone: list[Axis], pointers: list[int], both: list[Array], over: Over, unit: int
+    ) -> None:
+        """Reduce `unit` elements of an axis at once into a temporary with more axes, and those afterwards."""
+        count, tops = len(self.kernel.inputs), [a.extent for a in space.kept]
+        chunks = -(-axis.extent // unit)
+        pieces = [a.extent for a in gone]
+        temporaries = [empty((chunks, *pieces, *tops), operand.dtype) for operand in self.kernel.written]
+        into = pointers[:count] + [t.ctypes.data for t in temporaries]
+        steps = list(zip(*(t.strides for t in temporaries)))
+        kept = [Axis(a.extent, a.strides[:count] + s) for a, s in zip(gone + space.kept, steps[1:])]
+        arrays = [*both[:count], *temporaries]
+        none = (0,) * len(temporaries)
+        whole, left = divmod(axis.extent, unit)
+        for size, many, start in ((unit, whole, 0), (left, 1, whole)):
+            if not size or not many:
+                continue
+            hops = tuple(s * unit for s in axis.strides[:count]) + steps[0]
+            moved = [p + s * start for p, s in zip(into, hops)]
+            reduced = Axis(size, axis.strides[:count] + none)
+            _Chunk(self, over, reduced, coalesced([Axis(many, hops), *kept])).run(moved, arrays)
+        rest = self._combining()
+        rows = [Axis(prod((chunks, *pieces)), (steps[-len(tops) - 1] if tops else _items(temporaries)) + none)]
+        tail = [Axis(a.extent, s + a.strides[count:]) for a, s in zip(space.kept, steps[1 + len(pieces) :])]
+        rest._reduce(
+            _Space(coalesced(tail), coalesced(rows)),
+            [t.ctypes.data for t in temporaries] + pointers[count:],
+            [*temporaries, *both[count:]],
+        )
+
+    def _combining(self) -> "Reduced":
+        """The reduction of this one's partial results."""
+        if self._rest is None:
+            dtypes = tuple(operand.dtype for operand in self.kernel.written)
+            operands = tuple(map(Operand, dtypes))
+            assert self.kernel.reduction is not None
+            self._rest = Reduced(
+                KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction),
+                self.engine,
+                lazy=self.lazy,
+            )
+        return self._rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """One pass of a partial reduction."""
+
+    owner: Reduced
+    over: Over
+    axis: Axis
+    kept: list[Axis]
+
+    def run(self, pointers: list[int], both: list[Array]) -> None:
+        if self.over is Over.TRAILING:
+            self.owner._trailing(self.axis, self.kept, pointers, both)
+        else:
+            self.owner._leading(self.axis, self.kept or [Axis(1, tuple(x.itemsize for x in both))], pointers, both)
+
+
+def _items(arrays: list[Array]) -> tuple[int, ...]:
+    return tuple(x.itemsize for x in arrays)
+
+
+def _accesses(axis: Axis, arrays: Sequence[Array]) -> tuple[Access, ...]:
+    return tuple(access_of(s, x.itemsize) for s, x in zip(axis.strides, arrays))
+
+
+def _gathered(axis: Axis, arrays: Sequence[Array]) -> int:
+    """Operands whose elements along the axis are not neighbours."""
+    return sum(a is Access.STRIDED for a in _accesses(axis, arrays))
+
+
+def _merit(axis: Axis, arrays: Sequence[Array]) -> float:
+    """Cost of an axis as the row: gathers, and too few elements for a vector."""
+    return _gathered(axis, arrays) + (4.0 if axis.extent < 4 else 0.0)

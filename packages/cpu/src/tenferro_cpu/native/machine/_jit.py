@@ -1,0 +1,304 @@
+"""`Engine`: LLVM text in, address of machine code out.
+
+Kernels are rendered with explicit vectors, so no optimiser pipeline runs by default: it costs more time than code
+generation and gains nothing. Machine code stays loaded for the life of the process, because addresses of it were
+given away; equal text is compiled once.
+"""
+
+import hashlib
+import importlib.util
+import os
+import re
+import struct
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native.machine._cache import ObjectCache, user_folder
+from tenferro_cpu.native.machine._host import Host, detect
+from tenferro_tensor.device_model import CompileError
+from tenferro_tensor_core import BackendUnavailableError
+
+OLDEST_LLVM = 20
+"""Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it (llvmlite 0.45)."""
+
+SWITCH = "TENFERRO_CPU_JIT"
+
+
+@cache
+def unavailable() -> str | None:
+    """Why native kernels cannot be had here, or None."""
+    if os.environ.get(SWITCH, "1") == "0":
+        return f"{SWITCH}=0 turns them off"
+    if importlib.util.find_spec("llvmlite") is None or importlib.util.find_spec("platformdirs") is None:
+        return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
+    if int(np.__version__.split(".")[0]) < 2:
+        return f"they need NumPy 2, and this is {np.__version__}"
+    if struct.calcsize("P") != 8 or sys.byteorder != "little":
+        return "they need a 64-bit little-endian processor"
+    return None
+
+
+def available() -> bool:
+    """Whether native kernels can be compiled here; imports nothing."""
+    return unavailable() is None
+
+
+class Engine:
+    """Compiles and loads LLVM text; safe to call from many threads.
+
+    Args:
+        cache: compiled objects on disk; by default the user's folder. None keeps them in memory only.
+        limit: compile for a lower vector level than the host has: ``"avx2"`` or ``"generic"``.
+    """
+
+    def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
+        import llvmlite.binding as llvm
+
+        if llvm.llvm_version_info[0] < OLDEST_LLVM:
+            raise BackendUnavailableError(
+                f"native kernels need LLVM {OLDEST_LLVM} or newer, and llvmlite brings "
+                f"{llvm.llvm_version_info[0]}; pip install --upgrade llvmlite",
+                llvm=llvm.llvm_version_info,
+            )
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._new_lock)
+        self.host = detect(llvm, limit)
+        target = llvm.Target.from_triple(self.host.triple)
+        self._machine = target.create_target_machine(
+            cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
+        )
+        self._layout = str(self._machine.target_data)
+        self._execution = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self._machine)
+        # The execution engine owns its target machine; objects are emitted by one of our own.
+        self._machine = target.create_target_machine(
+            cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
+        )
+        self._cache = cache
+        self._target = repr((llvm.llvm_version_info, self.host.triple, self.host.cpu, self.host.features))
+        self._loaded: dict[str, tuple[int, ...]] = {}
+        self._notes: dict[str, str] = {}
+        self._symbols: dict[str, int] = {}
+        self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
+
+    def _new_lock(self) -> None:
+        self._lock = threading.RLock()
+
+    def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:
+        """Address of the function `name` that `ir_text` defines; see `functions`."""
+        return self.functions(ir_text, (name,), symbols, level)[0]
+
+    def functions(
+        self, ir_text: str, names: Sequence[str], symbols: Mapping[str, int] | None = None, level: int = 0
+    ) -> tuple[int, ...]:
+        """Addresses of the functions `names` that `ir_text` defines, valid for the life of the process.
+
+        Args:
+            ir_text: one LLVM module as text, without target lines. Functions that are not in `names` must be
+                ``private`` or ``internal``.
+            names: functions to give out; they are renamed inside, so that modules may use equal names.
+            symbols: addresses of the external functions that the text declares; a name means one address for the
+                whole process. Never write an address into the text: it would be cached on disk.
+            level: optimiser pipeline to run first, 1 to 3; 0 runs none.
+
+        Raises:
+            CompileError: LLVM refuses the text, or it declares a function that no symbol defines.
+        """
+        key = self.key(ir_text, names, level)
+        found = self._loaded.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            found = self._loaded.get(key)
+            if found is None:
+                self._define(symbols or {})
+                unique = tuple(f"{name}.{key[:24]}" for name in names)
+                self._load(self._object(key, ir_text, names, unique, level))
+                found = self._loaded[key] = tuple(map(self._execution.get_function_address, unique))
+            return found
+
+    def rendered(self, what: str, name: str, render: Callable[[], str]) -> int:
+        """Address of the function `name` of a text that is rendered only where its object is not known.
+
+        Rendering takes as long as compiling takes, and far longer than loading.
+
+        Args:
+            what: tells texts apart, with the version of the renderer.
+            name: the function.
+            render: gives the text; it needs no symbols.
+        """
+        title = f"{name}\0{what}"
+        key = self._note(title)
+        if key is not None:
+            with self._lock:
+                if key in self._loaded or self._fetched(key, name):
+                    return self._loaded[key][0]
+        text = render()
+        address = self.function(text, name)
+        self._write(title, self.key(text, (name,)))
+        return address
+
+    def at_hand(self, what: str, name: str) -> bool:
+        """Whether `rendered` would find an object, so that it takes a moment only."""
+        key = self._note(f"{name}\0{what}")
+        return key is not None and (key in self._loaded or (self._cache is not None and self._cache.has(key)))
+
+    def noted(self, what: str, make: Callable[[], str]) -> str:
+        """A line of text about `what`, made once for each version of the renderer and processor."""
+        found = self._note(what)
+        if found is None:
+            found = make()
+            self._write(what, found)
+        return found
+
+    def _note(self, what: str) -> str | None:
+        found = self._notes.get(what)
+        if found is None and self._cache is not None and (stamp := renderer()) is not None:
+            stored = self._cache.get(self.key(stamp, (what,)))
+            if stored is not None:
+                found = self._notes[what] = stored.decode()
+        return found
+
+    def _write(self, what: str, line: str) -> None:
+        self._notes[what] = line
+        if self._cache is not None and (stamp := renderer()) is not None:
+            self._cache.put(self.key(stamp, (what,)), line.encode())
+
+    def _fetched(self, key: str, name: str) -> bool:
+        stored = None if self._cache is None else self._cache.get(key)
+        if stored is None:
+            return False
+        self._counts["from_disk"] += 1
+        self._load(stored)
+        self._loaded[key] = (self._execution.get_function_address(f"{name}.{key[:24]}"),)
+        return True
+
+    def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
+        """Content, compiler, processor and flags: what makes compiled code another."""
+        content = "\0".join((self._target, str(level), *names, ir_text))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def _define(self, symbols: Mapping[str, int]) -> None:
+        for name, address in symbols.items():
+            if self._symbols.setdefault(name, address) != address:
+                raise CompileError(
+                    f"the symbol {name!r} is defined already, at another address; choose another name", symbol=name
+                )
+            self._llvm.add_symbol(name, address)
+
+    def _object(self, key: str, text: str, names: Sequence[str], unique: Sequence[str], level: int) -> bytes:
+        if self._cache is None:
+            return self._compile(text, names, unique, level)
+        stored = self._cache.get(key)
+        if stored is None:
+            with self._cache.writing(key):
+                stored = self._cache.get(key)  # another process may have made it meanwhile
+                if stored is None:
+                    stored = self._compile(text, names, unique, level)
+                    self._cache.put(key, stored)
+                    return stored
+        self._counts["from_disk"] += 1
+        return stored
+
+    def _compile(self, text: str, names: Sequence[str], unique: Sequence[str], level: int) -> bytes:
+        """An object, after a line that lists the external functions it needs."""
+        for name, new in zip(names, unique, strict=True):
+            text = re.sub(rf'@(?:{re.escape(name)}(?![\w.$-])|"{re.escape(name)}")', f"@{new}", text)
+        context = self._llvm.create_context()  # constants live as long as their context
+        try:
+            module = self._llvm.parse_assembly(text, context)
+            module.triple, module.data_layout = self.host.triple, self._layout
+            module.verify()
+        except RuntimeError as cause:
+            raise CompileError(f"LLVM refuses the text of {', '.join(names)}: {cause}", names=tuple(names)) from cause
+        defined = {f.name for f in module.functions if not f.is_declaration}
+        for name, new in zip(names, unique, strict=True):
+            if new not in defined:
+                raise CompileError(f"the text defines no function {name!r}", names=tuple(names))
+        if level:
+            self._optimise(module, level)
+        needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
+        needs += [v.name for v in module.global_variables if v.is_declaration]
+        code: bytes = self._machine.emit_object(module)
+        self._counts["compiled"] += 1
+        return " ".join(needs).encode() + b"\n" + code
+
+    def _optimise(self, module: Any, level: int) -> None:
+        options = self._llvm.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = options.slp_vectorization = level > 1
+        builder = self._llvm.create_pass_builder(self._machine, options)
+        builder.getModulePassManager().run(module, builder)
+
+    def _load(self, stored: bytes) -> None:
+        line, _, code = stored.partition(b"\n")
+        # An unresolved name ends the process when LLVM links, so it is looked for before.
+        missing = [n for n in line.decode().split() if n not in self._symbols and not self._llvm.address_of_symbol(n)]
+        if missing:
+            raise CompileError(
+                f"the text calls {', '.join(missing)}, which nothing defines; give the address among the symbols",
+                missing=tuple(missing),
+            )
+        self._execution.add_object_file(self._llvm.ObjectFileRef.from_data(code))
+        self._execution.finalize_object()
+        self._counts["object_bytes"] += len(code)
+
+    def stats(self) -> dict[str, int]:
+        """How many modules are loaded, were compiled, came from disk; bytes of their objects."""
+        return {"loaded": len(self._loaded), **self._counts}
+
+    def clear(self) -> None:
+        """Delete the user's compiled objects on disk; loaded code stays, for its addresses are in use."""
+        if self._cache is not None:
+            self._cache.clear()
+
+
+@cache
+def renderer() -> str | None:
+    """The version of what renders: the sizes and times of the files of this folder; None where there are none."""
+    try:
+        seen = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    except OSError:
+        return None
+    return repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in seen]) if seen else None
+
+
+_engine: Engine | None = None
+_making = threading.Lock()
+
+
+def loaded() -> int:
+    """Number of modules that the engine of the process has loaded; 0 where there is none yet."""
+    return 0 if _engine is None else _engine.stats()["loaded"]
+
+
+def engine() -> Engine:
+    """The engine of the process, made on first use (about 0.1 s, most of it the import of llvmlite).
+
+    Raises:
+        BackendUnavailableError: native kernels cannot be had; the text says why.
+    """
+    global _engine
+    if _engine is None:
+        why = unavailable()
+        if why is not None:
+            raise BackendUnavailableError(
+                f"native CPU kernels were asked for, but {why}; the NumPy kernels serve without them", reason=why
+            )
+        with _making:
+            if _engine is None:
+                _engine = Engine(ObjectCache(user_folder()))
+    return _engine
+
+
+def host() -> Host:
+    """The host that the engine compiles for."""
+    return engine().host

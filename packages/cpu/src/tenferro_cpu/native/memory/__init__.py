@@ -1,0 +1,1 @@
+"""The pool that large arrays live in."""

@@ -1,0 +1,62 @@
+"""Conversion between dtypes: exact where the number fits, else as follows.
+
+Integers wrap; floating-point numbers beyond the range of an integer dtype become its nearest number and NaN becomes 0,
+where NumPy gives what the processor happens to give and warns (so the processor is told of it here too).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_cpu.native.operations._emit import BITS, Vec
+from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of
+
+
+def resized(x: Vec, kind: str, signed: bool) -> Vec:
+    """Integer lanes of another width."""
+    if BITS[kind] < BITS[x.kind]:
+        return x.block.cast("trunc", x, kind)
+    return x.block.cast("sext" if signed else "zext", x, kind)
+
+
+def resized_float(x: Vec, kind: str) -> Vec:
+    """Floating-point lanes of another width."""
+    return x.block.cast("fptrunc" if kind == "f32" else "fpext", x, kind)
+
+
+def converted(x: Value, source: np.dtype[Any], target: np.dtype[Any]) -> Value:
+    """`x` in another dtype, whatever is lost on the way."""
+    if isinstance(x, Pair):
+        if target.kind == "b":
+            return x.re.differs(0.0) | x.im.differs(0.0)
+        if target.kind != "c":
+            return converted(x.re, np.dtype(f"f{source.itemsize // 2}"), target)
+        return Pair(resized_float(x.re, kind_of(target)), resized_float(x.im, kind_of(target)))
+    if target.kind == "c":
+        part = converted(x, source, np.dtype(f"f{target.itemsize // 2}"))
+        assert isinstance(part, Vec)
+        return Pair(part, part.like(0.0))
+    kind = kind_of(target)
+    if target.kind == "b":
+        return x if source.kind == "b" else x.differs(0)
+    if source.kind == "f":
+        return resized_float(x, kind) if target.kind == "f" else _rounded_to_zero(x, kind, target.kind == "u")
+    if target.kind == "f":
+        return x.block.cast("uitofp" if source.kind in "bu" else "sitofp", x, kind)
+    return resized(x, kind, source.kind == "i")
+
+
+def _rounded_to_zero(x: Vec, kind: str, unsigned: bool) -> Vec:
+    block, bits = x.block, BITS[kind]
+    low, end = (0.0, 2.0**bits) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
+    whole = block.call("trunc", x)
+    block.signal(~((whole >= low) & (whole < end)))
+    name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.v{block.lanes}{kind}.v{block.lanes}{x.kind}"
+    return block.apply(f"call {block.vector(kind)} @{name}({block.vector(x.kind)} %s)", kind, x)
+
+
+def convert(site: Site, x: Value, *, dtype: Any) -> Value:
+    """The rule of `convert`."""
+    return converted(x, site.dtype, site.out)

@@ -1,0 +1,113 @@
+"""Division with remainder: NumPy's `floor_divide`, `remainder` and C's `fmod`, of integers and of floating point.
+
+Integers: a zero divisor gives 0, and the least integer divided by -1 is itself; both are signalled, for NumPy warns.
+"""
+
+from __future__ import annotations
+
+from tenferro_cpu.native.operations import _math
+from tenferro_cpu.native.operations._convert import resized
+from tenferro_cpu.native.operations._emit import BITS, Vec
+from tenferro_cpu.native.operations._value import Rule, Site, Value
+
+
+def _quotient(site: Site, x: Vec, y: Vec) -> Vec:
+    """The quotient rounded towards zero, for a divisor that is neither 0 nor -1 (of signed integers)."""
+    block, bits = site.block, BITS[x.kind]
+    if bits == 64:
+        return block.apply(f"{'udiv' if site.unsigned else 'sdiv'} {block.vector('i64')} %s, %s", "i64", x, y)
+    # The processor divides no vectors of integers. A floating-point quotient of more than twice the bits is on the
+    # right side of every whole number: it is further from the next one than its rounding.
+    kind, wide = ("f32", "i32") if bits < 32 else ("f64", "i32")
+    sign = "u" if site.unsigned else "s"
+    ratio = block.cast(f"{sign}itofp", x, kind) / block.cast(f"{sign}itofp", y, kind)
+    return resized(block.cast(f"fpto{sign}i", ratio, wide), x.kind, not site.unsigned)
+
+
+def _divided(site: Site, x: Vec, y: Vec) -> tuple[Vec, Vec, Vec]:
+    """Quotient towards zero and remainder, both 0 for a zero divisor; and a divisor that is never 0."""
+    block, where = site.block, site.block.where
+    nothing = y.equals(0)
+    whole = where(nothing, y.like(1), y)
+    odd = nothing
+    if not site.unsigned:
+        back = y.equals(-1)
+        whole = where(back, y.like(1), whole)
+        odd = odd | (back & x.equals(-(1 << (BITS[x.kind] - 1))))
+    block.signal(odd)
+    quotient = _quotient(site, x, whole)
+    rest = x - quotient * whole
+    if not site.unsigned:
+        quotient = where(back, 0 - quotient, quotient)
+    zero = x.like(0)
+    return where(nothing, zero, quotient), where(nothing, zero, rest), where(nothing, y.like(1), y)
+
+
+def _beyond(site: Site, rest: Vec, y: Vec) -> Vec:
+    """Where rounding towards zero was rounding up."""
+    return rest.differs(0) & ((rest ^ y) < 0)
+
+
+def _integer_floor_divide(site: Site, x: Vec, y: Vec) -> Vec:
+    quotient, rest, divisor = _divided(site, x, y)
+    return quotient if site.unsigned else site.block.where(_beyond(site, rest, divisor), quotient - 1, quotient)
+
+
+def _integer_remainder(site: Site, x: Vec, y: Vec) -> Vec:
+    _, rest, divisor = _divided(site, x, y)
+    return rest if site.unsigned else site.block.where(_beyond(site, rest, divisor), rest + divisor, rest)
+
+
+def _integer_fmod(site: Site, x: Vec, y: Vec) -> Vec:
+    return _divided(site, x, y)[1]
+
+
+def _fmod(x: Vec, y: Vec) -> Vec:
+    """The exact remainder with the sign of `x`; quotients beyond the precision go to the C library."""
+    where = x.block.where
+    size, by = _math.absolute(x), _math.absolute(y)
+    # Rounding keeps the order, so the whole part of the rounded quotient is the true one or one more.
+    ratio = x.block.call("trunc", size / by)
+    rest = _math.fma(-ratio, by, size)
+    rest = where(rest < 0.0, rest + by, rest)
+    rest = where(ratio.equals(0.0), size, rest)
+    limit = 2.0 ** (53 if x.kind == "f64" else 24)
+    return x.block.rare(ratio >= limit, _math.with_sign(rest, x), "fmod" + ("" if x.kind == "f64" else "f"), x, y)
+
+
+def _floored(x: Vec, y: Vec) -> tuple[Vec, Vec]:
+    """Exact remainder towards zero, and where the quotient must go one down."""
+    rest = _fmod(x, y)
+    return rest, rest.differs(0.0) & ((rest < 0.0) ^ (y < 0.0))
+
+
+def _floating_remainder(x: Vec, y: Vec) -> Vec:
+    where = x.block.where
+    rest, down = _floored(x, y)
+    signed = where(rest.equals(0.0), _math.with_sign(rest, y), where(down, rest + y, rest))
+    return where(y.equals(0.0), rest, signed)
+
+
+def _floating_floor_divide(x: Vec, y: Vec) -> Vec:
+    where = x.block.where
+    rest, down = _floored(x, y)
+    ratio = x / y
+    quotient = (x - rest) / y
+    quotient = where(down, quotient - 1.0, quotient)
+    # What is left of the fraction is rounding.
+    low = x.block.call("floor", quotient)
+    low = where(quotient - low > 0.5, low + 1.0, low)
+    low = where(quotient.equals(0.0), _math.with_sign(quotient, ratio), low)
+    return where(y.equals(0.0), ratio, low)
+
+
+def _either(integer: Rule, floating: Rule) -> Rule:
+    def rule(site: Site, x: Vec, y: Vec) -> Value:
+        return floating(x, y) if site.dtype.kind == "f" else integer(site, x, y)
+
+    return rule
+
+
+floor_divide = _either(_integer_floor_divide, _floating_floor_divide)
+remainder = _either(_integer_remainder, _floating_remainder)
+fmod = _either(_integer_fmod, _fmod)

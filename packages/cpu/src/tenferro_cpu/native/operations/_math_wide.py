@@ -1,0 +1,176 @@
+"""Exponential functions and logarithms by tables in registers, for 512-bit vectors (AVX-512).
+
+A lookup among 16 numbers is one instruction there. So is scaling by a power of two, by an exponent that is a
+floating-point number, rounded down; subnormal results are rounded once. Arguments are reduced to a sixteenth of the
+usual interval, and polynomials are half as long. (P. T. P. Tang, Table-driven implementation of the exponential
+function in IEEE floating-point arithmetic, ACM TOMS 15, 1989; the same of the logarithm, ACM TOMS 16, 1990.)
+
+Signs of results and the bounds of arguments are the caller's.
+"""
+
+from tenferro_cpu.native.operations._emit import BITS, LLVM_TYPES, Vec, number
+from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, NARROW, WIDE
+from tenferro_cpu.native.operations._math_wide_tables import (
+    ENTRIES,
+    EXP,
+    EXPM1,
+    HALVES,
+    HALVES_LOW,
+    INVERSES,
+    LOG1P,
+    LOGS,
+    LOGS_LOW,
+    MAGIC,
+    NEAREST,
+    POWERS,
+    STEP,
+)
+
+
+def serves(x: Vec) -> bool:
+    """Whether a vector fills a 512-bit register of a processor that has them."""
+    return x.block.tables and x.block.lanes * BITS[x.kind] == 512
+
+
+def _call(name: str, x: Vec, operands: str, *more: Vec) -> Vec:
+    """An instruction of AVX-512; `operands` has ``%s`` for vectors, V for their type, and M for a mask of all lanes."""
+    v = x.block.vector(x.kind)
+    letters, mask = ("pd", "i8 -1") if x.kind == WIDE else ("ps", "i16 -1")
+    where = operands.replace("V", v).replace("M", mask)
+    return x.block.apply(f"call {v} @llvm.x86.avx512.{name}.{letters}.512({where})", x.kind, x, *more)
+
+
+def lookup(index: Vec, table: tuple[float, ...], kind: str) -> Vec:
+    """Numbers of a table by the lowest four bits of integer lanes."""
+    b, t = index.block, LLVM_TYPES[kind]
+    v, w, lanes = b.vector(kind), b.vector(index.kind), b.lanes
+    parts = [
+        f"{v} <{', '.join(f'{t} {number(kind, x)}' for x in table[k : k + lanes])}>" for k in range(0, ENTRIES, lanes)
+    ]
+    if kind == NARROW:
+        return b.apply(f"call {v} @llvm.x86.avx512.permvar.sf.512({parts[0]}, {w} %s)", kind, index)
+    return b.apply(f"call {v} @llvm.x86.avx512.vpermi2var.pd.512({parts[0]}, {w} %s, {parts[1]})", kind, index)
+
+
+def scaled(x: Vec, n: Vec) -> Vec:
+    """``x * 2**floor(n)`` in one rounding."""
+    return _call("mask.scalef", x, "V %s, V %s, V zeroinitializer, M, i32 4", n)
+
+
+def bounded(x: Vec, low: float, high: float) -> Vec:
+    """Within bounds; NaN stays, for these instructions give their second operand then."""
+    x = _call("min", x.like(high), "V %s, V %s, i32 4", x)
+    return _call("max", x.like(low), "V %s, V %s, i32 4", x)
+
+
+def fma(x: Vec, y: Vec | float, z: Vec | float) -> Vec:
+    return x.block.call("fma", x, x.like(y), x.like(z))
+
+
+def horner(x: Vec, coefficients: tuple[float, ...]) -> Vec:
+    """A polynomial; interleaved vectors hide the depth."""
+    result = x.like(coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result = fma(x, result, c)
+    return result
+
+
+def exp(x: Vec, halvings: float = 0.0) -> Vec:
+    """``exp(x) / 2**halvings`` of a bounded `x`."""
+    high, low, inverse = STEP[x.kind]
+    shifted = fma(x, inverse, MAGIC[x.kind])
+    n = shifted - MAGIC[x.kind]
+    r = fma(n, -low, fma(n, -high, x))
+    power = lookup(shifted.bits, POWERS[x.kind], x.kind)
+    p = fma(r * r, horner(r, EXP[x.kind]), r)
+    return scaled(fma(power, p, power), fma(n, 1 / ENTRIES, -halvings))
+
+
+def exp2(x: Vec) -> Vec:
+    """``2**x`` of a bounded `x`."""
+    shifted = fma(x, ENTRIES, MAGIC[x.kind])
+    n = (shifted - MAGIC[x.kind]) * (1 / ENTRIES)
+    r = (x - n) * LN2[x.kind][0]  # the difference is exact
+    power = lookup(shifted.bits, POWERS[x.kind], x.kind)
+    p = fma(r * r, horner(r, EXP[x.kind]), r)
+    return scaled(fma(power, p, power), n)
+
+
+def _expm1(x: Vec, *, far: bool) -> tuple[Vec, Vec, Vec]:
+    """s, v and n with ``exp(x) - 1 = 2 s / v`` and ``v = 2**floor(n)``; `far` where `x` may be above 50."""
+    high, low, inverse = STEP[x.kind]
+    shifted = fma(x, -inverse, MAGIC[x.kind])
+    m = shifted - MAGIC[x.kind]
+    r = fma(m, high, x)  # exact
+    power, rest = (lookup(shifted.bits, table[x.kind], x.kind) for table in (HALVES, HALVES_LOW))
+    rest_of_x = m * low
+    t = r + rest_of_x if far else r
+    tail = fma(t * t, horner(t, EXPM1[x.kind]), rest_of_x)
+    n = m * (1 / ENTRIES)
+    v = scaled(x.like(1.0), n)
+    # power - v/2 is exact where it is small, and 0 where x is.
+    return fma(v, -0.5, power) + fma(power, r, fma(power, tail, rest)), v, n
+
+
+def expm1(x: Vec, halvings: float = 0.0) -> Vec:
+    """``(exp(x) - 1) / 2**halvings`` of a bounded `x`."""
+    s, _, n = _expm1(x, far=True)
+    return scaled(s, (1.0 - halvings) - x.block.call("floor", n))
+
+
+def tanh(x: Vec) -> Vec:
+    """Of ``x / 2``, bounded and not negative: ``s / (s + v)`` in the terms of `_expm1`."""
+    s, v, _ = _expm1(x, far=False)
+    d = s + v
+    w = _call("rcp14", d, "V %s, V zeroinitializer, M")
+    if x.kind == WIDE:
+        w = fma(w, fma(-d, w, 1.0), w)
+    y = s * w
+    # What is missing follows from the equation itself, in which the rounding of d has no part.
+    return fma(fma(-y, s, fma(-y, v, s)), w, y)
+
+
+def split_log(x: Vec, with_exponent: bool = False) -> tuple[Vec, Vec, Vec, Vec]:
+    """k, c, a, b with ``x = 2**k m`` and log(m) = a + b, a the larger part; c is 1/m but for a thousandth.
+
+    With the exponent, a + b is log(x).
+    """
+    m = _call("mask.getmant", x, "V %s, i32 7, V zeroinitializer, M, i32 4")  # between 3/4 and 3/2
+    k = _exponent(x) - _exponent(m)
+    index = (m + NEAREST[x.kind]).bits
+    inverse, high, low = (lookup(index, table[x.kind], x.kind) for table in (INVERSES, LOGS, LOGS_LOW))
+    r = fma(m, inverse, -1.0)
+    if with_exponent:
+        high, low = fma(k, LN2_SHORT[x.kind][0], high), fma(k, LN2_SHORT[x.kind][1], low)
+    total = high + r
+    lost = (high - total) + r
+    return k, fma(-inverse, r, inverse), total, lost + fma(r * r, horner(r, LOG1P[x.kind]), low)
+
+
+def _exponent(x: Vec) -> Vec:
+    return _call("mask.getexp", x, "V %s, V zeroinitializer, M, i32 4")
+
+
+_EDGES = 0x03530421
+"""What becomes of NaN, zero, negative numbers and infinity: four bits for each class of operand."""
+
+
+def edged(x: Vec, result: Vec) -> Vec:
+    """The logarithms of what is not positive and finite."""
+    lanes = f"<{x.block.lanes} x i{BITS[x.kind]}> splat (i{BITS[x.kind]} {_EDGES})"
+    return _call("mask.fixupimm", result, f"V %s, V %s, {lanes}, i32 0, M, i32 4", x)
+
+
+def log(x: Vec) -> Vec:
+    """For all `x`."""
+    _, _, total, rest = split_log(x, True)
+    return edged(x, total + rest)
+
+
+def log1p(x: Vec) -> Vec:
+    """For all `x`; -0 becomes 0."""
+    u = x + 1.0
+    lost = x.block.where(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
+    k, inverse, total, rest = split_log(u, True)
+    # lost / u is far below the result: a few bits of it do.
+    return edged(u, total + (rest + scaled(lost * inverse, -k)))

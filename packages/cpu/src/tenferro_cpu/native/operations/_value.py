@@ -1,0 +1,63 @@
+"""What a rule works on: real, complex and boolean values of vectors, and the place where a rule is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tenferro_cpu.native.operations._emit import Block, Vec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """A complex value as two vectors."""
+
+    re: Vec
+    im: Vec
+
+
+Value: TypeAlias = Vec | Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an op is applied: the dtype of its operands and of its result."""
+
+    block: Block
+    dtype: np.dtype[Any]
+    out: np.dtype[Any]
+
+    @property
+    def unsigned(self) -> bool:
+        return self.dtype.kind == "u"
+
+
+Rule: TypeAlias = Callable[..., Value]
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """Element kind of a dtype; of a complex one that of its parts.
+
+    >>> kind_of(np.dtype("complex64")), kind_of(np.dtype("uint8")), kind_of(np.dtype("bool"))
+    ('f32', 'i8', 'i1')
+    """
+    if dtype.kind == "c":
+        return f"f{dtype.itemsize * 4}"
+    return "i1" if dtype.kind == "b" else ("f" if dtype.kind == "f" else "i") + str(dtype.itemsize * 8)
+
+
+def literal(block: Block, value: Any, dtype: np.dtype[Any]) -> Value:
+    """A number in every lane; integers wrap as NumPy's conversion does."""
+    kind = kind_of(dtype)
+    if dtype.kind == "c":
+        z = complex(value)
+        return Pair(block.splat(kind, z.real), block.splat(kind, z.imag))
+    return block.splat(kind, value)
+
+
+def real(f: Callable[..., Vec]) -> Rule:
+    """`f` on real values."""
+    return lambda site, *args: f(*args)

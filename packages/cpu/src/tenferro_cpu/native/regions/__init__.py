@@ -1,0 +1,1 @@
+"""Fused regions of programs: step by step in blocks at first, then one kernel."""

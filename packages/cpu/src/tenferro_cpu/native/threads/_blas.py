@@ -1,0 +1,270 @@
+"""Which BLAS computes here: the libraries that NumPy and SciPy carry, and the choice of one for matrix products.
+
+OpenBLAS picks its kernels when it is loaded, from a list of processors that it knows; on one that is newer than the
+library it takes AVX2 kernels, at half the speed of the AVX-512 ones. NumPy has loaded its copy before anything here
+runs, but SciPy carries another one: unless the program has loaded that already, it is loaded with
+``OPENBLAS_CORETYPE`` set to the AVX-512 kernels, which is OpenBLAS's own documented switch, and matrix products
+(and whatever SciPy computes) go there. That is done on processors whose vector units are 512 bits wide; AMD's before
+Zen 5 need two steps for such a vector and gain nothing. The environment variable ``TENFERRO_CPU_BLAS`` decides:
+``auto``, the default; ``default`` leaves everything as NumPy found it; ``avx512`` takes the AVX-512 kernels wherever
+the processor runs them.
+"""
+
+import ctypes
+import importlib.util
+import itertools
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.machine._jit import available
+
+SWITCH: Final = "TENFERRO_CPU_BLAS"
+CORE: Final = "OPENBLAS_CORETYPE"
+WIDE: Final = "SkylakeX"
+"""OpenBLAS's name of its AVX-512 kernels of general use."""
+
+OVERLOOKED: Final = ("Haswell", "Zen")
+"""The cores that OpenBLAS falls back to on an AVX-512 processor which it does not know."""
+
+NEEDED: Final = frozenset(("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"))
+"""Processor flags that the AVX-512 kernels rely on."""
+
+ZEN_5: Final = 26
+"""Family of AMD's first processors with 512-bit units."""
+
+LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+"""BLAS's letter by NumPy's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A BLAS in this process.
+
+    Attributes:
+        path: its file.
+        name: ``"openblas"`` or ``"mkl"``.
+        core: the kernels that it has chosen, where it tells.
+        integers: bytes of its integers, 4 or 8.
+        gemm: addresses of Fortran's ``xGEMM`` by NumPy's letter of the dtype.
+        get_threads: the number of threads that its next call may use.
+        set_threads: change that number, for the whole process.
+    """
+
+    path: str
+    name: str
+    core: str
+    integers: int
+    gemm: dict[str, int] = field(compare=False)
+    get_threads: Callable[[], int] = field(compare=False)
+    set_threads: Callable[[int], None] = field(compare=False)
+
+
+def libraries() -> tuple[Library, ...]:
+    """Every BLAS that is loaded now, NumPy's first.
+
+    >>> libraries()[0].name in ("openblas", "mkl") if libraries() else True
+    True
+    """
+    found = [library for path in _loaded() if (library := _open(path)) is not None]
+    return tuple(sorted(found, key=lambda library: not carried_by("numpy", library)))
+
+
+def carried_by(package: str, library: Library) -> bool:
+    """Whether a library is the one inside of the wheel of `package`."""
+    folder = Path(library.path).parent
+    return folder.name == f"{package}.libs" or (folder.name == ".dylibs" and folder.parent.name == package)
+
+
+def _loaded() -> list[str]:
+    """Paths of the loaded libraries that may be a BLAS."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return [path for path in map(str, _carried("numpy", "scipy")) if _is_loaded(path)]
+    paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if line.count("/"))
+    return [path for path in paths if re.search(r"/lib[^/]*(openblas|mkl_rt)[^/]*$", path)]
+
+
+def _carried(*packages: str) -> Iterator[Path]:
+    """The BLAS files inside of installed wheels; nothing is imported."""
+    for package in packages:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        home = Path(spec.origin).parent
+        for folder in (home.parent / f"{package}.libs", home / ".dylibs"):
+            yield from sorted(folder.glob("*openblas*"))
+
+
+def _is_loaded(path: str) -> bool:
+    mode = getattr(os, "RTLD_NOLOAD", None)
+    if mode is None:  # Windows knows modules by name
+        kernel32: Any = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
+        return bool(kernel32.GetModuleHandleW(Path(path).name))
+    try:
+        ctypes.CDLL(path, mode=mode)
+    except OSError:
+        return False
+    return True
+
+
+def _open(path: str) -> Library | None:
+    """What a loaded library offers; None if it is none of those whose names are known."""
+    try:
+        dynamic = ctypes.PyDLL(path)  # reading and setting a number is too short to give up the GIL
+    except OSError:
+        return None
+    if hasattr(dynamic, "MKL_Set_Num_Threads"):
+        # What mkl_rt takes for integers is chosen at run time, so its products are left to NumPy.
+        return Library(path, "mkl", "", 4, {}, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads)
+    for prefix, suffix in itertools.product(("scipy_", ""), ("64_", "", "_64")):
+        getter = getattr(dynamic, f"{prefix}openblas_get_num_threads{suffix}", None)
+        setter = getattr(dynamic, f"{prefix}openblas_set_num_threads{suffix}", None)
+        if getter is None or setter is None:
+            continue
+        setter.restype, setter.argtypes, getter.restype = None, (ctypes.c_int,), ctypes.c_int
+        core = getattr(dynamic, f"{prefix}openblas_get_corename{suffix}", None)
+        if core is not None:
+            core.restype = ctypes.c_char_p
+        gemm = {kind: _address(dynamic, prefix, f"{letter}gemm", suffix) for kind, letter in LETTERS.items()}
+        return Library(
+            path,
+            "openblas",
+            core().decode() if core is not None else "",
+            8 if "64" in suffix else 4,
+            {kind: address for kind, address in gemm.items() if address},
+            getter,
+            setter,
+        )
+    return None
+
+
+def _address(dynamic: Any, prefix: str, name: str, suffix: str) -> int:
+    function = getattr(dynamic, f"{prefix}{name}_{suffix}", None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """The BLAS that matrix products go to.
+
+    Attributes:
+        library: the library, None where none is known; then products are NumPy's.
+        own: whether it is NumPy's.
+        why: the reason of the choice, in words.
+    """
+
+    library: Library | None
+    own: bool
+    why: str
+
+
+_provider: Provider | None = None
+_lock = threading.Lock()
+
+
+def provider() -> Provider:
+    """The BLAS of matrix products, chosen at the first call.
+
+    >>> provider() is provider()
+    True
+    """
+    global _provider
+    if _provider is None:
+        with _lock:
+            if _provider is None:
+                _provider = _choose()
+    return _provider
+
+
+def _choose() -> Provider:
+    found = libraries()
+    own = next((library for library in found if carried_by("numpy", library)), None)
+    switch = os.environ.get(SWITCH, "auto")
+    if switch == "default":
+        return Provider(own, True, f"{SWITCH}=default leaves the choice to NumPy")
+    if not available():
+        return Provider(own, True, "without native kernels products are NumPy's")
+    if own is None or own.name != "openblas":
+        return Provider(own, True, "NumPy does not carry an OpenBLAS")
+    if own.core not in OVERLOOKED:
+        return Provider(own, True, f"NumPy's OpenBLAS has chosen {own.core} kernels")
+    if os.environ.get(CORE):
+        return Provider(own, True, f"{CORE} is set")
+    if not runs_wide() or not (switch == "avx512" or gains_from_wide()):
+        return Provider(own, True, f"{own.core} kernels fit this processor")
+    return _widened(own, [library for library in found if library is not own])
+
+
+def _widened(own: Library, others: list[Library]) -> Provider:
+    """SciPy's copy with AVX-512 kernels, if it has them or can still be told to take them."""
+    for library in others:
+        if library.core == WIDE and library.gemm:
+            return Provider(library, False, f"it has {WIDE} kernels; NumPy's has {own.core}")
+    if any(carried_by("scipy", library) for library in others):
+        return Provider(own, True, f"SciPy was loaded before, with other kernels; set {CORE}={WIDE} in the environment")
+    for path in _carried("scipy"):
+        loaded = _loaded_with(str(path), WIDE)
+        if loaded is not None and loaded.core == WIDE and loaded.gemm:
+            return Provider(loaded, False, f"NumPy's OpenBLAS has chosen {own.core} on an AVX-512 processor")
+    return Provider(own, True, "SciPy carries no OpenBLAS that could be loaded with AVX-512 kernels")
+
+
+def _loaded_with(path: str, core: str) -> Library | None:
+    """Load a library while the environment names its kernels; it reads the name once, while it is loaded."""
+    os.environ[CORE] = core
+    try:
+        return _open(path)
+    finally:
+        del os.environ[CORE]
+
+
+def processor() -> dict[str, str]:
+    """What Linux tells of the first processor; empty elsewhere."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(\S[^:\t]*?)\s*: ?(.*)$", text.partition("\n\n")[0], re.MULTILINE))
+
+
+def runs_wide() -> bool:
+    """Whether the processor runs the AVX-512 kernels.
+
+    >>> runs_wide() or not gains_from_wide()
+    True
+    """
+    return set(processor().get("flags", "").split()) >= NEEDED
+
+
+def gains_from_wide() -> bool:
+    """Whether they are faster there than the AVX2 kernels, which they are not on AMD's processors before Zen 5."""
+    seen = processor()
+    halved = seen.get("vendor_id") == "AuthenticAMD" and int(seen.get("cpu family", "0")) < ZEN_5
+    return runs_wide() and not halved
+
+
+def report() -> dict[str, Any]:
+    """What `tenferro_cpu.info` tells: every loaded BLAS with its kernels and threads, and which one is taken.
+
+    >>> sorted(report())
+    ['libraries', 'provider', 'why']
+    """
+    chosen = provider()
+    return {
+        "provider": _named(chosen.library) if chosen.library is not None else f"NumPy {np.__version__}",
+        "why": chosen.why,
+        "libraries": {library.path: _named(library) for library in libraries()},
+    }
+
+
+def _named(library: Library) -> str:
+    core = f" {library.core}" if library.core else ""
+    return f"{library.name}{core}, {library.get_threads()} threads, {8 * library.integers}-bit integers"

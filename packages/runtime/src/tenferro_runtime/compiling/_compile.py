@@ -1,0 +1,164 @@
+"""`compile`: a function traced once for each kind of arguments, then replayed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import Any, Protocol, overload
+
+from tenferro_runtime.compiling._compiled import Compiled
+from tenferro_runtime.compiling._compiled_tools import Traced, equip
+from tenferro_runtime.compiling._retraces import CacheInfo
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.trees._tree import flatten
+from tenferro_tensor_core import ArgumentError
+
+
+class CompiledFunction(Protocol):
+    """A function that `compile` made."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for these arguments, tracing it first where there is none."""
+
+    def cache_info(self) -> CacheInfo:
+        """Traces, sizes and the reason of each retrace."""
+
+    def clear(self) -> None:
+        """Forget all programs."""
+
+    def program(self, *args: Any, **kwargs: Any) -> Program:
+        """The program that these arguments are run with; traced where there is none, but not run."""
+
+    def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        """Write the program for these arguments to a file; `load` gives a function of the same trees."""
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What each step of the program costs for these arguments."""
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """The time that each step takes for these arguments, measured."""
+
+    def draw(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        """Write the program for these arguments as a graph, to a file ``.dot`` or ``.html``."""
+
+    def find_nan(self, *args: Any, **kwargs: Any) -> BadStep | None:
+        """The first step that makes a NaN or an infinity of these arguments."""
+
+
+@overload
+def compile(f: Callable[..., Any], /) -> CompiledFunction: ...
+@overload
+def compile(
+    f: None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    donate: int | Iterable[int] = ...,
+    deterministic: bool | None = ...,
+) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+@overload
+def compile(
+    f: Callable[..., Any],
+    /,
+    *,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    donate: int | Iterable[int] = ...,
+    deterministic: bool | None = ...,
+) -> CompiledFunction: ...
+def compile(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate: int | Iterable[int] = (),
+    deterministic: bool | None = None,
+) -> Any:
+    """Make a function that is traced once for each kind of arguments, and replayed from then on.
+
+    A kind is the structure of the arguments with the number of axes and the dtype of each; sizes are left open. The
+    answer to a question about sizes (``if x.shape[0] > 3``, or whether an axis has the extent 1) holds for the program
+    only: sizes for which it is another one make another program. A function that cannot do without numbers is traced
+    for each of them. ``cache_info().reasons`` says why each trace was made, with the line that asked.
+
+    The function sees traced values, which have shape and dtype but no elements: Python code in it runs while tracing
+    only. Arguments and results are pytrees of arrays; Python numbers among the arguments are weak 0-d arrays, so that
+    a new number is no new program. The result may be differentiated, and called while another function is traced.
+
+    A rebound global or closure variable makes a new trace; so does one that has become a differentiated value. What is
+    changed inside an object, or read from a module, is not noticed.
+
+    Args:
+        f: the function; without it, a decorator is returned.
+        static_argnums: positions of arguments that are constants of the program: any hashable values.
+        static_argnames: the same by name.
+        donate: positions of arguments that are given away: results are written into their memory where that fits
+            and nothing else holds it. Reading such a tensor afterwards raises `DonatedError`. Calls with differentiated
+            or traced arguments, and numbers, give nothing away.
+        deterministic: whether only passes run that keep every bit, so that the compiled function gives what its
+            operations give one by one, with any number of threads; by default what the runtime says.
+
+    Returns:
+        A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
+        and for some arguments ``program``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
+
+    Raises:
+        DonatedError: an argument was given away by an earlier call.
+        ArgumentError: an argument is no array, number or container of them and not static; or the result is not.
+        TracingError: the function asked for the elements of a traced value.
+
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_tensor import tensor
+    >>> @tr.compile
+    ... def f(x, y):
+    ...     return {"sum": x + y, "double": 2 * x}
+    >>> f(tensor([1.0, 2.0]), 1)
+    {'sum': Tensor([2., 3.]), 'double': Tensor([2., 4.])}
+    >>> f(tensor([5.0, 6.0]), 3)["sum"], f.cache_info().traces
+    (Tensor([8., 9.]), 1)
+    """
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    donated = (donate,) if isinstance(donate, int) else tuple(donate)
+    if f is None:
+        return lambda g: _compile(g, numbers, names, donated, deterministic)
+    return _compile(f, numbers, names, donated, deterministic)
+
+
+def _compile(
+    f: Any, numbers: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...], deterministic: bool | None
+) -> Any:
+    if not callable(f):
+        raise ArgumentError(f"compile takes a function, got {f!r:.80}")
+    state = Compiled(f, numbers, names, donated, deterministic)
+    entry: Any = state.entry
+
+    def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        signature = state.signature
+        dynamic, static = signature.split((args, kwargs) if signature.names is None else _bound(f, args, kwargs))
+        leaves, treedef = flatten(dynamic)
+        found = state.find(dynamic, static, leaves, treedef)
+        form = found.form
+        names = signature.names and tuple([n for n in signature.names if n not in signature.static_names])
+        return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured,
+                      signature.given_leaves(treedef))  # fmt: skip
+
+    functools.update_wrapper(entry, f)
+    entry.cache_info, entry.clear = state.info, state.clear
+    equip(entry, traced)
+    return entry
+
+
+def _bound(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    import inspect
+
+    bound = inspect.signature(f).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())

@@ -1,0 +1,391 @@
+"""What a compiled function remembers: its programs, and which of them is for some arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._runtime import current_runtime
+from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
+from tenferro_runtime.compiling._environment import Slot, Snapshot, slots_of, snapshot
+from tenferro_runtime.compiling._forms import Form, opened
+from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
+from tenferro_runtime.compiling._trace import record
+from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._sizes import open_sizes
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.rendering._render import explain_failure
+from tenferro_runtime.running._donation import Donation
+from tenferro_runtime.running._execute import HOST_ARRAYS, Ready
+from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_runtime.trees._tree_code import reader
+from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
+from tenferro_tensor._select import scoped_device
+from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
+
+READERS: Final = 8
+"""Number of argument structures that have a rendered short way."""
+
+DROPPED: Final = "its program had been dropped"
+
+_NOTHING: Final = Snapshot((), (), (), True)
+
+
+class Found(NamedTuple):
+    """A form for some arguments.
+
+    Attributes:
+        form: the form.
+        leaves: the arguments as arrays.
+        sizes: values of the program's open sizes.
+        outer: whether some argument is not concrete.
+        captured: values from outside that the program takes besides the arguments.
+        around: what the function reads besides its arguments.
+    """
+
+    form: Form
+    leaves: list[Any]
+    sizes: tuple[DimLike, ...]
+    outer: bool
+    captured: tuple[Any, ...]
+    around: Snapshot
+
+
+class Compiled:
+    """State of one compiled function; users hold its rendered entry."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        donated: tuple[int, ...] = (),
+        deterministic: bool | None = None,
+    ) -> None:
+        runtime = current_runtime()
+        self.f, self.runtime, self.deterministic = f, runtime, deterministic
+        self.title: str = getattr(f, "__qualname__", type(f).__name__)
+        self.signature = Signature.of(f, static_argnums, static_argnames, donated)
+        self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
+        self.candidates: dict[Any, list[int]] = {}
+        """Keys of `programs` by class of arguments, in order of tracing."""
+        self.closed: dict[Any, str] = {}
+        """Classes of arguments whose sizes cannot be left open, and why."""
+        self.hits: BoundedCache[Any, Hit] = BoundedCache(
+            f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
+        )
+        self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
+        self.slots: tuple[Slot, ...] | None = None
+        self.retraces = Retraces(self.title)
+        self.last: Any = None
+        self.lock = threading.Lock()
+        self._number = count().__next__
+        self.entry = make_entry(self.signature, self.hits.table, self)
+        """What users call."""
+        self.recent: list[Any] = [None]
+        self.shortened = False
+
+    def __call__(self, values: tuple[Any, ...]) -> Any:
+        for read in self.readers:
+            known = None if open_scopes() else read(values)
+            if known is not None:
+                hit = self.hits.table.get(known[0])
+                if hit is not None and (hit.fresh is None or hit.fresh()):
+                    return self._run(hit.run, hit.values, known[1], hit.finish)
+        dynamic, static = self.signature.split(values)
+        if in_open_trace():
+            # Part of a trace with open sizes: what it asks about them belongs to that trace.
+            return self.signature.apply(self.f, dynamic, static)
+        leaves, treedef = flatten(dynamic)
+        found = self.find(dynamic, static, leaves, treedef)
+        form, sizes = found.form, found.sizes
+        if found.outer or found.captured:
+            if definitions(form.program):
+                return form.result(form.program.run(*found.leaves, *found.captured))
+            return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+        made = form.ready(sizes)  # type: ignore[arg-type]
+        finish = form.finish(made.outputs)
+        if found.around.plain:
+            self._remember(values, leaves, treedef, found, made, finish)
+        given = form.donation.leaves if form.donation else ()
+        raws = [t if i in given else t.data for i, t in enumerate(found.leaves)]
+        return self._run(made.run, made.values, raws, finish)
+
+    def _run(self, run: Callable[..., Any], sizes: Any, raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
+        try:
+            outs = run(sizes, *raws)
+        except Exception as error:
+            explain_failure(error)
+            raise
+        return finish(outs)
+
+    def find(self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef) -> Found:
+        """The form for these arguments, traced where there is none."""
+        ready: list[Any] = []
+        kinds: list[Any] = []
+        outer = False
+        for i, leaf in enumerate(leaves):
+            cls = leaf.__class__
+            if cls in SCALARS:
+                kinds.append(cls)
+                ready.append(tensor(leaf))
+                continue
+            if cls is not Tensor:
+                if isinstance(leaf, Array):
+                    outer = outer or leaf.level > 0
+                elif isinstance(leaf, HOST_ARRAYS):
+                    leaf = tensor(leaf)
+                else:
+                    self._refuse_leaf(leaf, list(treedef.paths())[i])
+            spec = leaf.spec
+            kinds.append((spec.ndim, spec.dtype, spec.place))
+            ready.append(leaf)
+        if self.slots is None:
+            self.slots = slots_of(self.f)
+        around = snapshot(self.slots) if self.slots else _NOTHING
+        key = (treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key)
+        specs = [leaf.spec for leaf in ready]
+        if in_open_trace():
+            form, captured = self._traced(key, ready, static, around, specs, None, within=True)
+            return Found(form, ready, open_sizes(form.program), outer, captured, around)
+        found = self._candidate(key, specs)
+        if found is not None:
+            form, sizes = found
+            return Found(form, ready, sizes, outer, tuple([around.outer[i] for i in form.outer]), around)
+        form, captured = self._trace(key, ready, static, around, specs)
+        fitting = form.sizes(specs)
+        assert fitting is not None, "a program fits the sizes that it was traced with"
+        return Found(form, ready, fitting, outer, captured, around)
+
+    def _candidate(self, key: Any, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
+        """The first program of this class whose guards hold, and its sizes."""
+        for number in tuple(self.candidates.get(key, ())):
+            form = self.programs.table.get(number)
+            if form is None:
+                with self.lock, suppress(ValueError):
+                    self.candidates[key].remove(number)
+                continue
+            sizes = form.sizes(specs)
+            if sizes is not None:
+                self.programs.get(number)  # used now
+                return form, sizes
+        return None
+
+    def _trace(
+        self, key: Any, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
+    ) -> tuple[Form, tuple[Any, ...]]:
+        """Trace with open sizes; with the sizes at hand where the function cannot do without them."""
+        reason, cause = self._difference(key, specs)
+        open_specs, examples = opened(specs)
+        if key not in self.closed:
+            try:
+                found = self._traced(key, ready, static, around, open_specs, examples or None)
+            except Exception as error:
+                why = str(error).partition("\n")[0]
+                if not examples or (self.runtime.strict_sizes and isinstance(error, TracingError)):
+                    self.retraces.add(reason, cause)
+                    raise
+                open_ = f"{type(error).__name__}: {why}"
+            else:
+                self.retraces.add(reason, cause)
+                self.last = key, specs
+                return self._kept(key, found, around)
+        else:
+            open_ = self.closed[key]
+        # Without symbols a mistake of the user raises with the numbers at hand.
+        found = self._traced(key, ready, static, around, specs, None)
+        self.last = key, specs
+        if len(self.closed) >= 4 * self.programs.bound:
+            self.closed.clear()
+        self.closed[key] = open_
+        closed = f"its sizes cannot be left open ({open_})"
+        self.retraces.add(f"{reason}; {closed}", closed)
+        return self._kept(key, found, around)
+
+    def _kept(self, key: Any, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
+        if -1 in found[0].outer:
+            self.retraces.extend(
+                "; not kept, because it uses a differentiated or traced value that is neither an "
+                "argument nor a variable of the function: pass it as an argument"
+            )
+            return found
+        number = self._number()
+        with self.lock:
+            if len(self.candidates) >= 4 * self.programs.bound:
+                self.candidates = {k: n for k, n in self.candidates.items() if any(i in self.programs.table for i in n)}
+            self.programs.put(number, found[0])
+            self.candidates.setdefault(key, []).append(number)
+        return found
+
+    def _traced(
+        self,
+        key: Any,
+        ready: list[Any],
+        static: tuple[Any, ...],
+        around: Snapshot,
+        specs: list[Spec],
+        examples: dict[str, int] | None,
+        within: bool = False,
+    ) -> tuple[Form, tuple[Any, ...]]:
+        treedef, kinds = key[0], key[1]
+        label = self.signature.label
+        inputs = [
+            (spec, label(path), kind if isinstance(kind, type) else None)
+            for spec, kind, path in zip(specs, kinds, treedef.paths(), strict=True)
+        ]
+
+        def body(values: list[TracedTensor]) -> Any:
+            return self.signature.apply(self.f, unflatten(treedef, values), static)
+
+        recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
+        where_from = {id(v): i for i, v in enumerate(around.outer)}
+        places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
+        optimise = partial(self.runtime.optimise, deterministic=self.deterministic)
+        given = Donation(self.title, self.signature.given_leaves(treedef)) if self.signature.donated else None
+        return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
+
+    def _remember(
+        self,
+        values: tuple[Any, ...],
+        leaves: list[Any],
+        treedef: TreeDef,
+        found: Found,
+        made: Ready,
+        finish: Callable[[Any], Any],
+    ) -> None:
+        """Let later calls with arguments of this kind and these sizes take the short way."""
+        if open_scopes() or self.signature.names is None:
+            return
+        fresh = _same_data(self.slots) if self.slots else None
+        key = fast_key(self.signature, values)
+        bare = found.form.bare and not made.outputs[0].symbolic
+        specs = tuple([leaf.spec for leaf in found.leaves])
+        hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh, made.direct, specs)
+        if key is not None:
+            self.hits.put(key, hit)
+            if not (self.shortened or self.signature.donated):
+                self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
+            return
+        kinds = tuple([leaf.__class__ for leaf in leaves])
+        if all(kind is Tensor or kind in SCALARS for kind in kinds) and not self.signature.donated:
+            self._remember_tree(values, treedef, kinds, hit)
+
+    def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:
+        for read in self.readers:
+            found = read(values)
+            if found is not None:
+                self.hits.put(found[0], hit)
+                return
+        if len(self.readers) >= READERS:
+            return
+        places = iter(range(len(values)))
+        order = tuple([None if n in self.signature.static_names else next(places) for n in self.signature.names or ()])
+        read = reader(treedef, kinds, order)
+        found = read(values)
+        if found is not None:
+            self.readers.append(read)
+            self.hits.put(found[0], hit)
+
+    def _static_key(self, static: tuple[Any, ...]) -> tuple[Any, ...]:
+        keys = []
+        for name, value in static:
+            try:
+                keys.append((name, static_key(value)))
+            except TypeError:
+                raise ArgumentError(
+                    f"static argument {name!r} of {self.title} must be hashable, got the {type(value).__name__} "
+                    f"{value!r:.80}{here()}; pass arrays as ordinary arguments, and lists as tuples",
+                    argument=name,
+                ) from None
+        return tuple(keys)
+
+    def _refuse_leaf(self, leaf: Any, path: str) -> None:
+        label = self.signature.label(path)
+        raise ArgumentError(
+            f"argument {label} of {self.title} is a {type(leaf).__name__}, neither an array nor a number{here()}; "
+            "name it in static_argnames if it is to be a constant of the program, or register its class with "
+            "register_dataclass",
+            argument=label,
+        )
+
+    def _difference(self, key: Any, specs: list[Spec]) -> tuple[str, str]:
+        """What is new about arguments, compared with those of the trace before; with numbers, and without."""
+        if self.last is None:
+            return ("first call",) * 2
+        last, specs0 = self.last
+        if key != last:
+            return (self._new_class(key, specs, last, specs0),) * 2
+        if key in self.closed:
+            pairs = zip(key[0].paths(), specs, specs0, strict=True)
+            now = next(((p, a, b) for p, a, b in pairs if a is not b), None)
+            return (f"{self.signature.label(now[0])}: {now[1]!r} instead of {now[2]!r}" if now else DROPPED,) * 2
+        labels = [self.signature.label(path) for path in key[0].paths()]
+        for number in reversed(self.candidates.get(key, ())):
+            form = self.programs.table.get(number)
+            guard = None if form is None else form.failed(specs)
+            if guard is not None:
+                return guard_failure(guard, labels, specs), f"the guard {guard}"
+        return (DROPPED,) * 2
+
+    def _new_class(self, key: Any, specs: list[Spec], last: Any, specs0: list[Spec]) -> str:
+        (tree, kinds, static, device, data), (tree0, kinds0, static0, device0, data0) = key, last
+        if tree is not tree0:
+            return f"structure {tree.show()} instead of {tree0.show()}"
+        for path, now, before, spec, spec0 in zip(tree.paths(), kinds, kinds0, specs, specs0, strict=True):
+            if now != before:
+                shown = [k.__name__ if isinstance(k, type) else repr(s) for k, s in ((now, spec), (before, spec0))]
+                return f"{self.signature.label(path)}: {shown[0]} instead of {shown[1]}"
+        for (name, now), (_, before) in zip(static, static0, strict=False):
+            if now != before:
+                return f"static {name} has changed"
+        if static != static0:
+            return "other static arguments"
+        if device is not device0:
+            return f"runs on {device} instead of {device0}"
+        if data != data0:
+            return f"data outside the arguments has changed: {', '.join(s.name for s in self.slots or ())}"
+        return DROPPED
+
+    def info(self) -> CacheInfo:
+        with self.lock:
+            reasons = tuple(self.retraces.reasons)
+            return CacheInfo(self.retraces.count, len(self.programs), self.programs.bound, len(self.hits), reasons)
+
+    def clear(self) -> None:
+        self.programs.clear()
+        self.candidates.clear()
+        self.closed.clear()
+        self.hits.clear()
+        self.recent[0] = None
+        self.readers.clear()
+        self.last = None
+
+
+def open_scopes() -> bool:
+    """Whether some thread is inside a device scope, so that the device has to be asked for."""
+    return bool(_select.open_scopes)
+
+
+def in_open_trace() -> bool:
+    """Whether a trace is going on whose sizes are open, or depend on data."""
+    going_on = decisions()
+    return going_on is not None and bool(going_on.examples or going_on.unknown)
+
+
+def _same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
+    pairs = [(slot.read, slot.read()) for slot in slots]
+
+    def fresh() -> bool:
+        for read, value in pairs:
+            if read() is not value:
+                return False
+        return True
+
+    return fresh

@@ -1,0 +1,89 @@
+"""What compiled functions offer besides being called: their program for some arguments, saved, explained, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, NamedTuple
+
+from tenferro_runtime import files
+from tenferro_runtime._runtime import promised_like
+from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.trees._tree import TreeDef
+from tenferro_tensor_core import TracingError
+
+
+class Traced(NamedTuple):
+    """What a compiled function runs for some arguments.
+
+    Attributes:
+        title: name of the function.
+        names: names of its dynamic arguments, or ``None`` where it takes ``*args`` or ``**kwargs``.
+        program: the program.
+        arguments: structure of the dynamic arguments.
+        result: structure of the result.
+        fixed: results that are plain numbers, by position.
+        values: the leaves of the arguments.
+        captured: differentiated or traced values that it uses from outside.
+        donated: positions of leaves that are given away.
+    """
+
+    title: str
+    names: tuple[str, ...] | None
+    program: Program
+    arguments: TreeDef
+    result: TreeDef
+    fixed: dict[int, Any]
+    values: list[Any]
+    captured: tuple[Any, ...]
+    donated: tuple[int, ...]
+
+    def alone(self, what: str) -> Traced:
+        """Itself, if it stands alone.
+
+        Raises:
+            TracingError: the function uses values of an outer transformation.
+        """
+        if self.captured:
+            value = self.captured[0]
+            raise TracingError(
+                f"{self.title} uses {value.spec!r} of class {type(value).__name__} from outside, and cannot be {what} "
+                "without it; pass the value as an argument, or do this outside of the transformation",
+                function=self.title,
+            )
+        return self
+
+    def sized(self) -> Program:
+        """The program with the sizes of the arguments filled in."""
+        return promised_like(concrete(self.program, tuple([v.spec for v in self.values])), self.program)
+
+
+def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced]) -> None:
+    """Give an entry the methods of `CompiledFunction` that look at its program."""
+
+    def program(*args: Any, **kwargs: Any) -> Program:
+        return traced(args, kwargs).program
+
+    def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        t = traced(args, kwargs).alone("saved")
+        return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
+
+    def explain(*args: Any, **kwargs: Any) -> Explanation:
+        t = traced(args, kwargs)
+        return Program.tools.explain(t.sized(), t.donated)
+
+    def profile(*args: Any, **kwargs: Any) -> Profile:
+        t = traced(args, kwargs).alone("profiled")
+        return t.program.profile(*t.values)
+
+    def draw(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        return traced(args, kwargs).program.draw(path)
+
+    def find_nan(*args: Any, **kwargs: Any) -> BadStep | None:
+        t = traced(args, kwargs).alone("run step by step")
+        return t.program.find_nan(*t.values)
+
+    for method in (program, save, explain, profile, draw, find_nan):
+        setattr(entry, method.__name__, method)

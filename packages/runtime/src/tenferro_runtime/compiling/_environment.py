@@ -1,0 +1,183 @@
+"""What a function reads besides its arguments: closure cells and globals that hold data.
+
+A compiled program has seen these values once. So that rebinding one of them is noticed, and a differentiated value
+among them is never taken for a constant, they take part in the key of the program. Functions that the function calls
+are followed. Not seen are attributes of modules, and changes deep inside objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dis import get_instructions
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.trees._tree import TreeDef, flatten
+from tenferro_tensor import Array, Primitive, Tensor
+from tenferro_tensor._primitive import _key
+
+MISSING: Final = object()
+_CODE: Final = (ModuleType, type, BuiltinFunctionType, Primitive, np.ufunc, np.dtype)
+_FOLLOWED: Final = (FunctionType, MethodType, partial)
+_FUNCTIONS: Final = 200
+"""Number of functions that are followed at most."""
+
+
+class Slot(NamedTuple):
+    """A place that holds data which a function reads."""
+
+    name: str
+    read: Callable[[], Any]
+
+
+def slots_of(f: Any) -> tuple[Slot, ...]:
+    """The data that `f` and the functions it calls read from closures and globals."""
+    found: dict[tuple[Any, ...], Slot] = {}
+    seen: set[int] = set()
+    queue = [f]
+    while queue and len(seen) < _FUNCTIONS:
+        g = queue.pop()
+        if id(g) in seen:
+            continue
+        seen.add(id(g))
+        for key, slot in _slots(g):
+            value = slot.read()
+            if callable(value) and not isinstance(value, (*_CODE, Array)):
+                queue.append(value)
+                if not isinstance(value, _FOLLOWED) and not _ours(type(value).__module__):
+                    found.setdefault(key, slot)
+            elif not isinstance(value, _CODE):
+                found.setdefault(key, slot)
+    return tuple(found.values())
+
+
+def _slots(g: Any) -> Iterator[tuple[tuple[Any, ...], Slot]]:
+    if isinstance(g, MethodType):
+        yield _fixed("self", g.__self__)
+        yield _fixed("function", g.__func__)
+    elif isinstance(g, partial):
+        for i, value in enumerate((g.func, *g.args, *g.keywords.values())):
+            yield _fixed(f"partial argument {i}", value)
+    elif isinstance(g, FunctionType):
+        ours = _ours(g.__globals__.get("__name__"))
+        if "__wrapped__" in g.__dict__:
+            yield _fixed("wrapped function", g.__wrapped__)  # type: ignore[attr-defined]
+        for name, cell in zip(g.__code__.co_freevars, g.__closure__ or (), strict=True):
+            value = _read_cell(cell)
+            if not ours or callable(value) or _holds_arrays(value):
+                yield (id(cell), name), Slot(name, partial(_read_cell, cell))
+        for i, value in enumerate((*(g.__defaults__ or ()), *(g.__kwdefaults__ or {}).values())):
+            if callable(value) or _holds_arrays(value):
+                yield _fixed(f"default {i}", value)
+        if not ours:
+            for name in sorted(_global_names(g.__code__)):
+                if name in g.__globals__:
+                    yield (id(g.__globals__), name), Slot(name, partial(g.__globals__.get, name, MISSING))
+    else:
+        yield _fixed("self", g)
+        yield _fixed("function", type(g).__call__)
+        for name, value in _attributes(g):
+            if callable(value):
+                yield _fixed(name, value)
+
+
+def _ours(module: Any) -> bool:
+    return str(module).startswith(("tenferro_", "numpy"))
+
+
+def _holds_arrays(value: Any) -> bool:
+    return any(isinstance(leaf, Array) for leaf in flatten(value)[0])
+
+
+def _fixed(name: str, value: Any) -> tuple[tuple[Any, ...], Slot]:
+    return (id(value), name), Slot(name, lambda: value)
+
+
+def _read_cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return MISSING
+
+
+def _global_names(code: CodeType) -> set[str]:
+    # Not co_names: attributes are there as well, and `x.data` does not read a global `data`.
+    names = {i.argval for i in get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _global_names(constant)
+    return names
+
+
+def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
+    yield from getattr(obj, "__dict__", {}).items()
+    for cls in type(obj).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            value = getattr(obj, name, MISSING)
+            if value is not MISSING and name != "__weakref__":
+                yield name, value
+
+
+class Snapshot(NamedTuple):
+    """What the slots hold at one moment.
+
+    Attributes:
+        key: equal for moments at which a program can be shared; Tensors and objects count by identity.
+        kept: objects whose identity is in the key, to be kept alive with it.
+        outer: differentiated and traced values, in order.
+        plain: whether comparing the slots by identity is enough to tell that nothing has changed.
+    """
+
+    key: tuple[Any, ...]
+    kept: tuple[Any, ...]
+    outer: tuple[Any, ...]
+    plain: bool
+
+
+def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
+    """Read all slots.
+
+    Numbers and text count by value, arrays of this level by identity, differentiated and traced ones by spec; lists,
+    dicts and objects by what arrays they hold, and without arrays by identity.
+    """
+    keys: list[Any] = []
+    kept: list[Any] = []
+    outer: list[Any] = []
+    plain = True
+    for slot in slots:
+        value = slot.read()
+        if value.__class__ in _VALUES:
+            keys.append(_key(value))
+            continue
+        arrays, treedef = _arrays(value)
+        keys.append(treedef)
+        if not isinstance(value, Array):
+            plain = plain and not arrays and not hasattr(value, "__dict__")
+            kept.append(value)
+            keys.append(id(value))
+        for leaf in arrays:
+            if leaf.level:
+                outer.append(leaf)
+                keys.append(("outer", leaf.spec))
+            else:
+                kept.append(leaf)
+                keys.append(id(leaf))
+    return Snapshot(tuple(keys), tuple(kept), tuple(outer), plain and not outer)
+
+
+_VALUES: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+def _arrays(value: Any) -> tuple[list[Any], TreeDef | None]:
+    """Arrays in a container, or in the attributes of an object, and the structure that they stand in."""
+    if isinstance(value, (Tensor, Array)):
+        return [value], None
+    leaves, treedef = flatten(value)
+    if treedef.kind is None:
+        leaves, treedef = flatten([part for _, part in _attributes(value)])
+    arrays = [leaf for leaf in leaves if isinstance(leaf, Array)]
+    return arrays, treedef if arrays else None

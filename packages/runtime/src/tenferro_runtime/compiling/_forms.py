@@ -1,0 +1,135 @@
+"""`Form`: what one trace of a compiled function gives, for all sizes that its guards allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tenferro_runtime.compiling._trace import Recorded
+from tenferro_runtime.ir._bind import render_fit
+from tenferro_runtime.ir._data_sizes import conditions
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import substitute, variables
+from tenferro_runtime.running._donation import Donation, giving
+from tenferro_runtime.running._execute import BOUND, Ready, lowered, ready
+from tenferro_runtime.trees._tree import unflatten
+from tenferro_runtime.trees._tree_code import builder, wrapped
+from tenferro_tensor import Spec
+from tenferro_tensor_core import Guard, dim
+
+Finish = Callable[[Any], Any]
+
+
+def opened(specs: Sequence[Spec]) -> tuple[list[Spec], dict[str, int]]:
+    """Specs with every extent left open, and the extents as examples.
+
+    Sizes are named by position, so that two traces of one kind of arguments share specs, hence plans.
+    """
+    examples: dict[str, int] = {}
+    found = []
+    for spec in specs:
+        shape = []
+        for n in spec.shape:
+            name = f"n{len(examples)}"
+            examples[name] = n  # type: ignore[assignment]
+            shape.append(dim(name))
+        found.append(spec.with_(shape=tuple(shape)))
+    return found, examples
+
+
+class Form:
+    """A program, the structure of the result, and which arguments it is for.
+
+    Args:
+        recorded: the trace.
+        optimise: the passes.
+        specs: specs of the arguments as they were traced.
+        outer: positions of the captured values among those that the function reads besides its arguments.
+        kept: objects whose identity is in the key of the form.
+        donation: which of the arguments are given away.
+
+    Attributes:
+        program: the program; sizes that turned out equal in the trace are one.
+        asked: guards of the trace, over the sizes of the arguments by position, in order.
+        bare: whether the result is one array.
+    """
+
+    __slots__ = ("_arrays", "_finish", "_fit", "_ready", "_specs", "asked", "bare", "donation", "fixed", "kept",
+                 "outer", "program", "tree")  # fmt: skip
+
+    def __init__(
+        self,
+        recorded: Recorded,
+        optimise: Callable[[Program], Program],
+        specs: Sequence[Spec],
+        outer: tuple[int, ...],
+        kept: tuple[Any, ...],
+        donation: Donation | None = None,
+    ) -> None:
+        program = recorded.program
+        if recorded.equalities:
+            program = substitute(program, recorded.equalities)
+        self.program = optimise(program)
+        self.donation = donation
+        self.tree, self.fixed, self.outer, self.kept = recorded.tree, recorded.fixed, outer, kept
+        later = conditions(recorded.program)
+        self.asked = tuple([g for g in recorded.program.guards if g not in later])
+        self.bare = self.tree.kind is None and not self.fixed
+        self._specs = tuple(specs)
+        self._arrays = [i for i in range(self.tree.size) if i not in self.fixed]
+        self._fit: Callable[[Any], tuple[int, ...] | None] | None = None
+        self._finish: Callable[[tuple[Spec, ...]], Finish] | None = None
+        self._ready: dict[tuple[int, ...], Ready] = {}
+
+    def sizes(self, specs: Sequence[Spec]) -> tuple[int, ...] | None:
+        """Values of the program's open sizes for concrete arguments, or ``None`` where it is not for them."""
+        if self._fit is None:
+            self._fit = render_fit([s.shape for s in self._specs], self.asked, variables(self.program))
+        return self._fit([s.shape for s in specs])
+
+    def failed(self, specs: Sequence[Spec]) -> Guard | None:
+        """The first guard that does not hold for concrete arguments."""
+        given = opened(specs)[1]
+        return next((g for g in self.asked if not _holds(g, given)), None)
+
+    def ready(self, sizes: tuple[int, ...]) -> Ready:
+        """The program prepared for sizes."""
+        known = self._ready.get(sizes)
+        if known is None:
+            if len(self._ready) >= BOUND:
+                self._ready.clear()
+            known = self._ready[sizes] = self._made(sizes)
+        return known
+
+    def _made(self, sizes: tuple[int, ...]) -> Ready:
+        plain = ready(self.program, sizes, bare=self.bare)
+        if self.donation is None:
+            return plain
+        over = ready(self.program, sizes, bare=self.bare, donated=self.donation.leaves)
+        run = giving(lowered(self.program), self.donation, over.run, plain.run)
+        return over._replace(run=run, direct=None)
+
+    def finish(self, specs: tuple[Spec, ...]) -> Finish:
+        """Makes the result of the raw outputs."""
+        if self.bare:
+            (spec,) = specs
+            return lambda raw: wrapped(raw, spec)
+        if self._finish is None:
+            self._finish = builder(self.tree, self.fixed, tuple([spec.symbolic for spec in specs]))
+        return self._finish(specs)
+
+    def result(self, values: Iterable[Any]) -> Any:
+        """The result of the outputs as values of any level."""
+        if not self.fixed:
+            return unflatten(self.tree, tuple(values))
+        leaves = [self.fixed.get(i) for i in range(self.tree.size)]
+        for i, value in zip(self._arrays, values, strict=True):
+            leaves[i] = value
+        return unflatten(self.tree, leaves)
+
+
+def _holds(guard: Guard, sizes: dict[str, int]) -> bool:
+    try:
+        return guard.holds(sizes)
+    except ArithmeticError:
+        return False

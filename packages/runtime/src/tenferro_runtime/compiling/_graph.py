@@ -1,0 +1,54 @@
+"""`GraphCompiler` and `GraphExecutor`: the parts behind `compile`, for those who hold programs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime._runtime import Runtime, current_runtime
+from tenferro_runtime.compiling._trace import trace
+from tenferro_runtime.ir._program import Program
+
+
+class GraphExecutor:
+    """Runs one program.
+
+    Attributes:
+        program: the program.
+    """
+
+    __slots__ = ("program",)
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def run(self, *values: Any) -> tuple[Any, ...]:
+        """Outputs for values in the order of the program's inputs; concrete, differentiated or traced."""
+        return self.program.run(*values)
+
+    def __repr__(self) -> str:
+        return f"GraphExecutor({self.program!r})"
+
+
+class GraphCompiler:
+    """Turns programs, or functions to trace, into executors.
+
+    Args:
+        runtime: whose passes to run; by default those of the enclosing scope.
+
+    >>> from tenferro_tensor import Spec, tensor
+    >>> import numpy as np
+    >>> executor = GraphCompiler().compile(lambda x: x + x * 2, Spec((2,), np.dtype("float64")))
+    >>> executor.run(tensor([1.0, 2.0]))
+    (Tensor([3., 6.]),)
+    """
+
+    __slots__ = ("runtime",)
+
+    def __init__(self, runtime: Runtime | None = None) -> None:
+        self.runtime = current_runtime() if runtime is None else runtime
+
+    def compile(self, f: Program | Callable[..., Any], *args: Any, **kwargs: Any) -> GraphExecutor:
+        """An executor of a program, or of a function traced with `args` and `kwargs` as `trace` does."""
+        program = f if isinstance(f, Program) else trace(f, *args, **kwargs)
+        return GraphExecutor(self.runtime.optimise(program))

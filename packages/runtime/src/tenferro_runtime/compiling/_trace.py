@@ -1,0 +1,200 @@
+"""`trace`: a Python function recorded as a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._runtime import current_runtime
+from tenferro_runtime.ir._data_sizes import names_in
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import variables
+from tenferro_runtime.ir._source import here, tell_line
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
+from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
+from tenferro_tensor_core import decisions as active
+
+FIRST_EXAMPLE: Final = 5
+"""Example sizes of open dimensions start here: beyond the sizes 0 and 1 that mean something special."""
+
+
+class Recorded(NamedTuple):
+    """What tracing a function gives.
+
+    Attributes:
+        program: the program; its last inputs stand for `captured`.
+        tree: structure of the result.
+        fixed: results that are plain numbers, by position among the leaves of the result.
+        captured: values of outer transformations that the function used without being given them.
+        equalities: open sizes that turned out equal to others, by name.
+    """
+
+    program: Program
+    tree: TreeDef
+    fixed: dict[int, Any]
+    captured: tuple[Any, ...]
+    equalities: dict[str, DimLike]
+
+
+def record(
+    f: Callable[[list[TracedTensor]], Any],
+    inputs: Sequence[tuple[Spec, str | None, type | None]],
+    examples: Mapping[str, int] | None = None,
+    *,
+    strict: bool = False,
+    within: bool = False,
+) -> Recorded:
+    """Run `f` on traced values.
+
+    Args:
+        f: called with one traced value for each input.
+        inputs: spec, name, and for Python scalars their class, which makes the value weak.
+        examples: example sizes, where sizes are open.
+        strict: refuse to make numbers of open sizes.
+        within: the sizes are those of a trace that is going on; what is asked about them belongs to that trace.
+    """
+    builder = Builder()
+    going_on = active() if within else None
+    decisions = Decisions(examples or {}, builder, strict=strict) if going_on is None else going_on
+    try:
+        values = [builder.input(spec, name, weak) for spec, name, weak in inputs]
+        with decisions:
+            leaves, tree = flatten(f(values))
+            leaves = [leaf.value() if leaf.__class__ is Size else leaf for leaf in leaves]
+            fixed = {i: leaf for i, leaf in enumerate(leaves) if leaf.__class__ in SCALARS}
+            arrays = [leaf for i, leaf in enumerate(leaves) if i not in fixed]
+            _require_arrays(leaves, tree)
+            guards = tuple(dict.fromkeys(decisions.guards))
+            program = builder.close(arrays, guards=guards, examples=decisions.examples)
+    except Exception as error:
+        tell_line(error, builder.source)
+        raise
+    finally:
+        builder.closed = True
+    COUNTERS.traces += 1
+    captured = tuple([v for v, _ in builder.captured])
+    return Recorded(program, tree, fixed, captured, decisions.equalities)
+
+
+def _require_arrays(leaves: list[Any], tree: TreeDef) -> None:
+    for leaf, path in zip(leaves, tree.paths(), strict=True):
+        if leaf.__class__ not in SCALARS and not isinstance(leaf, (Array, np.ndarray, np.generic)):
+            raise ArgumentError(
+                f"a traced function returned a {type(leaf).__name__} at result{path}; it may return arrays and numbers "
+                "in lists, tuples, dicts, namedtuples and dataclasses registered with register_dataclass",
+                path=path,
+            )
+
+
+def trace(f: Callable[..., Any], /, *args: Any, examples: Mapping[str, int] | None = None, **kwargs: Any) -> Program:
+    """Record `f` as a `Program`, without running it on any data.
+
+    Args:
+        f: the function; it gets traced values where `args` and `kwargs` hold arrays, numbers or specs.
+        args: arguments, pytrees whose leaves are `Spec`s (also with open sizes from `dim`), arrays or numbers.
+        examples: sizes by which questions about open sizes are decided; each answer becomes a guard of the program.
+        kwargs: the same by name.
+
+    Returns:
+        The program; its inputs are the leaves of the arguments in order, its outputs those of the result.
+
+    Raises:
+        TracingError: the function asked for the elements of a traced value, or used a differentiated value that it
+            was not given.
+
+    >>> import tenferro_runtime as tr
+    >>> n = tr.dim("n")
+    >>> program = tr.trace(lambda x: x * x + 1, Spec((n,), np.dtype("float64")))
+    >>> program.outputs
+    (float64[n],)
+    >>> program.run(np.arange(3.0))
+    (Tensor([1., 2., 5.]),)
+    """
+    leaves, treedef = flatten((args, kwargs))
+    inputs: list[tuple[Spec, str | None, type | None]] = []
+    for leaf, path in zip(leaves, treedef.paths(), strict=True):
+        spec, weak = leaf_spec(leaf, path)
+        inputs.append((spec, None, weak))
+
+    def call(values: list[TracedTensor]) -> Any:
+        positional, named = unflatten(treedef, values)
+        return f(*positional, **named)
+
+    sizes = example_sizes([spec for spec, _, _ in inputs], examples)
+    recorded = record(call, inputs, sizes, strict=current_runtime().strict_sizes)
+    if recorded.captured:
+        value = recorded.captured[0]
+        raise TracingError(
+            f"the traced function uses {value.spec!r} of class {type(value).__name__} from outside{here()}; a program "
+            "stands alone: pass the value as an argument, or use compile, which passes such values along",
+            spec=repr(value.spec),
+        )
+    own = names_in(tuple([spec.shape for spec, _, _ in inputs]))
+    foreign = [name for name in variables(recorded.program) if name not in own]
+    if foreign:
+        raise TracingError(
+            f"the traced function uses the size {foreign[0]} from outside{here()}, an extent of no argument; a program "
+            "stands alone: pass an array that has this extent as an argument, or use compile, which passes such sizes "
+            "along",
+            size=foreign[0],
+        )
+    if recorded.fixed:
+        raise TracingError(
+            f"the traced function returned the number {next(iter(recorded.fixed.values()))!r}, which does not depend "
+            "on its arguments; return asarray() of it to make it a constant of the program"
+        )
+    return recorded.program
+
+
+def leaf_spec(leaf: Any, path: str) -> tuple[Spec, type | None]:
+    """Spec of an argument, and its class if it is a Python scalar."""
+    if isinstance(leaf, Spec):
+        return leaf, None
+    if isinstance(leaf, Array):
+        return leaf.spec, None
+    if leaf.__class__ in SCALARS:
+        return tensor(leaf).spec, leaf.__class__
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return tensor(leaf).spec, None
+    raise ArgumentError(
+        f"a {type(leaf).__name__} is no array, number or Spec (at argument {path}){here()}; "
+        "make it one, or close over it",
+        path=path,
+    )
+
+
+def example_sizes(specs: Sequence[Spec], given: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Example sizes of the open dimensions, in order of appearance: those given, else distinct ones within bounds.
+
+    Raises:
+        ArgumentError: an example is given for a size that does not occur.
+    """
+    atoms: dict[str, Any] = {}
+    for spec in specs:
+        for d in spec.shape:
+            if isinstance(d, Dim):
+                atoms.update((a.name, a) for a in d.atoms() if a.kind == "var")
+    unknown = sorted(set(given or ()) - set(atoms))
+    if unknown:
+        raise ArgumentError(
+            f"examples name the sizes {unknown}, but the open sizes are {sorted(atoms)}; correct the names"
+        )
+    if not atoms:
+        return None
+    sizes: dict[str, int] = {}
+    candidate = FIRST_EXAMPLE
+    for name, atom in atoms.items():
+        if given and name in given:
+            sizes[name] = given[name]
+            continue
+        low, high = atom.lower or 0, atom.upper
+        size = max(low, candidate) if high is None else min(max(low, candidate), high)
+        sizes[name] = size
+        candidate = max(candidate, size) + 2
+    return sizes

@@ -1,0 +1,135 @@
+"""`call`: a program as an operation, for programs inside programs and for programs that are differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program, ProgramError
+from tenferro_runtime.ir._replay import replayed
+from tenferro_runtime.ir._sizes import filled, named, open_sizes, shown, sizes_of, substitute, variables
+from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor_core import DimLike, ShapeError, ask
+
+OPS: Final = 256
+"""Number of sizes for which a program keeps its op."""
+
+
+class ProgramPrimitive(Primitive):
+    """A primitive whose metadata are a program and values of its open sizes.
+
+    The program owns its ops, so that no table of ops keeps programs alive. Sizes that are not given are found from the
+    operands; a derivative of a program, whose operands need not tell them, is always given them.
+    """
+
+    def op(self, **params: Any) -> Op:
+        program, sizes = params.get("program"), params.get("sizes", ())
+        if not isinstance(program, Program) or len(params) != 1 + ("sizes" in params) or sizes.__class__ is not tuple:
+            raise ProgramError(f"{self.name} needs program=, a Program, and sizes=, a tuple of sizes, got {params!r}")
+        table = program.memo.setdefault(("ops", self), {})
+        found: Op | None = table.get(sizes)
+        if found is None:
+            if len(table) >= OPS:
+                table.clear()
+            found = table.setdefault(sizes, Op(self, {"program": program, "sizes": sizes}))
+        return found
+
+
+def called(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
+    """Output specs of a program for operands.
+
+    Raises:
+        ProgramError: the operands do not fit.
+        ShapeError: their extents do not fit.
+    """
+    if definitions(program):
+        raise ProgramError(
+            "the program has sizes that depend on data, so that its outputs have no shape before it runs; run it by "
+            "program.run, which puts its steps in the place of the call"
+        )
+    if not program.symbolic:
+        require_fit(program, xs)
+        return program.outputs
+    known = named(program, sizes_for(program, xs, sizes))
+    return tuple([s.with_(shape=filled(s.shape, known)) for s in program.outputs])
+
+
+def sizes_for(program: Program, specs: Sequence[Spec], sizes: tuple[DimLike, ...] = ()) -> tuple[DimLike, ...]:
+    """The values of the open sizes: those given, after a check that the operands fit them, or those of the operands."""
+    require_fit(program, specs)
+    if not program.symbolic:
+        return ()
+    if not sizes:
+        return sizes_of(program, specs)
+    known = named(program, sizes)
+    for i, (open_, given) in enumerate(zip(program.inputs, specs, strict=True)):
+        want = filled(open_.shape, known)
+        if want != given.shape and not all(a == b or ask(a, "==", b) for a, b in zip(want, given.shape, strict=True)):
+            raise ShapeError(
+                f"input {i} ({program.label(program.input_ids[i])}) of the program has shape {want} for sizes "
+                f"{shown(known)}, got {given!r}; pass an operand of that shape",
+                input=i,
+            )
+    return sizes
+
+
+def require_fit(program: Program, specs: Sequence[Spec]) -> None:
+    """Raise unless operands have the number, the ranks, the dtypes and the places of the program's inputs.
+
+    Raises:
+        ProgramError: they have not.
+    """
+    expected = program.inputs
+    if len(specs) != len(expected):
+        raise ProgramError(
+            f"the program takes {len(expected)} arrays, got {len(specs)}; its inputs are "
+            f"({', '.join(map(repr, expected))})",
+            expected=len(expected),
+            given=len(specs),
+        )
+    open_ = program.symbolic
+    for i, (a, b) in enumerate(zip(specs, expected, strict=True)):
+        if a is b or (open_ and (a.dtype, a.place, a.ndim) == (b.dtype, b.place, b.ndim)):
+            continue
+        raise ProgramError(
+            f"input {i} ({program.label(program.input_ids[i])}) of the program is {b!r}, got {a!r}; "
+            + ("only sizes are open: " if open_ else "")
+            + "convert the operand, or trace the function for such operands",
+            input=i,
+        )
+
+
+def instance(program: Program, sizes: tuple[DimLike, ...]) -> Program:
+    """The program with its open sizes filled in: by numbers, or by sizes of the program that it becomes a part of."""
+    names = variables(program)
+    if all(str(n) == name for n, name in zip(sizes, names, strict=True)):
+        return program
+    return substitute(program, dict(zip(names, sizes, strict=True)))
+
+
+def concrete(program: Program, specs: Sequence[Spec]) -> Program:
+    """The program with numbers in the place of its open sizes, for those who look at it or lower it to elsewhere.
+
+    Raises:
+        ProgramError: operands of the given specs do not fit.
+    """
+    sizes = sizes_for(program, specs)
+    return instance(program, sizes) if sizes else program
+
+
+def _call(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
+    """Apply a program to operands; always a tuple of outputs."""
+    return called(*xs, program=program, sizes=sizes)
+
+
+_call.__name__ = "call"
+call = ProgramPrimitive(_call)
+
+
+def applied(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Outputs of a branch or a body for values of a trace whose sizes are its own, also those no operand tells."""
+    sizes = open_sizes(program)
+    if definitions(program):
+        return replayed(program, values, named(program, sizes))
+    return call(*values, program=program, sizes=sizes)  # type: ignore[no-any-return]

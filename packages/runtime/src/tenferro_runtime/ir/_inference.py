@@ -1,0 +1,58 @@
+"""Output specs of equations: what a literal stands for, which places fit, and a memo of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime.ir._program import inner_programs
+from tenferro_tensor import Op, Spec
+from tenferro_tensor._normalise import targets
+from tenferro_tensor._select import decide
+from tenferro_tensor_core import DTypeError
+
+Seen = Spec | type
+"""Spec of an array operand, or class of a Python scalar."""
+
+INFERRED: BoundedCache[tuple[Any, ...], tuple[tuple[Spec, ...], bool]] = BoundedCache(
+    "tenferro_runtime: inferred specs", 16384, recency=False
+)
+"""Output specs (and whether there is a tuple of them) by op and operands that are in the form of the IR."""
+
+
+def operand_specs(op: Op, seen: tuple[Seen, ...]) -> tuple[Spec, ...]:
+    """Specs of the operands, those that literals stand in for included."""
+    if all(isinstance(s, Spec) for s in seen):
+        return seen  # type: ignore[return-value]
+    goal = targets(op, seen)
+    for s, t in zip(seen, goal, strict=True):
+        if isinstance(s, Spec) and s is not t:
+            raise DTypeError(
+                f"{op.primitive.name} is element-wise, and beside a number of class "
+                f"{', '.join(c.__name__ for c in seen if not isinstance(c, Spec))} its operand {s!r} must be {t!r}; "
+                "convert and broadcast it first",
+                primitive=op.primitive.name,
+            )
+    return goal
+
+
+def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
+    """Output specs of an op, and whether it has several outputs.
+
+    Symbolic sizes are never remembered: each question about them has to reach the trace that is going on.
+    """
+    key = (op, *seen)
+    known = INFERRED.table.get(key)
+    if known is not None:
+        return known
+    specs = operand_specs(op, seen)
+    given = [s for s in seen if isinstance(s, Spec)]
+    if given and any(s.place is not given[0].place for s in given):
+        decide(op.primitive.name, given)
+    out = op.infer(*specs)
+    result = (out, True) if isinstance(out, tuple) else ((out,), False)
+    # An op that holds a program belongs to it, and must not outlive it here.
+    owned = bool(inner_programs(op.params))
+    if not owned and not op.symbolic and not any(s.symbolic for s in (*specs, *result[0])):
+        INFERRED.put(key, result)
+    return result

@@ -1,0 +1,251 @@
+"""`Program`: a function of arrays as data, in single-assignment form.
+
+Variables are integers, each defined once: as an input, as a constant, or as a result of one equation. The law that
+a program obeys is written down in `_spec_check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from tenferro_runtime.ir._bind import is_open_op
+from tenferro_runtime.ir._source import Source, where
+from tenferro_runtime.ir._structure import Structured
+from tenferro_runtime.ir._tools import Tooled
+from tenferro_tensor import Op, Spec, Tensor
+from tenferro_tensor_core import Guard, TenferroError
+
+
+class ProgramError(TenferroError, ValueError):
+    """A program breaks the law of its form, or cannot run on what it was given.
+
+    The message names the equation and the line of user code that it came from. A program that was traced cannot
+    break the law: the error points at a pass, a hand-made program or a damaged file.
+    """
+
+
+class Literal:
+    """A Python scalar as an operand: weak, it adapts to the arrays beside it."""
+
+    __slots__ = ("value",)
+    value: complex
+
+    def __init__(self, value: complex) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[type, str]:
+        # repr tells 1, 1.0, True and -0.0 apart, and equals itself for nan
+        return self.value.__class__, repr(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+Operand = int | Literal
+"""A variable, or a Python scalar."""
+
+
+class Equation:
+    """One step: ``results = op(operands)``.
+
+    Attributes:
+        op: what is done.
+        operands: variables and literals.
+        results: variables defined here, one for each output.
+        source: line of user code that it came from.
+    """
+
+    __slots__ = ("op", "operands", "results", "source")
+    op: Op
+    operands: tuple[Operand, ...]
+    results: tuple[int, ...]
+    source: Source
+
+    def __init__(self, op: Op, operands: tuple[Operand, ...], results: tuple[int, ...], source: Source = None) -> None:
+        self.op, self.operands, self.results, self.source = op, operands, results, source
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """The operands that are variables."""
+        return tuple([v for v in self.operands if v.__class__ is int])
+
+    @property
+    def where(self) -> str:
+        """Line of user code that it came from, ``file.py:12``."""
+        return where(self.source)
+
+    def __str__(self) -> str:
+        left = ", ".join(f"v{v}" for v in self.results)
+        right = ", ".join(f"v{v}" if v.__class__ is int else repr(v) for v in self.operands)
+        return f"{left} = {self.op!r}({right})"
+
+
+class Program(Structured, Tooled):
+    """A function of arrays as data: inputs, constants, equations, outputs. Immutable, compared by identity.
+
+    Attributes:
+        input_ids: variables that stand for the inputs.
+        constants: concrete tensors by variable.
+        equations: the steps, in order of execution.
+        output_ids: variables that are the result.
+        specs: spec of each variable.
+        names: names of inputs, for people.
+        guards: facts about symbolic sizes that the trace relied on.
+        examples: example sizes that decided them.
+    """
+
+    __slots__ = (
+        "__weakref__", "constants", "equations", "examples", "guards", "input_ids", "memo", "names", "output_ids",
+        "specs",
+    )  # fmt: skip
+    equations: tuple[Equation, ...]
+    runner: ClassVar[Callable[[Program, tuple[Any, ...]], tuple[Any, ...]]]
+    """Runs a program on values; set by the executor."""
+
+    def __init__(
+        self,
+        input_ids: tuple[int, ...],
+        constants: Mapping[int, Tensor],
+        equations: tuple[Equation, ...],
+        output_ids: tuple[int, ...],
+        specs: Mapping[int, Spec],
+        *,
+        names: Mapping[int, str] | None = None,
+        guards: tuple[Guard, ...] = (),
+        examples: Mapping[str, int] | None = None,
+    ) -> None:
+        self.input_ids, self.constants, self.equations = input_ids, constants, equations
+        self.output_ids, self.specs, self.names = output_ids, specs, names or {}
+        self.guards, self.examples = guards, examples or {}
+        self.memo: dict[Any, Any] = {}
+        """What the executor and the compiler keep for this program; dropped with it."""
+
+    @property
+    def inputs(self) -> tuple[Spec, ...]:
+        """Specs of the inputs."""
+        return tuple([self.specs[v] for v in self.input_ids])
+
+    @property
+    def outputs(self) -> tuple[Spec, ...]:
+        """Specs of the outputs."""
+        return tuple([self.specs[v] for v in self.output_ids])
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether sizes are left open."""
+        found: bool | None = self.memo.get("symbolic")
+        if found is None:
+            found = any(s.symbolic for s in self.specs.values()) or any(is_open_op(eq.op) for eq in self.equations)
+            self.memo["symbolic"] = found
+        return found
+
+    def with_(
+        self,
+        *,
+        input_ids: tuple[int, ...] | None = None,
+        constants: Mapping[int, Tensor] | None = None,
+        equations: tuple[Equation, ...] | None = None,
+        output_ids: tuple[int, ...] | None = None,
+        specs: Mapping[int, Spec] | None = None,
+        guards: tuple[Guard, ...] | None = None,
+    ) -> Program:
+        """The program with parts replaced; specs of variables that are gone are dropped."""
+        input_ids = self.input_ids if input_ids is None else input_ids
+        constants = self.constants if constants is None else constants
+        equations = self.equations if equations is None else equations
+        specs = self.specs if specs is None else specs
+        kept = {v: specs[v] for v in (*input_ids, *constants)}
+        for eq in equations:
+            for v in eq.results:
+                kept[v] = specs[v]
+        return Program(
+            input_ids,
+            constants,
+            equations,
+            self.output_ids if output_ids is None else output_ids,
+            kept,
+            names=self.names,
+            guards=self.guards if guards is None else guards,
+            examples=self.examples,
+        )
+
+    def run(self, *values: Any) -> tuple[Any, ...]:
+        """Run on values in the order of `inputs`; concrete, differentiated or traced.
+
+        Raises:
+            ProgramError: the number or the specs of the values do not fit.
+        """
+        return Program.runner(self, values)
+
+    def __repr__(self) -> str:
+        ins, outs = (", ".join(map(repr, s)) for s in (self.inputs, self.outputs))
+        return f"<program ({ins}) -> ({outs}), {len(self.equations)} equations>"
+
+    def __str__(self) -> str:
+        lines = [f"program({', '.join(f'{self.label(v)}: {self.specs[v]!r}' for v in self.input_ids)}) {{"]
+        lines += [f"  {self.label(v)}: {c.spec!r} = constant {_brief(c)}" for v, c in self.constants.items()]
+        for eq in self.equations:
+            lines.append(f"  {self.show(eq)}")
+            for name, inner in _named_programs(eq.op.params):
+                lines += [f"    {line}" for line in f"{name}: {inner}".splitlines()]
+        lines += [f"  guard {guard}" for guard in self.guards]
+        lines += [f"  return {', '.join(map(self.label, self.output_ids))}", "}"]
+        return "\n".join(_in_line(lines))
+
+    def label(self, v: Operand) -> str:
+        """An operand as it is printed: the name of an input, ``v7``, or a number."""
+        if isinstance(v, Literal):
+            return repr(v.value)
+        return self.names.get(v, f"v{v}")
+
+    def show(self, eq: Equation) -> str:
+        """An equation as it is printed, with specs and the line that it came from."""
+        left = ", ".join(f"{self.label(v)}: {self.specs[v]!r}" if v in self.specs else f"v{v}" for v in eq.results)
+        inner = ", ".join(f"{k}={v!r}" if isinstance(v, Program) else f"{k}={v}" for k, v in eq.op.params.items())
+        head = f"{eq.op.primitive.name}[{inner}]" if inner else eq.op.primitive.name
+        text = f"{left} = {head}({', '.join(map(self.label, eq.operands))})"
+        return f"{text}  # {eq.where}" if eq.where else text
+
+
+def inner_programs(params: Mapping[str, Any]) -> list[Program]:
+    """The programs in the metadata of an op: what a call calls, a body, branches."""
+    return [program for _, program in _named_programs(params)]
+
+
+def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
+    found: list[tuple[str, Program]] = []
+    for name, v in params.items():
+        if isinstance(v, Program):
+            found.append((name, v))
+        elif v.__class__ is tuple:
+            found += [(f"{name}[{i}]", p) for i, p in enumerate(v) if isinstance(p, Program)]
+    return found
+
+
+WIDE: Final = 100
+"""Column up to which the lines of code beside equations are put below each other."""
+
+
+def _in_line(lines: list[str]) -> list[str]:
+    """Lines of text with their comments in one column."""
+    split = [line.rpartition("  # ") if "  # " in line else (line, "", "") for line in lines]
+    texts = [text.rstrip() for text, _, _ in split]
+    column = min(WIDE, max((len(t) for t, (_, sign, _) in zip(texts, split, strict=True) if sign), default=0))
+    return [f"{t.ljust(column)}{sign}{where}" if sign else t for t, (_, sign, where) in zip(texts, split, strict=True)]
+
+
+_BRIEF: Final = 6
+
+
+def _brief(c: Tensor) -> str:
+    """A small constant as numbers, a large one as three dots."""
+    if c.spec.size != 0 and c.spec.ndim <= 1 and c.spec.size <= _BRIEF:  # type: ignore[operator]
+        return str(c.tolist())
+    return "..."

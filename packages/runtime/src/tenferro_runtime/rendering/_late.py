@@ -1,0 +1,163 @@
+"""Steps of a rendered program whose sizes depend on data.
+
+Such a size is a number in a local variable, from the step that defines it on. What is made of it is computed in line,
+before the first step that needs it, and lives as long as it is read. Only kernels that are made for numbers are found
+while the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.ir._bind import Binder, Entry
+from tenferro_runtime.ir._data_sizes import conditions, definitions, named_in, names_in, require
+from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.ir._sizes import open_sizes, substituted, variables
+from tenferro_runtime.rendering._step import Step, unused
+from tenferro_tensor import Op, Spec
+from tenferro_tensor_core import Dim, Guard, evaluate
+
+KEPT: Final = 256
+"""Number of sizes for which a step keeps its kernel."""
+
+INT64: Final = np.dtype(np.int64)
+
+Seen = Spec | type
+
+
+class LateSizes:
+    """Where the steps of one rendered program find their sizes.
+
+    Args:
+        program: the program.
+        binder: has the sizes that are known when the program is bound.
+        steps: where steps go that compute the others.
+    """
+
+    def __init__(self, program: Program, binder: Binder, steps: list[Step]) -> None:
+        self.program, self.binder, self.steps = program, binder, steps
+        self._open = dict(zip(variables(program), open_sizes(program), strict=True))
+        self._fresh = max(program.specs, default=-1)
+        self._numbers: dict[str, int] = {}
+        self._known: dict[Any, int] = {}
+
+    def size(self, value: Any, eq: Equation) -> Entry | int:
+        """Where an extent or a tuple of extents is found; computed for `eq` where it is not there yet."""
+        if not names_in(value) & self._numbers.keys():
+            return self.binder.size(value)
+        known = self._known.get(value)
+        if known is None:
+            operands: dict[int, str] = {}
+            if isinstance(value, Dim):
+                text = value.source({name: self._named(name, operands) for name in value.variables})
+            else:
+                text = f"({''.join(f'{self._part(v, eq, operands)}, ' for v in value)})"
+            known = self._known[value] = self._new()
+            self.steps.append(Step(unused, tuple(operands), (known,), False, eq, text=text))
+        return known
+
+    def define(self, eq: Equation) -> None:
+        """The step that gives a size its value, as an array and as a number."""
+        name = str(eq.op.params["size"])
+        guards = []
+        needed: set[str] = set()
+        for guard in conditions(self.program):
+            late = (names_in(guard.lhs) | names_in(guard.rhs)) & definitions(self.program).keys()
+            if name in late and late <= {name, *self._numbers}:
+                guards.append(guard)
+                needed |= late - {name}
+        found = Definition(eq.op.params["size"], guards, (*needed, *self._open))
+        sizes = [self._numbers[n] for n in needed] + [self.binder.size(d) for d in self._open.values()]
+        self._numbers[name] = number = self._new()
+        self.steps.append(Step(found, eq.operands, (*eq.results, number), True, eq, tuple(sizes if guards else ())))
+
+    def kernel(
+        self, eq: Equation, seen: tuple[Seen, ...], many: bool, find: Callable[[Op, tuple[Seen, ...]], Any]
+    ) -> None:
+        """A step whose kernel is made for the numbers of the call."""
+        needed = sorted({*names_in(tuple([s.shape for s in seen if isinstance(s, Spec)])), *named_in(eq.op)})
+        sizes = [self._numbers[n] if n in self._numbers else self.binder.size(self._open[n]) for n in needed]
+        kernel = LateKernel(eq.op, seen, needed, find)
+        self.steps.append(Step(kernel, eq.operands, eq.results, many, eq, tuple(sizes)))
+
+    def _part(self, value: Any, eq: Equation, operands: dict[int, str]) -> str:
+        if value.__class__ is int:
+            return str(value)
+        return self._written(self.size(value, eq), operands)
+
+    def _named(self, name: str, operands: dict[int, str]) -> str:
+        number = self._numbers.get(name)
+        return self._written(self.binder.size(self._open[name]) if number is None else number, operands)
+
+    @staticmethod
+    def _written(place: Entry | int, operands: dict[int, str]) -> str:
+        if isinstance(place, Entry):
+            return f"Z[{place.at}]"
+        return operands.setdefault(place, f"{{{len(operands)}}}")
+
+    def _new(self) -> int:
+        self._fresh += 1
+        return self._fresh
+
+
+class LateKernel:
+    """The kernel of an op, made for the sizes of the call and kept for them.
+
+    Args:
+        op: the op, with open sizes.
+        seen: specs of the operands, or classes of Python scalars.
+        names: names of the sizes that are passed after the operands.
+        find: makes the kernel of an op for concrete operands.
+    """
+
+    def __init__(
+        self,
+        op: Op,
+        seen: tuple[Seen, ...],
+        names: Sequence[str],
+        find: Callable[[Op, tuple[Seen, ...]], Callable[..., Any]],
+    ) -> None:
+        self.op, self.seen, self.names, self.find, self.count = op, seen, names, find, len(seen)
+        self.kernels: dict[tuple[int, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        count = self.count
+        kernel = self.kernels.get(args[count:])
+        if kernel is None:
+            kernel = self._made(args[count:])
+        return kernel(*args[:count])
+
+    def _made(self, numbers: tuple[int, ...]) -> Callable[..., Any]:
+        if len(self.kernels) >= KEPT:
+            self.kernels.clear()
+        sizes = dict(zip(self.names, numbers, strict=True))
+        seen = [
+            s.with_(shape=tuple([evaluate(d, sizes) for d in s.shape])) if isinstance(s, Spec) else s for s in self.seen
+        ]
+        kernel = self.kernels[numbers] = self.find(substituted(self.op, sizes), tuple(seen))
+        return kernel
+
+
+class Definition:
+    """The step that gives a size its value: checks bounds and assumptions.
+
+    Args:
+        size: the size.
+        guards: what was assumed of it, and of others that are known by then.
+        names: the others, whose values are passed where there are guards.
+    """
+
+    def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str]) -> None:
+        self.size, self.guards, self.names = size, guards, names
+
+    def __call__(self, k: Any, *others: int) -> tuple[Any, int]:
+        number = int(k)
+        evaluate(self.size, {str(self.size): number})
+        if self.guards:
+            sizes = {**dict(zip(self.names, others, strict=True)), str(self.size): number}
+            for guard in self.guards:
+                require(guard, sizes)
+        return (k if k.dtype is INT64 else k.astype(INT64)), number

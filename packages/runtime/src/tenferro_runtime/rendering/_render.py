@@ -1,0 +1,337 @@
+"""A program as straight-line Python.
+
+One renderer, two renderings: ``raw`` calls specialised kernels on raw arrays, ``value`` calls ops on values of any
+level. Local names are registers, reused as soon as a value is dead, so that memory is freed as the program runs; long
+programs become a row of functions, because CPython compiles one long function in more than linear time. Generated
+text holds names of our own making only. Where a result takes the memory of an operand (`_overwriting`), the kernel is
+given that after the operands.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple
+from typing import Literal as Choice
+
+from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime.ir._bind import Binder, Binding
+from tenferro_runtime.ir._data_sizes import decided
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._sizes import filled, variables
+from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_runtime.rendering._step import Step
+from tenferro_runtime.rendering._steps import aliases, raw_steps, value_steps
+from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_tensor_core import ArgumentError
+
+CHUNK: Final = 200
+"""Number of steps in one rendered function."""
+
+
+def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False) -> Callable[..., Any]:
+    """The program as a function of its inputs, in order, that returns the tuple of its outputs.
+
+    Args:
+        program: a program; for ``raw``, one whose sizes are all numbers.
+        mode: ``"raw"`` for raw arrays in and out, ``"value"`` for values of any level.
+        bare: return the only output itself instead of a tuple of one.
+    """
+    if mode == "raw":
+        if program.symbolic:
+            raise ArgumentError("kernels need numbers as sizes; render_open gives a function for all sizes")
+        steps, alias = aliases(raw_steps(program))
+        constants = {v: c.data for v, c in program.constants.items()}
+    else:
+        steps, alias = value_steps(program), {}
+        constants = dict(program.constants)
+    if bare and len(program.output_ids) != 1:
+        raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
+    outputs = tuple([alias.get(v, v) for v in program.output_ids])
+    victims = overwriting(program) if mode == "raw" else {}
+    return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
+
+
+def render_steps(
+    inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
+) -> Callable[..., Any]:
+    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them.
+
+    What it is given after the inputs, it ignores.
+    """
+    return _Writer(inputs, constants, steps, outputs, bare, tail=["*_"]).function()
+
+
+class Direct(NamedTuple):
+    """The only step of a program, whose result is the program's.
+
+    Attributes:
+        kernel: what it calls.
+        order: as bytes the number of operands, then the position of each among the inputs followed by `extras`.
+        extras: constants and numbers among the operands.
+        equation: where it comes from.
+    """
+
+    kernel: Callable[..., Any]
+    order: bytes
+    extras: tuple[Any, ...]
+    equation: Equation
+
+
+class Rendered(NamedTuple):
+    """A program over raw arrays, for all sizes.
+
+    Attributes:
+        run: ``run(Z, *raws)``, the tuple of outputs, or the only output itself.
+        bind: ``bind(*sizes)``, which computes Z.
+        direct: the only step of the program, where nothing but that step is to do.
+    """
+
+    run: Callable[..., Any]
+    bind: Callable[..., Binding]
+    direct: Direct | None
+
+
+def render_open(
+    program: Program, *, bare: bool = False, names: tuple[str, ...] | None = None, donated: tuple[int, ...] = ()
+) -> Rendered:
+    """The program as a function for all sizes, and the function that prepares it for some.
+
+    Args:
+        program: any program.
+        bare: return the only output itself instead of a tuple of one.
+        names: names of the sizes; by default those of the open sizes of the program.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
+    """
+    binder = Binder(variables(program) if names is None else names, filled)
+    with decided(program):
+        steps, alias = aliases(raw_steps(program, binder))
+    constants = {v: c.data for v, c in program.constants.items()}
+    outputs = tuple([alias.get(v, v) for v in program.output_ids])
+    bind = binder.function(program.outputs)
+    victims = overwriting(program, donated)
+    run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
+    alone = bare and not victims
+    return Rendered(run, bind, _direct(program.input_ids, constants, steps, outputs) if alone else None)
+
+
+OPERANDS: Final = 16
+"""Operands of a step that is reached directly."""
+
+
+def _direct(
+    inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...]
+) -> Direct | None:
+    if len(steps) != 1:
+        return None
+    (step,) = steps
+    if step.many or step.sizes or step.entry is not None or step.results != outputs or len(step.operands) > OPERANDS:
+        return None
+    order = [len(step.operands)]
+    extras: list[Any] = []
+    for v in step.operands:
+        if v.__class__ is int and v in inputs:
+            order.append(inputs.index(v))
+        else:
+            order.append(len(inputs) + len(extras))
+            extras.append(v.value if isinstance(v, Literal) else constants[v])
+    return Direct(step.function, bytes(order), tuple(extras), step.equation)
+
+
+class _Registers:
+    """Local names of one function, taken for variables and given back when these are dead.
+
+    A name holds a dead value until it is taken again. Those of parameters come last: somebody else holds these values
+    too, so that taking their names frees no memory.
+    """
+
+    def __init__(self, variables: tuple[int, ...] = ()) -> None:
+        self.of: dict[int, str] = {v: f"r{i}" for i, v in enumerate(variables)}
+        self._parameters = frozenset(variables)
+        self._count = len(variables)
+        self._free: list[tuple[bool, int]] = []
+
+    def take(self, v: int) -> str:
+        if self._free:
+            _, n = heappop(self._free)
+        else:
+            n, self._count = self._count, self._count + 1
+        name = self.of[v] = f"r{n}"
+        return name
+
+    def give_back(self, v: int) -> str | None:
+        name = self.of.pop(v, None)
+        if name is not None:
+            heappush(self._free, (v in self._parameters, int(name[1:])))
+        return name
+
+
+class _Writer:
+    """Turns steps into one function, or into parts and a function that calls them one after the other.
+
+    A part takes the variables that it reads and returns those that are read after it, so that what merely outlives
+    a part does not pass through it.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[int, ...],
+        constants: dict[int, Any],
+        steps: list[Step],
+        outputs: tuple[int, ...],
+        bare: bool,
+        *,
+        lead: Sequence[str] = (),
+        tail: Sequence[str] = (),
+        victims: Mapping[int, int] | None = None,
+    ) -> None:
+        COUNTERS.renders += 1
+        self.inputs, self.steps, self.outputs, self.bare = inputs, steps, outputs, bare
+        self.lead, self.tail, self.victims = lead, tail, victims or {}
+        self.fixed = {v: f"c{v}" for v in constants}
+        self.lines: dict[tuple[str, int], Equation] = {}
+        self.globals: dict[str, Any] = {
+            "__name__": "tenferro_runtime.rendered",
+            "__equations__": self.lines,
+            **{f"c{v}": c for v, c in constants.items()},
+        }
+        self.callees: dict[int, str] = {}
+        self.tiers: list[tuple[str, Tiered]] = []
+        self.last: dict[int, float] = dict.fromkeys(inputs, -1)
+        for i, step in enumerate(steps):
+            for v in step.results:
+                self.last[v] = i
+            for u in step.reads:
+                self.last[u] = i
+        self.last.update(dict.fromkeys(outputs, math.inf))
+
+    def function(self) -> Callable[..., Any]:
+        registers = _Registers(self.inputs)
+        head = f"def program({', '.join([*self.lead, *registers.of.values(), *self.tail])}):"
+        if len(self.steps) <= CHUNK:
+            body = self._steps("program", 0, len(self.steps), registers)
+        else:
+            for v in self.inputs:
+                if self.last[v] < 0:
+                    registers.give_back(v)
+            body = []
+            for start in range(0, len(self.steps), CHUNK):
+                body += self._part(start, min(start + CHUNK, len(self.steps)), registers)
+        values = [self._operand(v, registers) for v in self.outputs]
+        body.append(f"    return {values[0] if self.bare else _tuple(values)}")
+        function = self._define("program", [head, *body])
+        for name, kernel in self.tiers:
+            kernel.ready(_replacing(function, name))
+        return function
+
+    def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
+        """Define the steps from `start` to `stop` as a function; returns the lines that call it."""
+        name = f"part{start // CHUNK}"
+        steps = self.steps[start:stop]
+        made = {v for step in steps for v in step.results}
+        read = {u: None for step in steps for u in step.reads if u not in self.fixed}
+        takes = tuple([u for u in read if u not in made])
+        gives = [v for step in steps for v in step.results if self.last[v] >= stop]
+        inner = _Registers(takes)
+        head = f"def {name}({', '.join([*self.lead, *inner.of.values()])}):"
+        body = self._steps(name, start, stop, inner)
+        body.append(f"    return {_tuple([inner.of[v] for v in gives])}")
+        self._define(name, [head, *body])
+        arguments = ", ".join([*self.lead, *[outer.of[u] for u in takes]])
+        dead = {outer.give_back(u) for u in takes if self.last[u] < stop}
+        targets = [outer.take(v) for v in gives]
+        lines = [f"    {_tuple(targets) + ' = ' if targets else ''}{name}({arguments})"]
+        left = sorted(n for n in dead - {*targets} if n is not None)
+        if left:
+            lines.append(f"    del {', '.join(left)}")
+        return lines
+
+    def _steps(self, name: str, start: int, stop: int, registers: _Registers) -> list[str]:
+        """One line for each step."""
+        last, of = self.last, registers.of
+        body: list[str] = []
+        for v in [v for v in of if last[v] < start]:
+            registers.give_back(v)
+        for i in range(start, stop):
+            step = self.steps[i]
+            arguments = [self._operand(v, registers) for v in step.operands]
+            if any(v in self.victims for v in step.results):
+                arguments += [of[self.victims[v]] if v in self.victims else "None" for v in step.results]
+            sizes = [of[e] if e.__class__ is int else f"Z[{e.at}]" for e in step.sizes]  # type: ignore[union-attr]
+            right = step.text.format(*arguments) or f"{self._callee(step)}({', '.join([*arguments, *sizes])})"
+            for u in step.reads:
+                if last.get(u) == i:
+                    registers.give_back(u)
+            left = [registers.take(v) for v in step.results]
+            for v in step.results:
+                if last[v] == i:
+                    registers.give_back(v)
+            target = _tuple(left) if step.many else "".join(left)
+            self.lines[name, len(body) + 2] = step.equation
+            body.append(f"    {target + ' = ' if left else ''}{right}")
+        return body
+
+    def _define(self, name: str, lines: list[str]) -> Callable[..., Any]:
+        exec(compile("\n".join(lines), "<tenferro program>", "exec"), self.globals)
+        function: Callable[..., Any] = self.globals[name]
+        return function
+
+    def _operand(self, v: Operand, registers: _Registers) -> str:
+        if isinstance(v, Literal):
+            value = v.value
+            if value.__class__ in (int, bool) or (value.__class__ is float and math.isfinite(value.real)):
+                return repr(value)
+            name = f"l{len(self.globals)}"
+            self.globals[name] = value
+            return name
+        return self.fixed.get(v) or registers.of[v]
+
+    def _callee(self, step: Step) -> str:
+        if step.entry is not None:
+            return f"Z[{step.entry.at}]"
+        function = step.function
+        name = self.callees.get(id(function))
+        if name is None:
+            name = self.callees[id(function)] = f"k{len(self.callees)}"
+            self.globals[name] = function
+            if isinstance(function, Tiered):
+                self.globals[name] = function.run
+                self.tiers.append((name, function))
+        return name
+
+
+def _replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
+    """Puts a kernel in the place of a global of a rendered function, if that is still there."""
+    held = weakref.ref(function)
+
+    def replace(kernel: Callable[..., Any]) -> None:
+        found = held()
+        if found is not None:
+            found.__globals__[name] = kernel
+
+    return replace
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({''.join([f'{name}, ' for name in names])})"
+
+
+def explain_failure(error: BaseException) -> None:
+    """Add to an error raised inside a rendered program which equation failed, and the line that it came from."""
+    trace = error.__traceback__
+    while trace is not None:
+        lines = trace.tb_frame.f_globals.get("__equations__")
+        if lines is not None:
+            eq = lines.get((trace.tb_frame.f_code.co_name, trace.tb_lineno))
+            if eq is not None:
+                blame(error, eq)
+        trace = trace.tb_next
+
+
+def blame(error: BaseException, eq: Equation) -> None:
+    """Note that an equation failed, and the line that it came from."""
+    note = f"in {eq}" + (f", traced at {eq.where}" if eq.where else "")
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

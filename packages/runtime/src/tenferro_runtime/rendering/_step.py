@@ -1,0 +1,37 @@
+"""`Step`: one line of a rendered program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tenferro_runtime.ir._bind import Entry
+from tenferro_runtime.ir._program import Equation, Operand
+
+
+class Step(NamedTuple):
+    """One call of a rendered program: ``results = function(*operands, *sizes)``.
+
+    Where `entry` is given, the function is found when the program is bound, and stands there in Z. Where `text` is
+    given, that is the right side, with operands in the place of ``{0}``, ``{1}`` and so on. Sizes are entries of Z, or
+    variables.
+    """
+
+    function: Callable[..., Any]
+    operands: tuple[Operand, ...]
+    results: tuple[int, ...]
+    many: bool
+    equation: Equation
+    sizes: tuple[Entry | int, ...] = ()
+    entry: Entry | None = None
+    text: str = ""
+
+    @property
+    def reads(self) -> list[int]:
+        """The variables that the step needs."""
+        return [v for v in (*self.operands, *self.sizes) if v.__class__ is int]
+
+
+def unused(*raws: Any) -> Any:
+    """The function of steps whose kernel stands elsewhere."""
+    raise AssertionError("the kernel of this step is an entry of Z, or written in line")

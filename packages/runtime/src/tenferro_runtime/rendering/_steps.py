@@ -1,0 +1,173 @@
+"""What a rendered program calls, step by step: kernels on raw arrays, or ops on values."""
+
+from __future__ import annotations
+
+from operator import methodcaller
+from typing import Any
+
+from tenferro_runtime.ir._bind import Binder, is_open, is_open_op
+from tenferro_runtime.ir._data_sizes import decided, defining
+from tenferro_runtime.ir._inference import infer
+from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.rendering._late import LateSizes
+from tenferro_runtime.rendering._step import Step, unused
+from tenferro_tensor import Op, Spec, catalog
+from tenferro_tensor import _select as select
+from tenferro_tensor._plan import make_plan, open_step, remember
+from tenferro_tensor_core import DimLike, TenferroError
+
+
+def value_steps(program: Program) -> list[Step]:
+    """Ops on values: works at every level."""
+    with decided(program):
+        return [Step(eq.op, eq.operands, eq.results, _many(program, eq), eq) for eq in program.equations]
+
+
+def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
+    """Kernels on raw arrays: specialised where the specs are concrete.
+
+    Where they are not, `binder` collects what the steps need of the sizes: kernels for all sizes are told them, others
+    are found when the program is bound.
+    """
+    thin = _thin_broadcasts(program)
+    steps: list[Step] = []
+    late = None if binder is None else LateSizes(program, binder, steps)
+    for eq in program.equations:
+        if eq.results and eq.results[0] in thin:
+            shape = thin[eq.results[0]]
+            if shape is None:
+                steps.append(Step(_same, eq.operands, eq.results, False, eq))
+            elif late is not None and is_open(shape):
+                steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (late.size(shape, eq),)))
+            else:
+                steps.append(Step(methodcaller("reshape", shape), eq.operands, eq.results, False, eq))
+        elif late is not None and eq.op.primitive is catalog.define_size:
+            late.define(eq)
+        elif late is not None and binder is not None and _is_open(program, eq):
+            _open_step(program, eq, binder, late)
+        else:
+            plan = plan_of(eq.op, _seen(program, eq), eq)
+            steps.append(Step(plan.run, eq.operands, eq.results, plan.many, eq))
+    return steps
+
+
+def _is_open(program: Program, eq: Equation) -> bool:
+    return (
+        any(program.specs[v].symbolic for v in (*eq.variables, *eq.results))
+        or is_open_op(eq.op)
+    )  # fmt: skip
+
+
+def _open_step(program: Program, eq: Equation, binder: Binder, late: LateSizes) -> None:
+    seen, many = _seen(program, eq), _many(program, eq)
+    outs = tuple([program.specs[v] for v in eq.results])
+    step = open_step(eq.op, seen, outs)
+    kernel = step.backend.open_kernel(eq.op, step.operands, outs, step.device)
+    if defining(program, eq):
+        if kernel is None or kernel.large is not None:
+            late.kernel(eq, seen, many, lambda op, specs: plan_of(op, specs, eq).run)
+            return
+    else:
+        binder.made(outs)
+        if kernel is None:
+            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.kernel(step)))
+            return
+        if kernel.large is not None:
+            late.steps.append(Step(unused, eq.operands, eq.results, many, eq, entry=binder.chosen(step, kernel)))
+            return
+    sizes = tuple([late.size(size, eq) for size in kernel.sizes])
+    late.steps.append(Step(kernel.run, eq.operands, eq.results, many, eq, sizes))
+
+
+def aliases(steps: list[Step]) -> tuple[list[Step], dict[int, int]]:
+    """The steps that do something, and which variable stands for another."""
+    alias: dict[int, int] = {}
+    kept = []
+    for step in steps:
+        operands = tuple([alias.get(v, v) if v.__class__ is int else v for v in step.operands])
+        if step.function is _same:
+            alias[step.results[0]] = operands[0]  # type: ignore[assignment]
+        else:
+            kept.append(step if operands == step.operands else step._replace(operands=operands))
+    return kept, alias
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+def _many(program: Program, eq: Equation) -> bool:
+    if len(eq.results) != 1:
+        return True
+    return infer(eq.op, _seen(program, eq))[1]
+
+
+def _seen(program: Program, eq: Equation) -> tuple[Spec | type, ...]:
+    return tuple([v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands])
+
+
+def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -> Any:
+    """The forward plan that a concrete call of the op would use; `eq` is named where there is none."""
+    try:
+        if select.open_scopes:
+            return make_plan(op, seen)
+        plan = op.plans.get(seen)
+        if plan is None:
+            plan = remember(op.plans, seen, make_plan(op, seen))
+            if seen and isinstance(seen[0], Spec) and all(k is seen[0] for k in seen) and len(seen) <= 2:
+                if not plan.many:  # where concrete operators look
+                    remember(op.same if len(seen) == 2 else op.one, seen[0], plan)
+        return plan
+    except TenferroError as error:
+        if eq is not None and eq.where:
+            error.add_note(f"in {op.primitive.name}, traced at {eq.where}")
+        raise
+
+
+def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:
+    """Broadcasts that need not be carried out, because kernels that read them broadcast by themselves.
+
+    Such a variable feeds element-wise kernels only, and beside it stands enough to give the result its full shape.
+    Maps it to the shape with axes of extent 1 that it is read with, or ``None`` when the operand does as it is.
+    """
+    thin: dict[int, tuple[DimLike, ...]] = {}
+    specs = program.specs
+    for eq in program.equations:
+        if eq.op.primitive is catalog.broadcast_in_dim:
+            source, out = specs[eq.operands[0]], specs[eq.results[0]]  # type: ignore[index]
+            dims = eq.op.params["dims"]
+            shape: list[Any] = [1] * out.ndim
+            for i, d in enumerate(dims):
+                shape[d] = source.shape[i]
+            lead = dims[0] if dims else out.ndim
+            if list(dims) == sorted(dims):
+                thin[eq.results[0]] = tuple(shape[lead:])
+    for v in program.output_ids:
+        thin.pop(v, None)
+    if not thin:
+        return {}
+    for eq in program.equations:
+        used = [v for v in eq.operands if v.__class__ is int and v in thin]
+        if not used:
+            continue
+        if not eq.op.primitive.elementwise:
+            for v in used:
+                thin.pop(v, None)
+            continue
+        full = specs[eq.results[0]].shape
+        while used:
+            read = [thin.get(v, specs[v].shape) for v in eq.operands if v.__class__ is int]
+            if _covers(read, full):
+                break
+            thin.pop(used.pop(), None)
+    sources = {eq.results[0]: eq.operands[0] for eq in program.equations if eq.results and eq.results[0] in thin}
+    return {v: None if specs[sources[v]].shape == shape else shape for v, shape in thin.items()}  # type: ignore[index]
+
+
+def _covers(shapes: list[tuple[DimLike, ...]], full: tuple[DimLike, ...]) -> bool:
+    """Whether operands of these shapes, each broadcast to `full`, have it together; nothing is asked."""
+    return all(any(len(s) >= i and s[-i] == full[-i] for s in shapes) for i in range(1, len(full) + 1))

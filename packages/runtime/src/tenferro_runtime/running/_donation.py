@@ -1,0 +1,139 @@
+"""Donated arguments: tensors whose memory a compiled function may write over, and what is left of them.
+
+A tensor that was given away holds a `Given` in the place of its elements: whatever reads it raises, and names the call.
+Its memory is written over only where nothing else can see it: the tensor is the only holder of an array that owns its
+memory, which lies in order and may be written to. Views, other tensors, buffers and variables of the user are holders.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._source import Source, user_line, where
+from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_tensor import Spec, Tensor
+from tenferro_tensor_core import TenferroError
+
+
+class DonatedError(TenferroError, RuntimeError):
+    """A tensor was used after a compiled function had been given its memory."""
+
+
+class Donation(NamedTuple):
+    """What a compiled function is given.
+
+    Attributes:
+        title: name of the function.
+        leaves: positions among the leaves of its arguments.
+    """
+
+    title: str
+    leaves: tuple[int, ...]
+
+
+class Given:
+    """Stands where the elements of a tensor were; every use of it raises.
+
+    Args:
+        spec: what the tensor was.
+        title: the function that it was given to.
+        source: the line of the call.
+    """
+
+    __slots__ = ("_given",)
+
+    def __init__(self, spec: Spec, title: str, source: Source) -> None:
+        self._given = spec, title, source
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        spec, title, source = self._given
+        place = where(source)
+        raise DonatedError(
+            f"a tensor {spec!r} was given to {title}{f' at {place}' if place else ''}, which may have written over it "
+            "(donate=), and is used afterwards; use the result of the call, or pass a copy of the tensor",
+            function=title,
+        )
+
+    __getattr__ = _refuse
+
+
+def _closed() -> None:
+    """Special methods are looked up in the class."""
+    binary = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()
+    names = [prefix + name for name in binary for prefix in ("", "r", "i")]
+    names += "neg pos abs invert lt le gt ge eq ne len iter bool int float complex index getitem setitem".split()
+    names += "array array_ufunc array_function buffer round copy deepcopy reduce_ex hash".split()
+    for name in names:
+        setattr(Given, f"__{name}__", Given._refuse)
+
+
+_closed()
+
+_LOCK: Final = threading.Lock()
+"""Two threads may give the same tensor away: one of them gets it."""
+
+_references: Final[Callable[[Any], int] | None] = getattr(sys, "getrefcount", None)
+
+
+def _take(t: Any, left: Any) -> tuple[Any, int]:
+    """The raw array of a tensor, and how many references to it are counted here; leaves something else behind."""
+    with _LOCK:
+        raw = t.data
+        t.data = left
+    return raw, 0 if _references is None else _references(raw)
+
+
+class _Holder:
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data = np.empty(1)
+
+
+_ALONE: Final = _take(_Holder(), None)[1]
+"""References that are counted to an array which only its tensor holds; another number in other versions of Python."""
+
+
+def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
+    """The raw array of a tensor, which is given away, and whether it may be written to.
+
+    Raises:
+        DonatedError: it was given away before.
+    """
+    raw, references = _take(t, Given(t.spec, title, source))
+    if raw.__class__ is Given:
+        raw._refuse()
+    if raw.__class__ is not np.ndarray or not references:
+        return raw, False
+    flags = raw.flags
+    return raw, references == _ALONE and flags.carray and flags.owndata
+
+
+def giving(
+    program: Program, donation: Donation, over: Callable[..., Any], plain: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A program as a function that takes tensors in the place of raw arrays where they are donated.
+
+    Args:
+        program: the program, as it is run.
+        donation: what is donated.
+        over: ``over(values, *raws)``, which writes over donated arrays.
+        plain: the same program, which does not.
+    """
+    victims = {*overwriting(program, donation.leaves).values()}
+    needed = {i for i in donation.leaves if program.input_ids[i] in victims}
+
+    def run(values: Any, *args: Any) -> Any:
+        raws, source, free = list(args), user_line(), bool(needed)
+        for i in donation.leaves:
+            raws[i], alone = taken(args[i], donation.title, source)
+            free = free and (alone or i not in needed)
+        return (over if free else plain)(values, *raws)
+
+    return run

@@ -1,0 +1,157 @@
+"""Running programs on values: the rendered form on concrete tensors, one `call` on anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._runtime import how_of
+from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program, ProgramError
+from tenferro_runtime.ir._replay import replayed
+from tenferro_runtime.ir._sizes import named, sizes_of
+from tenferro_runtime.passes.fusion import fuse
+from tenferro_runtime.passes.identities import remove_identities
+from tenferro_runtime.rendering._overwriting import OVERWRITING
+from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
+from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.trees._tree_code import wrapped
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, get_backend, tensor
+from tenferro_tensor._select import scoped_device
+from tenferro_tensor_core import InconclusiveDimError
+
+HOST_ARRAYS: Final = (np.ndarray, np.generic)
+
+BOUND: Final = 256
+"""Number of sizes for which one program keeps what it needs to run."""
+
+
+class Ready(NamedTuple):
+    """A program prepared for sizes.
+
+    Attributes:
+        run: ``run(values, *raws)``.
+        values: what the program needs of the sizes.
+        outputs: specs of the outputs.
+        direct: the only step, where nothing but that step is to do.
+    """
+
+    run: Callable[..., Any]
+    values: tuple[Any, ...]
+    outputs: tuple[Spec, ...]
+    direct: Direct | None
+
+
+def lowered(program: Program) -> Program:
+    """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
+    found: Program | None = program.memo.get("lowered")
+    if found is None:
+        how = how_of(program)
+        found = remove_identities(program)
+        found = fuse(found, exact=how.exact) if how.fusion else found
+        found.memo[OVERWRITING] = how.overwriting
+        program.memo["lowered"] = found
+    return found
+
+
+WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | None]] = ContextVar(
+    "what runs programs without open sizes in their place, for kernels that are made meanwhile", default=None
+)
+
+
+def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose."""
+    watch = WATCH.get()
+    if watch is not None:
+        return watch(program)
+    key = ("raw", scoped_device())
+    found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
+    if found is None:
+        found = program.memo[key] = render(lowered(program), "raw")
+    return found
+
+
+def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Rendered:
+    """A program rendered for all sizes; kept with it for each device that a scope may choose."""
+    key = ("replay", bare, donated, scoped_device())
+    found: Rendered | None = program.memo.get(key)
+    if found is None:
+        found = program.memo[key] = render_open(lowered(program), bare=bare, donated=donated)
+    return found
+
+
+def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, donated: tuple[int, ...] = ()) -> Ready:
+    """The program prepared for sizes.
+
+    Args:
+        program: a program, with open sizes or without.
+        sizes: their values.
+        bare: let `run` return the only output itself instead of a tuple of one.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
+    """
+    COUNTERS.binds += 1
+    form = replay(program, bare=bare, donated=donated)
+    bound = form.bind(*sizes)
+    place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
+    run = get_backend(place.device.kind).replayed(form.run, bound.largest)
+    return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
+
+
+def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run a program on values of any level; host arrays and numbers become concrete tensors."""
+    given = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
+    for i, v in enumerate(given):
+        if not isinstance(v, Array):
+            raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
+    specs = tuple([v.spec for v in given])
+    require_fit(program, specs)
+    if not all(v.__class__ is Tensor for v in given):
+        sizes = sizes_for(program, specs)
+        if definitions(program):
+            with suppress(InconclusiveDimError):  # a rule needs a number: its own steps have one
+                if not any(map(is_traced, given)):
+                    return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
+            return replayed(program, given, named(program, sizes))
+        return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
+    if not program.symbolic and not definitions(program):
+        return _run(executable(program), [t.data for t in given], program.outputs)
+    cache = program.memo.get("bound")
+    if cache is None:
+        cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
+    key = (scoped_device(), *specs)
+    found: Ready = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
+    return _run(partial(found.run, found.values), [t.data for t in given], found.outputs)
+
+
+def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:
+    try:
+        outs = function(*raws)
+    except Exception as error:
+        explain_failure(error)
+        raise
+    return tuple([wrapped(raw, spec) for raw, spec in zip(outs, specs, strict=True)])
+
+
+def call_kernel(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, sizes: tuple[int, ...]
+) -> Callable[..., Any]:
+    """The kernel of `call`, and of whatever else means to run a program."""
+    if not program.symbolic:
+        return executable(program)
+    known: Any = sizes or sizes_of(program, ins)
+    if WATCH.get() is not None:
+        return executable(instance(program, known))
+    found = ready(program, known)
+    return partial(found.run, found.values)
+
+
+REGISTRY.kernel(call, "*", call_kernel)
+Program.runner = staticmethod(run)

@@ -1,0 +1,304 @@
+"""`Builder`: records equations, lifts what comes from outside, and closes to a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.ir._inference import INFERRED, infer
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, inner_programs
+from tenferro_runtime.ir._source import Source, here, user_line, where
+from tenferro_runtime.tracing import _staging
+from tenferro_runtime.tracing._traced import TracedTensor, recording
+from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
+from tenferro_tensor._normalise import common_dtype, normalised
+from tenferro_tensor._tensor import materialised
+from tenferro_tensor_core import (
+    ArgumentError,
+    Dim,
+    DimLike,
+    Guard,
+    TracingError,
+    bool_,
+    complex128,
+    dim,
+    float64,
+    int64,
+    new_size,
+    weak,
+)
+
+_new = object.__new__
+_WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, complex128: complex}
+
+
+class Builder:
+    """Records one program.
+
+    Attributes:
+        level: level of its traced values.
+        captured: values from outside that are no constants (differentiated, or of an outer trace), each with the
+            variable that became its input; these inputs come after the declared ones.
+        closed: whether the program is finished; its values are dead then.
+        source: line of user code that opened the trace.
+        blame: line that equations come from now, where it is not the running one: derivatives belong to the line of
+            the function.
+    """
+
+    __slots__ = (
+        "_constants", "_defined", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs",
+        "_weak", "blame", "captured", "closed", "level", "source",
+    )  # fmt: skip
+
+    def __init__(self, level: int | None = None) -> None:
+        self.level = next_level() if level is None else level
+        self.captured: list[tuple[Any, int]] = []
+        self.closed = False
+        self.source: Source = user_line()
+        self.blame: Source = None
+        # A counter and a dict, not a list: a traced function may start threads, and both are atomic.
+        self._next = count().__next__
+        self._specs: dict[int, Spec] = {}
+        self._inputs: list[int] = []
+        self._constants: dict[int, Tensor] = {}
+        self._equations: list[Equation] = []
+        self._names: dict[int, str] = {}
+        self._lifted: dict[int, TracedTensor] = {}
+        self._weak: dict[int, type] = {}
+        self._size_values: dict[Op, TracedTensor] = {}
+        self._defined: dict[int, Dim] = {}
+
+    def _variable(self, spec: Spec) -> TracedTensor:
+        v = _new(TracedTensor)
+        v.spec, v.level, v.home, v.id = spec, self.level, self, self._next()
+        self._specs[v.id] = spec
+        return v
+
+    def input(self, spec: Spec, name: str | None = None, weak: type | None = None) -> TracedTensor:
+        """Declare an input; `weak` is the class of a Python scalar that it stands for.
+
+        A weak value, and what is computed from weak values alone, adapts to the dtype of the arrays beside it, as
+        the Python scalar would.
+        """
+        self.require_open(None)
+        v = self._variable(spec)
+        self._inputs.append(v.id)
+        if weak is not None:
+            self._weak[v.id] = weak
+        if name is not None:
+            self._names[v.id] = name
+        return v
+
+    def constant(self, value: Tensor) -> TracedTensor:
+        """A concrete tensor as a constant of the program; the same tensor is one constant."""
+        self.require_open(None)
+        known = self._lifted.get(id(value))
+        if known is None:
+            known = self._lifted[id(value)] = self._variable(value.spec)
+            self._constants[known.id] = value  # also keeps the id of the tensor from being reused
+        return known
+
+    def lift(self, value: Any) -> TracedTensor:
+        """A value from outside as a variable: concrete data as a constant, any other lower value as an input.
+
+        Raises:
+            TracingError: the value belongs to a trace that is finished, or to an inner transformation.
+        """
+        if value.__class__ is TracedTensor:
+            if value.home is self:
+                self.require_open(value)
+                return value
+            value.home.require_open(value)
+        if value.__class__ is Tensor:
+            return self.constant(value)
+        if value.__class__ in SCALARS or isinstance(value, (np.ndarray, np.generic)):
+            return self.constant(tensor(value))
+        if not isinstance(value, Array):
+            raise ArgumentError(
+                f"a program computes with arrays and numbers, got {type(value).__name__}{here()}; "
+                "convert it with asarray(), or pass it as a static argument",
+                type=type(value).__name__,
+            )
+        inside = recording(value)
+        if inside is not None:
+            inside.require_open(value)
+        if value.level > self.level:
+            raise TracingError(
+                f"a {type(value).__name__} of an inner transformation was used in an outer program{here()}; "
+                "return it from the inner function instead of storing it elsewhere",
+                spec=repr(value.spec),
+            )
+        known = self._lifted.get(id(value))
+        if known is None:
+            self.require_open(None)
+            known = self._lifted[id(value)] = self._variable(value.spec)
+            self.captured.append((value, known.id))
+            if value.__class__ is TracedTensor and value.id in value.home._weak:
+                self._weak[known.id] = value.home._weak[value.id]
+        return known
+
+    def size_value(self, op: Op) -> TracedTensor:
+        """The value of a size, weak; the same size is one step."""
+        known = self._size_values.get(op)
+        if known is None:
+            known = self._size_values[op] = self.emit(op, ())
+            self._weak[known.id] = int
+        return known
+
+    def define_size(self, k: TracedTensor, most: DimLike | None) -> Dim:
+        """The new size that a 0-d integer is the value of; the same variable is one size."""
+        known = self._defined.get(k.id)
+        if known is None:
+            upper = most if isinstance(most, int) else most.upper if isinstance(most, Dim) else None
+            known = dim(new_size(), 0, upper)
+            self._defined[k.id] = known
+            made = self.emit(catalog.define_size.op(size=known), (k,))
+            self._size_values[catalog.dim_value.op(size=known)] = made
+        return known
+
+    def weak_class(self, value: TracedTensor) -> type | None:
+        """Class of the Python number that a value of this builder stands for, if it does."""
+        return self._weak.get(value.id)
+
+    def require_open(self, value: TracedTensor | None) -> None:
+        """Raise for a use of a value, or of the builder itself, after the program is finished.
+
+        Raises:
+            TracingError: it is finished.
+        """
+        if self.closed:
+            what = "a program" if value is None else f"a traced {value.spec!r}"
+            made = where(self.source)
+            raise TracingError(
+                f"{what} was used{here()} after the trace{f' opened at {made}' if made else ''} had ended; "
+                "return values from the traced function instead of storing them in globals, attributes or lists"
+            )
+
+    def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """Record an op on any operands: lift them, bring them to the form of the IR, emit the equation."""
+        if _staging.active:
+            inner = _staging.stage_above(self.level)
+            if inner is not None:
+                return inner.bind(op, args)
+        if self.closed:
+            self.require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
+        if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
+            return self._bind_weak(op, args)
+        return self._bind(op, args)
+
+    def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
+        """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
+        known = INFERRED.table.get((op, *[v.spec for v in operands]))
+        if known is None or known[1] or self.closed or self._weak or _staging.active:
+            return self.bind(op, operands)
+        out = self._variable(known[0][0])
+        eq = _new(Equation)
+        eq.op, eq.operands, eq.results = op, tuple([v.id for v in operands]), (out.id,)
+        eq.source = self.blame or user_line()
+        self._equations.append(eq)
+        return out
+
+    def _bind_weak(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """As `_bind`, some operands being weak: they take the dtype that their Python scalars would."""
+        lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
+        classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
+        p = op.primitive
+        if inner_programs(op.params):  # these take what their programs were recorded for
+            return self._bind(op, tuple(lifted))
+        if all(classes):
+            out = self._bind(op, tuple(lifted))
+            kind = None if out.__class__ is tuple or p is catalog.convert else _WEAK.get(out.spec.dtype)
+            if p.elementwise and kind is not None:
+                self._weak[out.id] = kind
+            return out
+        strong = [a.spec for a, c in zip(lifted, classes, strict=True) if c is None]
+        for i, kind in enumerate(classes):
+            if kind is not None and lifted[i].__class__ is TracedTensor and i != p.chooser:
+                ruled: list[Any] = [c or lifted[j].spec for j, c in enumerate(classes) if j != p.chooser]
+                dtype = common_dtype(ruled) if p.elementwise else weak(kind, strong[0].dtype)
+                if lifted[i].spec.dtype != dtype:
+                    lifted[i] = self._bind(catalog.convert.op(dtype=dtype), (lifted[i],))
+        return self._bind(op, tuple(lifted))
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        if op.primitive is catalog.dim_value:
+            return self.size_value(op)
+        seen: list[Any] = [op]
+        operands: list[Any] = []
+        a: Any
+        for a in args:
+            if a.__class__ is TracedTensor and a.home is self:
+                seen.append(a.spec)
+            elif a.__class__ in SCALARS:
+                seen.append(a.__class__)
+            else:
+                a = self.lift(a)
+                seen.append(a.spec)
+            operands.append(a)
+        known = INFERRED.table.get(tuple(seen))
+        if known is None:
+            ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(op, tuple(operands))
+            return self.emit(op, ready)
+        return self._append(op, operands, known, self.blame or user_line())
+
+    def emit(self, op: Op, operands: Sequence[Any]) -> Any:
+        """Record an equation on operands in the form of the IR; returns its value, or the tuple of its values.
+
+        Operands are values of this builder; for element-wise ops also Python scalars.
+        """
+        lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in operands]
+        seen = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lifted])
+        return self._append(op, lifted, infer(op, seen), self.blame or user_line())
+
+    def _append(self, op: Op, operands: list[Any], outs: tuple[tuple[Spec, ...], bool], source: Source) -> Any:
+        ids: list[Operand] = []
+        for a in operands:
+            if a.__class__ is TracedTensor:
+                ids.append(a.id)
+            else:
+                if a.__class__ is int:
+                    _require_in_range(op, a, operands)
+                ids.append(Literal(a))
+        specs, many = outs
+        results = [self._variable(spec) for spec in specs]
+        eq = _new(Equation)
+        eq.op, eq.operands, eq.results, eq.source = op, tuple(ids), tuple([v.id for v in results]), source
+        self._equations.append(eq)
+        return tuple(results) if many else results[0]
+
+    def close(
+        self,
+        outputs: Sequence[Any],
+        *,
+        guards: tuple[Guard, ...] = (),
+        examples: Mapping[str, int] | None = None,
+    ) -> Program:
+        """End the trace: the program that computes `outputs`, values of any level up to this one, or numbers."""
+        output_ids = tuple([self.lift(v).id for v in outputs])
+        self.closed = True
+        return Program(
+            (*self._inputs, *[v for _, v in self.captured]),
+            self._constants,
+            tuple(self._equations),
+            output_ids,
+            self._specs,
+            names=self._names,
+            guards=guards,
+            examples=examples,
+        )
+
+
+def _require_in_range(op: Op, value: int, operands: list[Any]) -> None:
+    """An integer beside an integer array must fit its dtype, as in a concrete call."""
+    dtype = next((a.spec.dtype for a in operands if a.__class__ is TracedTensor and a.spec.dtype.kind in "iu"), None)
+    if dtype is not None:
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise ArgumentError(
+                f"{op.primitive.name}: Python integer {value} out of bounds for {dtype.name}{here()}; "
+                "convert the array to a wider dtype or the number to an array first",
+                primitive=op.primitive.name,
+            )

@@ -1,0 +1,30 @@
+"""The reference executor: a loop over the equations, for any kind of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_runtime.ir._program import Literal, Program
+from tenferro_runtime.tracing._traced import recording
+
+
+def interpret(program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Run a program by applying its ops to values one after the other; slow, and obviously right.
+
+    Where that is recorded, the equations keep their lines.
+    """
+    env: dict[int, Any] = dict(program.constants)
+    env.update(zip(program.input_ids, values, strict=True))
+    recorder = next((b for b in map(recording, values) if b is not None), None)
+    before = None if recorder is None else recorder.blame
+    try:
+        for eq in program.equations:
+            if recorder is not None:
+                recorder.blame = before or eq.source
+            out = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+            env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
+    finally:
+        if recorder is not None:
+            recorder.blame = before
+    return tuple([env[v] for v in program.output_ids])

@@ -1,0 +1,219 @@
+"""`TracedTensor`: a value that stands for a variable of a program being recorded."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, Protocol
+
+import numpy as np
+
+from tenferro_runtime.ir._source import here, where
+from tenferro_tensor import SCALARS, Array, Op, Spec
+from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor_core import DimLike, TracingError
+
+OPERATORS: Final = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "power": "pow", "matmul": "matmul",
+    "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor",
+    "left_shift": "lshift", "right_shift": "rshift", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
+    "greater": "gt", "greater_equal": "ge",
+}  # fmt: skip
+"""NumPy's ufuncs behind operators: ``ndarray * traced`` arrives as a call of ``np.multiply``."""
+
+METADATA: Final[dict[Any, Callable[[Any], Any]]] = {
+    np.shape: lambda x: x.shape,
+    np.ndim: lambda x: x.ndim,
+    np.size: lambda x: x.size,
+}
+"""NumPy's functions that ask for no elements."""
+
+
+class Home(Protocol):
+    """What a traced value needs of the builder that records its program."""
+
+    level: int
+    source: Any
+
+    def bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """Record an op."""
+
+    def bind_alike(self, op: Op, operands: tuple[Any, ...]) -> Any:
+        """Record an op on values of this builder."""
+
+    def require_open(self, value: Any) -> None:
+        """Raise unless the program is being recorded still."""
+
+
+class TracedTensor(Array):
+    """A variable of a program that is being recorded: it has a spec, but no elements yet.
+
+    Attributes:
+        spec: shape, dtype and place.
+        home: the builder that records the program.
+        id: the variable.
+        level: level of the trace.
+    """
+
+    __slots__ = ("__weakref__", "home", "id", "level", "spec")
+    spec: Spec
+    level: int
+    home: Any
+    id: int
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return self.home.bind(op, args)
+
+    def _unary(self, op: Op) -> Any:
+        return self.home.bind_alike(op, (self,))
+
+    def _as_extent(self, most: DimLike | None) -> DimLike:
+        return self.home.define_size(self, most)  # type: ignore[no-any-return]
+
+    def _no_value(self, asked: str, fix: str) -> NoReturn:
+        self.home.require_open(self)
+        source = where(self.home.source)
+        raise TracingError(
+            f"{asked}{here()}: this {self.spec!r} is a variable of a program that is being recorded"
+            f"{f' by the call at {source}' if source else ''}, and has no elements before the program runs; {fix}",
+            spec=repr(self.spec),
+        )
+
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        self._no_value(
+            "the elements were asked for",
+            "compute with tenferro functions instead of NumPy's, or return the value and look at it outside",
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._no_value(
+            "conversion to a NumPy array was asked for",
+            "compute with tenferro functions instead of NumPy's, or return the value and convert it outside",
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """NumPy's operators with an array on the left come here, and are recorded; other ufuncs are refused."""
+        name = OPERATORS.get(ufunc.__name__) if method == "__call__" and not kwargs and len(inputs) == 2 else None
+        if name is not None:
+            x, y = inputs
+            op = getattr(operator, name)
+            # An array of NumPy's would ask for this method again.
+            return op(self.home.lift(x), y) if isinstance(x, (np.ndarray, np.generic)) else op(x, y)
+        if kwargs.get("out") is not None:
+            self._no_value(
+                f"np.{ufunc.__name__} was asked to write into a NumPy array",
+                "values are immutable while tracing: write a = a + x instead of a += x",
+            )
+        self._no_value(f"np.{ufunc.__name__} was called", self._instead(ufunc.__name__))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions want elements; those that ask for metadata only are answered."""
+        if function in METADATA and len(args) == 1 and args[0] is self and not kwargs:
+            return METADATA[function](self)
+        name = function.__name__
+        self._no_value(f"{function.__module__.replace('numpy', 'np')}.{name} was called", self._instead(name))
+
+    def _instead(self, name: str) -> str:
+        name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "power": "pow", "concatenate": "concat"}.get(
+            name, name
+        )
+        if callable(getattr(Array.namespace, name, None)):
+            return f"use tr.{name} of tenferro instead (import tenferro_runtime as tr)"
+        return (
+            "use a function of tenferro (tr, tr.linalg, tr.fft), pass NumPy's result as an argument, or give the "
+            "function a rule of its own with custom_rule"
+        )
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            self._no_value("formatting was asked for", "return the value and format it outside")
+        return repr(self)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        self._no_value("round() was asked for", "use tr.round")
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "a truth value was asked for (by if, while, and, or, not, assert)",
+            "use tr.where() to choose between values, tr.cond() or tr.while_loop() to branch or loop on them, or pass "
+            "what decides as a static argument (static_argnames=)",
+        )
+
+    def __int__(self) -> int:
+        self._no_value("int() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __float__(self) -> float:
+        self._no_value("float() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __complex__(self) -> complex:
+        self._no_value("complex() was asked for", "use astype(), or pass the number as a static argument")
+
+    def __index__(self) -> int:
+        self._no_value(
+            "an integer was asked for (by range(), indexing a list, or a shape)",
+            "index with take() or truncate(), or pass the number as a static argument (static_argnames=)",
+        )
+
+    def item(self) -> Any:
+        """Not available: a traced value has no elements."""
+        self._no_value("item() was asked for", "return the value and look at it outside")
+
+    def tolist(self) -> Any:
+        """Not available: a traced value has no elements."""
+        self._no_value("tolist() was asked for", "return the value and look at it outside")
+
+    def __repr__(self) -> str:
+        return f"TracedTensor({self.spec!r}, v{self.id})"
+
+    def __reduce__(self) -> NoReturn:
+        self._no_value("pickling was asked for", "return the value and save it outside")
+
+
+def recording(x: Any) -> Any:
+    """The builder that records what is done with a value, or ``None`` for a value that is not traced.
+
+    A differentiated value may have a traced one inside.
+    """
+    while x.__class__ is not TracedTensor:
+        x = getattr(x, "value", None)
+        if x is None:
+            return None
+    return x.home
+
+
+def _fast_binary(name: str, op: Op) -> Callable[[TracedTensor, Any], Any]:
+    """An operator method: operands of one trace and one spec need no normalisation."""
+
+    def method(self: TracedTensor, other: Any) -> Any:
+        kind = other.__class__
+        if kind is TracedTensor and other.home is self.home:
+            return self.home.bind_alike(op, (self, other))
+        if kind is TracedTensor or kind in SCALARS:
+            home = self.home if self.level >= getattr(other, "level", 0) else other.home
+            return home.bind(op, (self, other))
+        return plain(self, other)
+
+    plain: Callable[[Array, Any], Any] = getattr(Array, name)
+    return method
+
+
+def _install_operators() -> None:
+    for name, op in BINARY_OPERATORS.items():
+        method = _fast_binary(name, op)
+        method.__name__ = name
+        setattr(TracedTensor, name, method)
+
+
+_install_operators()
+
+
+def innermost(x: Any) -> Any:
+    """What a differentiated value holds at the bottom: a concrete or a traced value."""
+    while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
+        x = x.value
+    return x
+
+
+def is_traced(x: Any) -> bool:
+    """Whether the elements of a leaf are not known yet."""
+    return innermost(x).__class__ is TracedTensor

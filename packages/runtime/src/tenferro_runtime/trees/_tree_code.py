@@ -1,0 +1,152 @@
+"""Taking trees apart and putting them together, rendered for one structure: the warm path of compiled functions.
+
+Generated text holds names of our own making, and names of dataclass fields; keys and classes are bound as objects.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.trees._tree import TreeDef
+from tenferro_tensor import Spec, Tensor
+from tenferro_tensor._primitive import _key
+
+
+class _Writer:
+    """Lines of one function, and the objects that it names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.space: dict[str, Any] = {"__name__": "tenferro_runtime.trees", "T": Tensor, "new": object.__new__}
+
+    def bind(self, value: Any) -> str:
+        name = f"o{len(self.space)}"
+        self.space[name] = value
+        return name
+
+    def define(self, head: str, result: str) -> Callable[..., Any]:
+        body = "".join(f"    {line}\n" for line in (*self.lines, f"return {result}"))
+        exec(f"def {head}:\n{body}", self.space)
+        function: Callable[..., Any] = self.space[head.partition("(")[0]]
+        return function
+
+
+RAW: Final[dict[type, str]] = {bool: "bool_({})", int: "int64({})", float: "float64({})", complex: "complex128({})"}
+"""How the Python scalars that a program takes become raw."""
+
+
+def reader(
+    treedef: TreeDef, kinds: tuple[type, ...], order: tuple[int | None, ...]
+) -> Callable[[tuple[Any, ...]], Any]:
+    """A function that takes arguments of the given structure apart.
+
+    Args:
+        treedef: structure of the tuple of dynamic arguments.
+        kinds: class of each leaf, `Tensor` or that of a Python scalar.
+        order: for each argument, its position among the dynamic ones, or ``None`` where it is static.
+
+    Returns:
+        A function of the tuple of arguments: the pair of a key (structure, specs, static values) and the raw leaves,
+        or ``None`` where the structure or the class of a leaf is another one.
+    """
+    w = _Writer()
+    w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=_key)
+    leaves: list[str] = []
+    keys = [w.bind(treedef)]
+    for i, place in enumerate(order):
+        w.lines.append(f"a{i} = values[{i}]")
+        if place is not None:
+            _read(w, treedef.children[place], f"a{i}", leaves)
+    raws = []
+    for leaf, kind in zip(leaves, kinds, strict=True):
+        w.lines.append(f"if {leaf}.__class__ is not {w.bind(kind)}: return None")
+        if kind is int:
+            w.lines.append(f"if not {-(2**63)} <= {leaf} < {2**63}: return None")
+        keys.append(f"{leaf}.spec" if kind is Tensor else w.bind(kind))
+        raws.append(f"{leaf}.data, " if kind is Tensor else RAW[kind].format(leaf) + ", ")
+    keys += [f"key(a{i})" for i, place in enumerate(order) if place is None]
+    return w.define("read(values)", f"({', '.join(keys)},), ({''.join(raws)})")
+
+
+def _read(w: _Writer, treedef: TreeDef, name: str, leaves: list[str]) -> None:
+    kind = treedef.kind
+    if kind is None:
+        leaves.append(name)
+        return
+    if kind is type(None):
+        w.lines.append(f"if {name} is not None: return None")
+        return
+    count = len(treedef.children)
+    test = f"{name}.__class__ is not {w.bind(kind)}"
+    parts = [f"{name}_{i}" for i in range(count)]
+    if kind is dict:
+        w.lines.append(f"if {test} or len({name}) != {count}: return None")
+        for part, key in zip(parts, treedef.names, strict=True):  # `new` is equal to nothing that a tree holds
+            w.lines.append(f"{part} = {name}.get({w.bind(key)}, new)")
+    elif treedef.names and dataclasses.is_dataclass(kind):
+        w.lines.append(f"if {test}: return None")
+        for part, field in zip(parts, treedef.names, strict=True):
+            w.lines.append(f"{part} = {name}.{field}")
+    else:
+        w.lines.append(f"if {test} or len({name}) != {count}: return None")
+        if parts:
+            w.lines.append(f"{', '.join(parts)}, = {name}")
+    for part, child in zip(parts, treedef.children, strict=True):
+        _read(w, child, part, leaves)
+
+
+def wrapped(raw: Any, spec: Spec) -> Tensor:
+    """A raw output as a tensor; an extent that depends on data is that of the output."""
+    return Tensor.wrap(raw, spec.with_(shape=tuple(raw.shape)) if spec.symbolic else spec)
+
+
+def builder(
+    treedef: TreeDef, fixed: dict[int, Any], late: tuple[bool, ...]
+) -> Callable[[tuple[Spec, ...]], Callable[[tuple[Any, ...]], Any]]:
+    """A function of the specs of raw outputs, that gives a function which makes the result of them.
+
+    Args:
+        treedef: structure of the result.
+        fixed: leaves that are plain numbers, by position.
+        late: whether a raw output has an extent that depends on data.
+    """
+    w = _Writer()
+    w.space["wrapped"] = wrapped
+    leaves = []
+    specs: list[str] = []
+    for i in range(treedef.size):
+        if i in fixed:
+            leaves.append(w.bind(fixed[i]))
+            continue
+        raw = f"raws[{len(specs)}]"
+        if late[len(specs)]:
+            w.lines.append(f"    t{i} = wrapped({raw}, s{i})")
+        else:
+            w.lines.append(f"    t{i} = new(T); t{i}.data = {raw}; t{i}.spec = s{i}")
+        leaves.append(f"t{i}")
+        specs.append(f"s{i}, ")
+    names = [f"{''.join(specs)} = specs"] if specs else []
+    w.lines = [*names, "def build(raws):", *w.lines, f"    return {_built(w, treedef, iter(leaves))}"]
+    return w.define("build_for(specs)", "build")
+
+
+def _built(w: _Writer, treedef: TreeDef, leaves: Any) -> str:
+    kind = treedef.kind
+    if kind is None:
+        return str(next(leaves))
+    parts = [_built(w, child, leaves) for child in treedef.children]
+    if kind is type(None):
+        return "None"
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    if kind is tuple:
+        return f"({''.join(f'{part}, ' for part in parts)})"
+    if kind is dict:
+        return "{" + ", ".join(f"{w.bind(k)}: {part}" for k, part in zip(treedef.names, parts, strict=True)) + "}"
+    if dataclasses.is_dataclass(kind):
+        return f"{w.bind(kind)}({', '.join(f'{n}={part}' for n, part in zip(treedef.names, parts, strict=True))})"
+    return f"{w.bind(kind)}({', '.join(parts)})"
