@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.threads import _blas
 
 LIBRARIES = _blas.libraries()

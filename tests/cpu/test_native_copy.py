@@ -14,7 +14,7 @@ from tenferro_cpu.native import Engine
 from tenferro_cpu.native.copying import _copy
 from tenferro_cpu.native.copying._copy_ir import Words, text
 from tenferro_cpu.native.copying._copy_plan import LONGEST, Piece, plan, streamed
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 
 native = pytest.mark.skipif(not _jit.available() or _copy._entry() is None, reason="needs machine code")
 

@@ -7,7 +7,7 @@ import pytest
 
 from kernel_check import spec_of
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 from tenferro_tensor import catalog as c
 from tenferro_tensor import get_backend
 from tenferro_tensor.reference import kernels

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool, _pool_ir
 from tenferro_cpu.native.memory._pool import MemoryPool
 from tenferro_tensor import catalog as c

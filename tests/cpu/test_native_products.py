@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_check import spec_of
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.products import _products
 from tenferro_cpu.native.products._small_matmul import SmallProduct, render
 from tenferro_tensor import catalog as c

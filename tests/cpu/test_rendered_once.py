@@ -26,7 +26,7 @@ def rendering(texts: list[str]) -> Callable[[], str]:
 
 
 def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenferro_cpu.native.engine import _jit
+    from tenferro_cpu.native.machine import _jit
 
     texts: list[str] = []
     cache = ObjectCache(tmp_path / "objects")
@@ -52,7 +52,7 @@ def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: 
 
 
 def test_notes_are_made_once(tmp_path: Path) -> None:
-    from tenferro_cpu.native.engine import _jit
+    from tenferro_cpu.native.machine import _jit
 
     made: list[int] = []
     cache = ObjectCache(tmp_path / "objects")

@@ -9,9 +9,9 @@ import numpy as np
 from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.engine import _jit
 from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_cpu.native.kernels import _loop
+from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.products import _products
 from tenferro_cpu.native.regions import _region, _stepped

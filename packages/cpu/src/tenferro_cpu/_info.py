@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.engine import _jit
+from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.threads import _blas, _team, _threads
 
