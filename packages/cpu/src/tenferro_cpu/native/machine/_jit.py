@@ -263,9 +263,10 @@ class Engine:
 
 @cache
 def renderer() -> str | None:
-    """The version of what renders: the sizes and times of the files of this folder; None where there are none."""
+    """The version of what renders: sizes and times of all files of native kernels; None where there are none."""
+    native = Path(__file__).parents[1]
     try:
-        seen = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]
+        seen = [(str(path.relative_to(native)), path.stat()) for path in sorted(native.rglob("*.py"))]
     except OSError:
         return None
     return repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in seen]) if seen else None
