@@ -4,6 +4,7 @@ import copy
 import enum
 import gc
 import pickle
+import sys
 import threading
 from collections import namedtuple
 from types import SimpleNamespace
@@ -283,3 +284,28 @@ def test_threads_that_race_for_one_op_get_one_object() -> None:
         w.join()
     for same in zip(*rows, strict=True):
         assert len(set(map(id, same))) == 1
+
+
+def test_ops_are_listed_while_threads_make_others() -> None:
+    done = threading.Event()
+
+    def make() -> None:
+        i = 0
+        while not done.is_set():
+            tagged.op(tag=("made meanwhile", i))
+            i += 1
+
+    workers = [threading.Thread(target=make) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for w in workers:
+            w.start()
+        held = tagged.op(tag="held")
+        for _ in range(300):
+            assert held in list(tagged.live_ops())
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        for w in workers:
+            w.join()

@@ -312,7 +312,8 @@ class Primitive:
         """The ops that are alive now, for inspection and clearing of their plans."""
         if self.bare is not None:
             yield self.bare
-        yield from list(self._interned.values())
+        # Other threads make ops meanwhile: the references are copied in one step, which iterating over values is not.
+        yield from [op for ref in self._interned.valuerefs() if (op := ref()) is not None]
 
     def __repr__(self) -> str:
         return f"<primitive {self.signature}>"
