@@ -74,7 +74,8 @@ def agree(got: Any, want: Any, exact: bool, size: Any, condition: Any = 1) -> No
         np.testing.assert_array_equal(got, want)
     else:
         eps = np.finfo(want.dtype).eps
-        close = np.isclose(got, want, rtol=16 * eps * condition, atol=16 * eps * size, equal_nan=True)
+        with np.errstate(all="ignore"):
+            close = np.isclose(got, want, rtol=16 * eps * condition, atol=16 * eps * size, equal_nan=True)
         np.testing.assert_array_equal(np.where(close, want, got), want)
 
 
