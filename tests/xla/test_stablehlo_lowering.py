@@ -216,6 +216,15 @@ def test_winners_scans_and_sorts(axis):
             agree(lambda x, p=p, d=descending: p(x, axis=axis, descending=d), WITH_NAN)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_sorted_by_real_part_first_and_nan_is_last(dtype):
+    some = np.array([1.0, -2.0, 0.0, -0.0, np.nan, np.inf])
+    z = np.random.default_rng(0).permutation([complex(a, b) for a in some for b in some]).astype(dtype)
+    for descending in (False, True):
+        agree(lambda x, d=descending: c.sort(x, axis=0, descending=d), z)
+        agree(lambda x, d=descending: c.argsort(x, axis=1, descending=d), np.stack([z, z[::-1], np.ones_like(z)]))
+
+
 def test_every_core_primitive_is_lowered_or_listed():
     core = {p.name for p in vars(c).values() if isinstance(p, Primitive)}
     assert core - {p.name for p in CORE} == NOT_LOWERED

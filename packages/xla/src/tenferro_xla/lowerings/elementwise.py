@@ -19,7 +19,8 @@ def named(name: str) -> Callable[..., Value]:
     return lambda e, xs, outs, **_: e.op(name, xs, outs[0])
 
 
-def _parts(e: Emitter, z: Value) -> tuple[Value, Value]:
+def parts(e: Emitter, z: Value) -> tuple[Value, Value]:
+    """Real and imaginary part of a complex number."""
     part = z.spec.with_(dtype=np.empty(0, z.spec.dtype).real.dtype)
     return e.op("real", (z,), part), e.op("imag", (z,), part)
 
@@ -30,7 +31,7 @@ def _by_parts(f: Callable[[Emitter, Value], Value]) -> Callable[..., Value]:
     def lower(e: Emitter, xs: Any, outs: Any) -> Value:
         if not xs[0].spec.cplx:
             return f(e, xs[0])
-        re, im = _parts(e, xs[0])
+        re, im = parts(e, xs[0])
         return e.op("complex", (f(e, re), f(e, im)), outs[0])
 
     return lower
@@ -62,7 +63,7 @@ def _any_part(test: Callable[[Emitter, Value], Value], join: str, of_integers: b
             return e.constant(of_integers, outs[0])
         if not x.spec.cplx:
             return test(e, x)
-        re, im = _parts(e, x)
+        re, im = parts(e, x)
         return e.op(join, (test(e, re), test(e, im)), outs[0])
 
     return lower
@@ -190,16 +191,16 @@ def _sign(e: Emitter, xs: Any, outs: Any) -> Value:
 def _conj(e: Emitter, xs: Any, outs: Any) -> Value:
     if not xs[0].spec.cplx:
         return xs[0]  # type: ignore[no-any-return]
-    re, im = _parts(e, xs[0])
+    re, im = parts(e, xs[0])
     return e.op("complex", (re, e.op("negate", (im,), im.spec)), outs[0])
 
 
 def _real(e: Emitter, xs: Any, outs: Any) -> Value:
-    return _parts(e, xs[0])[0] if xs[0].spec.cplx else xs[0]
+    return parts(e, xs[0])[0] if xs[0].spec.cplx else xs[0]
 
 
 def _imag(e: Emitter, xs: Any, outs: Any) -> Value:
-    return _parts(e, xs[0])[1] if xs[0].spec.cplx else e.constant(0, outs[0])
+    return parts(e, xs[0])[1] if xs[0].spec.cplx else e.constant(0, outs[0])
 
 
 def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
@@ -208,7 +209,7 @@ def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
     if dtype == _BOOL:
         return x if x.spec.dtype == _BOOL else e.compare("NE", x, e.constant(0, x.spec))
     if x.spec.cplx and dtype.kind != "c":
-        x = _parts(e, x)[0]
+        x = parts(e, x)[0]
     return e.convert(x, dtype)
 
 

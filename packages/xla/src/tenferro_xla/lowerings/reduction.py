@@ -9,10 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, Spec, catalog
-from tenferro_tensor_core import UnsupportedError
 from tenferro_xla._emitter import Emitter, Value
 from tenferro_xla._text import i64s
-from tenferro_xla.lowerings.elementwise import is_nan, logaddexp, scalar_of
+from tenferro_xla.lowerings.elementwise import is_nan, logaddexp, parts, scalar_of
 
 Start = Callable[[Any], Any]
 """The neutral element of a reduction, by dtype."""
@@ -97,15 +96,18 @@ def _scan(step: str | Callable[..., Value], start: Start) -> Callable[..., Value
 
 
 def _before(e: Emitter, a: Value, b: Value, descending: bool) -> Value:
-    """Whether `a` comes before `b` in sorted order; NaN comes last in both directions."""
-    if a.spec.cplx:
-        raise UnsupportedError("sorting complex numbers is not lowered to StableHLO; sort their keys instead")
-    ahead = e.compare("GT" if descending else "LT", a, b)
-    if not a.spec.inexact:
-        return ahead
-    flag = ahead.spec
-    number_first = e.op("and", (e.op("not", (is_nan(e, a),), flag), is_nan(e, b)), flag)
-    return e.op("or", (ahead, number_first), flag)
+    """Whether `a` comes before `b` in sorted order: by real part, then by imaginary part; NaN last in both orders."""
+    pairs = list(zip(parts(e, a), parts(e, b))) if a.spec.cplx else [(a, b)]
+    keys = [("GT" if descending else "LT", x, y) for x, y in pairs]
+    if a.spec.inexact:
+        keys = [("LT", is_nan(e, x), is_nan(e, y)) for x, y in pairs] + keys
+    *first, last = keys
+    before = e.compare(*last)
+    for direction, x, y in reversed(first):
+        ahead, behind = e.compare(direction, x, y), e.compare(direction, y, x)
+        flag = before.spec
+        before = e.op("or", (ahead, e.op("and", (e.op("not", (behind,), flag), before), flag)), flag)
+    return before
 
 
 def _sort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> Value:
