@@ -1,15 +1,13 @@
 """Registry, entry points and backends: what is found, when it is loaded, and what is said when it cannot be."""
 
 import re
-import sys
 import threading
 import time
-from importlib.metadata import EntryPoint
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from installed_plugins import MODULE, Installed
 from tenferro_tensor import (
     REGISTRY,
     Registry,
@@ -23,35 +21,6 @@ from tenferro_tensor import (
 )
 from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, UnsupportedError
-
-MODULE = "tenferro_test_plugin"
-
-
-class Installed:
-    """What is installed, for the test: entry points by group, and how often a group was scanned."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.points: list[EntryPoint] = []
-        self.scans: list[str] = []
-        self.module = ModuleType(MODULE)
-        monkeypatch.setitem(sys.modules, MODULE, self.module)
-        monkeypatch.setattr(_entry_points, "entry_points", self.scan)
-
-    def scan(self, *, group: str) -> list[EntryPoint]:
-        self.scans.append(group)
-        return [p for p in self.points if p.group == group]
-
-    def add(self, group: str, name: str, value: str, distribution: str | None = "plugin") -> None:
-        point = EntryPoint(name, value, group)
-        if distribution:
-            object.__setattr__(point, "dist", SimpleNamespace(name=distribution, version="1.2"))
-            vars(point)["dist"] = SimpleNamespace(name=distribution, version="1.2")
-        self.points.append(point)
-
-    def offer(self, group: str, name: str, function: Any, distribution: str = "plugin") -> None:
-        setattr(self.module, name, function)
-        self.add(group, name, f"{MODULE}:{name}", distribution)
-
 
 EXTENSIONS, BACKENDS = "tenferro.extensions", "tenferro.backends"
 

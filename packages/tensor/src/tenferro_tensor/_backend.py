@@ -16,6 +16,8 @@ from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
+from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
+from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -100,7 +102,10 @@ class Backend(ABC):
         Raises:
             PlacementError: the backend has no such device.
             UnsupportedError: the backend has no kernel for the primitive.
+            AcceleratorMismatchError: the process uses another kind of accelerator.
         """
+        if self.name != "cpu":
+            PROCESS.pair(self.name)
         self.require(device)
         make = REGISTRY.find("kernel", op.primitive, self.name)
         if make is None:
@@ -213,32 +218,46 @@ def get_backend(name: str) -> Backend:
     Raises:
         BackendUnavailableError: nothing installed offers it, or its device is missing; the text says what to install.
         RegistryError: what is installed cannot be loaded; the text names the distribution.
+        AcceleratorMismatchError: what was registered for the kind makes another kind.
     """
     backend = _made.get(name)
     if backend is not None:
         return backend
+    registered = None if name == "cpu" else PROCESS.backend(name)
     with _lock:
         if name not in _made:
-            offered = _entry_points.installed(BACKENDS)
-            if name not in offered:
-                raise BackendUnavailableError(
-                    f"no backend for {name!r} devices is installed "
-                    f"(installed: {', '.join(sorted(offered)) or 'none'}); "
-                    f"{_INSTALL.get(name, 'install the distribution that offers it')}",
-                    backend=name,
-                )
-            make = _entry_points.load(BACKENDS, name)
+            make, who = _maker(name) if registered is None else (registered, f"{registered!r}")
             try:
-                _made[name] = make()
+                made = make()
             except TenferroError:
                 raise
             except Exception as cause:
                 raise RegistryError(
-                    f"the backend {name!r} of {_entry_points.owner(offered[name])} cannot be made: "
-                    f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
+                    f"the backend {name!r} of {who} cannot be made: {type(cause).__name__}: {cause}; "
+                    "reinstall or remove what offers it",
                     backend=name,
                 ) from cause
+            if registered is not None and made.name != name:
+                raise AcceleratorMismatchError(
+                    f"{who} was registered to make the backend for {name!r}, but made that for {made.name!r}; "
+                    "register it under its own kind",
+                    kind=name,
+                    made=made.name,
+                )
+            _made[name] = made
         return _made[name]
+
+
+def _maker(name: str) -> tuple[Callable[[], Backend], str]:
+    """The factory that an installed distribution offers, and the distribution in words."""
+    offered = _entry_points.installed(BACKENDS)
+    if name not in offered:
+        raise BackendUnavailableError(
+            f"no backend for {name!r} devices is installed (installed: {', '.join(sorted(offered)) or 'none'}); "
+            f"{_INSTALL.get(name, 'install the distribution that offers it')}",
+            backend=name,
+        )
+    return _entry_points.load(BACKENDS, name), _entry_points.owner(offered[name])
 
 
 def modules_compiled() -> int:
@@ -262,5 +281,5 @@ def place_of(device: str | ComputeDevice | None) -> Place:
 
 
 def available_backends() -> tuple[str, ...]:
-    """Names of the installed backends, whether or not their devices are present."""
-    return tuple(sorted(_entry_points.installed(BACKENDS)))
+    """Names of the installed and registered backends, whether or not their devices are present."""
+    return tuple(sorted({*_entry_points.installed(BACKENDS), *PROCESS.kinds()}))

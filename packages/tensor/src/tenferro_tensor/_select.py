@@ -85,6 +85,11 @@ def scoped_device() -> ComputeDevice | None:
     return device
 
 
+def scoped_context() -> ComputeContext | None:
+    """The resources that an open scope names here, if any."""
+    return _context.get() if open_scopes else None
+
+
 def decide(what: str, specs: Iterable[Spec]) -> ComputeDevice:
     """The device that runs an op on operands of the given specs: rules 2 to 6.
 

@@ -1,0 +1,35 @@
+"""The contract of accelerators (devices, streams, events, copies), and the registry of the one that a process uses."""
+
+from tenferro_tensor.device_runtimes._context import StreamContext, current_stream
+from tenferro_tensor.device_runtimes._contracts import (
+    Capabilities,
+    DeviceRuntime,
+    Event,
+    Pending,
+    RuntimeDevice,
+    Stream,
+)
+from tenferro_tensor.device_runtimes._errors import (
+    AcceleratorMismatchError,
+    AsynchronousError,
+    DeviceMemoryError,
+    ForkedRuntimeError,
+)
+from tenferro_tensor.device_runtimes._registry import device_runtime, register_device_runtime
+
+__all__ = [
+    "AcceleratorMismatchError",
+    "AsynchronousError",
+    "Capabilities",
+    "DeviceMemoryError",
+    "DeviceRuntime",
+    "Event",
+    "ForkedRuntimeError",
+    "Pending",
+    "RuntimeDevice",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "device_runtime",
+    "register_device_runtime",
+]

@@ -1,0 +1,96 @@
+"""Compute contexts of accelerators: a context owns a stream, and what is computed inside of it runs there."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+from tenferro_tensor import _select
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor.device_runtimes._contracts import RuntimeDevice, Stream
+from tenferro_tensor.device_runtimes._issuing import issuing_stream
+from tenferro_tensor.device_runtimes._registry import device_runtime
+
+
+class StreamContext:
+    """Execution on a stream of its own, for ``with compute_context(...)``.
+
+    The device is checked when the context is made, the stream is made when it is first used. Operations inside
+    run on the stream where they run on the device; operands that another stream writes are waited for by the stream.
+
+    Args:
+        device: the accelerator, as in ``"cuda:1"``.
+        priority: of the stream.
+
+    Attributes:
+        device: the device that work runs on.
+        priority: of the stream.
+
+    Raises:
+        PlacementError: there is no such device.
+        BackendUnavailableError: nothing installed offers the device, or it is missing.
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_stream", "device", "priority")
+    device: ComputeDevice
+    priority: int
+
+    def __init__(self, device: str | ComputeDevice, *, priority: int = 0) -> None:
+        self.device, self.priority = ComputeDevice(device), priority
+        self.runtime_device  # noqa: B018 - checked now, not at the first operation
+        self._stream: Stream | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def for_device(cls, device: Any) -> Self:
+        """The context that is kept for a device: always the same one, with one stream."""
+        name = ComputeDevice(device)
+        kept = _kept.setdefault(device_runtime(name.kind).device(name.index), {})
+        found: Self = kept.get(cls) or kept.setdefault(cls, cls(name))
+        return found
+
+    @property
+    def runtime_device(self) -> RuntimeDevice:
+        """The device as its runtime has it."""
+        return device_runtime(self.device.kind).device(self.device.index)
+
+    @property
+    def stream(self) -> Stream:
+        """The stream, made on first use."""
+        with self._lock:
+            if self._stream is None:
+                self._stream = self.runtime_device.stream(self.priority)
+            return self._stream
+
+    def synchronize(self) -> None:
+        """Wait for what has been issued to the stream so far.
+
+        Raises:
+            AsynchronousError: work of the stream failed.
+        """
+        self.stream.synchronize()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.device)!r}, priority={self.priority})"
+
+
+_kept: WeakKeyDictionary[RuntimeDevice, dict[type, Any]] = WeakKeyDictionary()
+
+
+def current_stream(device: RuntimeDevice) -> Stream:
+    """The stream that work of the calling thread on a device goes to.
+
+    That of a `Stream.launch` that is going on; else that of the enclosing compute context where it is one of the
+    device; else the default stream.
+    """
+    stream: Stream | None = issuing_stream()
+    if stream is not None and stream.device is device:
+        return stream
+    if _select.open_scopes:
+        context = _select.scoped_context()
+        if context is not None and context.device is device.id:
+            found: Stream | None = getattr(context, "stream", None)
+            if found is not None:
+                return found
+    return device.default_stream
