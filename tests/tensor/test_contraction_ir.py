@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import ComputeDevice, get_backend
-from tenferro_tensor.device_model import ContractionIR
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR
 from tenferro_tensor_core import ArgumentError
 
 F8 = np.dtype("float64")
@@ -42,3 +42,30 @@ def test_a_backend_without_an_engine_says_so() -> None:
     """Integers are contracted pair by pair everywhere."""
     ir = ContractionIR(np.dtype("int64"), ((0, 1), (1, 2)), (2, 3, 4), (0, 2), ((0, 1),))
     assert get_backend("cpu").contraction(ir, ComputeDevice("cpu:0")) is None
+
+
+def test_a_contraction_is_a_graph() -> None:
+    """Its outputs are the result and what is kept; without steps one is copied."""
+    ir = ContractionIR(F8, ((0, 1), (1, 2), (2, 3)), (2, 3, 4, 5), (3, 0), ((0, 1), (3, 2)), (3,))
+    assert ir.graph.steps == (((0, 2), ((0, 1),)), ((3, 0), ((3, 2),)))
+    assert ir.graph.outputs == (4, 3)
+    assert (ir.graph.values, ir.graph.flops) == (ir.values, ir.flops)
+    assert ContractionIR(F8, ((0, 1),), (2, 3), (1, 0), ()).graph.steps == (((1, 0), ((0,),)),)
+    assert pickle.loads(pickle.dumps(ir.graph)) == ir.graph
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((((0, 2),), (1, 1), (), ()), "labels of values are among 0..1"),
+        ((((0,),), (2,), (((0,), ()),), (1,)), "value 1 has terms of one or two values before it"),
+        ((((0,),), (2,), (((0,), ((1,),)),), (1,)), "value 1 has terms of one or two values before it"),
+        ((((0,),), (2,), (((0,), ((0, 0, 0),)),), (1,)), "value 1 has terms of one or two values before it"),
+        ((((0,),), (2,), (((0,), ((0,),)),), (0,)), "outputs are results of steps, each once"),
+        ((((0,),), (2,), (((0,), ((0,),)),), (1, 1)), "outputs are results of steps, each once"),
+    ],
+)
+def test_graphs_that_do_not_fit_are_refused(arguments: tuple[object, ...], text: str) -> None:
+    """Each mistake has its own text."""
+    with pytest.raises(ArgumentError, match=text):
+        ContractionGraph(F8, *arguments)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from tenferro_cpu.native.products import _products
 from tenferro_cpu.native.regions import _region, _stepped
 from tenferro_cpu.native.threads import _threads
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.reference import kernels
 
 _VIEWS = frozenset(
@@ -77,7 +77,7 @@ class CpuBackend(Backend):
         """As the contract says: one call of machine code for all steps, where their work is small."""
         return _loop.looped(region, back, moving)
 
-    def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
+    def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: the native engine, for real and complex numbers."""
         return engine_contraction(ir)
 

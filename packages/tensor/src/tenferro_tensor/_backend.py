@@ -15,7 +15,7 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, Later, Literal, Region
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
 from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor_core import (
@@ -177,8 +177,8 @@ class Backend(ABC):
         """
         return None
 
-    def contraction(self, ir: ContractionIR, device: ComputeDevice) -> ContractionKernel | None:
-        """A kernel for a whole contraction of many tensors, or None where it is done step by step."""
+    def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
+        """A kernel for a whole contraction, or a graph of them, or None where it is done step by step."""
         return None
 
     def compiled(self) -> int:

@@ -4,7 +4,8 @@ A device owns an allocator, a renderer, a compiler and a program factory. The CP
 accelerator implements the same.
 """
 
-from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, Labels, StepReport
+from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
+from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
 from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
 from tenferro_tensor.device_model._errors import CompileError
 from tenferro_tensor.device_model._expansions import expanded, expansion
@@ -19,9 +20,11 @@ __all__ = [
     "CompileError",
     "CompiledSpec",
     "Compiler",
+    "ContractionGraph",
     "ContractionIR",
     "ContractionKernel",
     "Device",
+    "GraphStep",
     "KernelIR",
     "Later",
     "Labels",

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_tensor.device_model._contraction_graph import ContractionGraph, Labels
 from tenferro_tensor_core import ArgumentError
-
-Labels = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,16 @@ class ContractionIR:
         return tuple(found)
 
     @cached_property
+    def graph(self) -> ContractionGraph:
+        """The same as a graph; its outputs are the result and the values that are kept."""
+        count = len(self.operands)
+        steps = tuple([(labels, (step,)) for labels, step in zip(self.values[count:], self.steps, strict=True)])
+        last = count + max(len(steps), 1) - 1
+        return ContractionGraph(
+            self.dtype, self.operands, self.extents, steps or ((self.output, ((0,),)),), (last, *self.kept)
+        )
+
+    @cached_property
     def flops(self) -> int:
         """Multiplications and additions of all steps, counted as real ones."""
         factor = 8 if self.dtype.kind == "c" else 2
@@ -126,23 +135,25 @@ class StepReport:
 
 
 class ContractionKernel(ABC):
-    """A contraction as a backend runs it.
+    """A contraction, or a graph of them, as a backend runs it.
 
     Attributes:
         ir: what it computes.
     """
 
-    ir: ContractionIR
+    ir: ContractionIR | ContractionGraph
 
     @abstractmethod
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """The result for raw arrays with the shapes of the IR and any strides.
 
         Where the IR keeps values, a tuple: the result, then these, their axes as `ContractionIR.values` orders them.
+        For a graph, a tuple of its outputs.
 
         Args:
             raws: one for each operand.
-            out: a raw array that gets the result and is returned; it shares no memory with an operand.
+            out: a raw array that gets the result, or a graph's first output, and is returned; it shares no memory with
+                an operand.
         """
 
     @property

@@ -16,17 +16,20 @@ from tenferro_cpu.native.python._builtin import builtin
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import Layout
 from tenferro_cpu.native.threads._threads import usable_cores
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, StepReport
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
 
+Layouts = list[tuple[Any, tuple[int, ...]]]
+Turned = list[tuple[int, tuple[int, ...]]]
+
 CHARS: Final = "fdFD"
 """Dtypes that the engine is rendered for."""
 
 
-def contraction(ir: ContractionIR) -> ContractionKernel | None:
+def contraction(ir: ContractionIR | ContractionGraph) -> ContractionKernel | None:
     """The engine's kernel, or None for dtypes that it does not have and where there is no compiler."""
     if ir.dtype.char not in CHARS or not ir.dtype.isnative or not available() or symbols() is None:
         return None
@@ -34,17 +37,19 @@ def contraction(ir: ContractionIR) -> ContractionKernel | None:
 
 
 class CpuContraction(ContractionKernel):
-    """A contraction on NumPy arrays with any strides; safe to call from many threads."""
+    """Contractions of NumPy arrays with any strides; safe to call from many threads."""
 
-    def __init__(self, ir: ContractionIR) -> None:
+    def __init__(self, ir: ContractionIR | ContractionGraph) -> None:
         self.ir = ir
+        self._graph = graph = ir if isinstance(ir, ContractionGraph) else ir.graph
+        self._several = len(graph.outputs) > 1 or ir is graph
         self._kind, self._define = machine(ir.dtype.char)
-        self._plans: OrderedDict[Any, tuple[Plan, Any]] = OrderedDict()
+        self._plans: OrderedDict[Any, tuple[Plan, Any, Layouts, Turned]] = OrderedDict()
         self._lock = threading.Lock()
         self._one = np.ones((), ir.dtype)
-        self._shapes = tuple([tuple([ir.extents[x] for x in labels]) for labels in ir.operands])
+        self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
         self._scalars = frozenset(number for number, shape in enumerate(self._shapes) if not shape)
-        self._shape = tuple([ir.extents[x] for x in ir.output])
+        self._shape = graph.shape(graph.outputs[0])
         self._result = self._maker(prod(self._shape) * ir.dtype.itemsize)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
@@ -62,19 +67,19 @@ class CpuContraction(ContractionKernel):
                 what = "one that cannot" if isinstance(out, np.ndarray) else type(out).__name__
                 raise ArgumentError(f"out is an array that can be written to, got {what}")
             key = (key, out.strides)
-        plan, run = self._plans.get(key) or self._plan(key, raws, out)
+        plan, run, layouts, turned = self._plans.get(key) or self._plan(key, raws, out)
         result = self._result(self._shape, self.ir.dtype) if out is None else out
         arena = self._maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
-        if not plan.orders:
+        if not self._several:
             return run(*raws, arena, result, self._one)
-        ir = self.ir
-        shapes = [tuple([ir.extents[x] for x in labels]) for labels in plan.orders]
-        kept = [self._maker(prod(shape) * ir.dtype.itemsize)(shape, ir.dtype) for shape in shapes]
-        run(*raws, arena, result, *kept, self._one)
-        places = [[labels.index(x) for x in ir.values[v]] for v, labels in zip(ir.kept, plan.orders, strict=True)]
-        return (result, *[x.transpose(place) for x, place in zip(kept, places, strict=True)])
+        dtype = self.ir.dtype
+        rest = [make(shape, dtype) for make, shape in layouts]
+        run(*raws, arena, result, *rest, self._one)
+        for n, axes in turned:
+            rest[n] = rest[n].transpose(axes)
+        return (result, *rest)
 
-    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any]:
+    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Layouts, Turned]:
         given, wanted = (*raws, *([] if out is None else [out])), (*self._shapes, self._shape)
         for number, (x, shape) in enumerate(zip(given, wanted, strict=False)):
             if x.shape != shape or x.dtype != self.ir.dtype:
@@ -87,12 +92,23 @@ class CpuContraction(ContractionKernel):
         if len(raws) != len(self._shapes):
             raise ShapeError(f"a contraction of {len(self._shapes)} operands got {len(raws)}")
         strides = None if out is None else out.strides
-        plan = make(self._kind, self.ir, [x.strides for x in raws], strides, usable_cores())
+        plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
         with self._lock:
-            self._plans[key] = plan, builtin(self._define, plan.header)
+            self._plans[key] = plan, builtin(self._define, plan.header), *self._layouts(plan)
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
             return self._plans[key]
+
+    def _layouts(self, plan: Plan) -> tuple[Layouts, Turned]:
+        """What makes the outputs but the first as they lie in memory, and how axes of some are then turned."""
+        graph, layouts, turned = self._graph, [], []
+        for n, (value, lie) in enumerate(zip(graph.outputs[1:], plan.orders[1:], strict=True)):
+            labels = graph.values[value]
+            shape = tuple([graph.extents[x] for x in lie])
+            layouts.append((self._maker(prod(shape) * graph.dtype.itemsize), shape))
+            if lie != labels:
+                turned.append((n, tuple([lie.index(x) for x in labels])))
+        return layouts, turned
 
     @staticmethod
     def _maker(nbytes: int) -> Any:
@@ -103,13 +119,13 @@ class CpuContraction(ContractionKernel):
     @cached_property
     def _contiguous(self) -> Plan:
         strides = [np.empty(shape, self.ir.dtype).strides for shape in self._shapes]
-        return make(self._kind, self.ir, strides, None, usable_cores())
+        return make(self._kind, self._graph, strides, None, usable_cores())
 
     @property
     def peak_bytes(self) -> int:
         """As the contract says, for operands whose axes lie in order."""
-        values = [self._shape, *[self.ir.shape(v) for v in self.ir.kept]]
-        return self._contiguous.arena + sum([prod(shape) * self.ir.dtype.itemsize for shape in values])
+        shapes = [self._graph.shape(v) for v in self._graph.outputs]
+        return self._contiguous.arena + sum([prod(shape) * self.ir.dtype.itemsize for shape in shapes])
 
     def report(self) -> tuple[StepReport, ...]:
         """As the contract says."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final
 
-from tenferro_tensor.device_model import ContractionIR, Labels
+from tenferro_tensor.device_model import ContractionGraph, Labels
 
 LONG: Final = 96
 """Elements of an innermost run from which on it need not fill whole vectors."""
@@ -20,13 +20,13 @@ Strides = Mapping[int, int]
 
 
 def orders(
-    ir: ContractionIR, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
+    graph: ContractionGraph, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
     stays: frozenset[int],
 ) -> list[Labels]:  # fmt: skip
     """Ways in which a result may lie, outermost label first; the one that is best by rule comes first.
 
     Args:
-        ir: the contraction.
+        graph: the contractions.
         width: elements of a vector.
         labels: of the result.
         left: strides of the left operand, by label.
@@ -36,15 +36,15 @@ def orders(
     """
     if len(labels) < 2:
         return [tuple(labels)]
-    extent = ir.extents
+    extent = graph.extents
     sizes = [prod([extent[x] for x in side]) for side in (left, right)]
     larger, other = (left, right) if sizes[0] >= sizes[1] else (right, left)
 
     def depth(label: int) -> tuple[int, int]:
-        return (0, -abs(larger[label])) if label in larger else (-1, -abs(other[label]))
+        return (0, -abs(larger[label])) if label in larger else (-1, -abs(other.get(label, 0)))
 
     by_depth = sorted(labels, key=depth)
-    kept = _run(ir, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
+    kept = _run(graph, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
     keeping = (*[x for x in by_depth if x not in kept], *kept)
     groups: list[list[int]] = [[], [], []]
     for label in by_depth:
@@ -57,7 +57,7 @@ def orders(
     ways: list[tuple[tuple[float, int, int], Labels]] = []
     for side, rest in ((larger, other), (other, larger)):
         mine = [x for x in labels if x in side and x not in rest]
-        run = _run(ir, width, mine, side, groups)
+        run = _run(graph, width, mine, side, groups)
         length = prod([extent[x] for x in run])
         full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
         free = prod([extent[x] for x in run if x in groups[2]])
@@ -73,7 +73,7 @@ def orders(
     return list(dict.fromkeys(found))
 
 
-def _run(ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
+def _run(graph: ContractionGraph, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
     """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
     if not mine:
         return []
@@ -83,7 +83,7 @@ def _run(ir: ContractionIR, width: int, mine: list[int], side: Strides, groups: 
         for label in sorted([x for x in mine if x in group], key=lambda x: abs(side[x])):
             if length >= LONG or (length > 1 and length % width == 0):
                 break
-            if ir.extents[label] > 1:
+            if graph.extents[label] > 1:
                 found.append(label)
-                length *= ir.extents[label]
+                length *= graph.extents[label]
     return sorted(found, key=lambda x: -abs(side[x]))

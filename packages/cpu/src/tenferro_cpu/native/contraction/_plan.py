@@ -1,4 +1,4 @@
-"""A plan: the records of all steps of a contraction for operands with given strides, and the memory they share."""
+"""A plan: the records of all steps of contractions for operands with given strides, and the memory they share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._layout import Strides, orders
-from tenferro_cpu.native.contraction._step import Step, plan_step
-from tenferro_tensor.device_model import ContractionIR, Labels, StepReport
+from tenferro_cpu.native.contraction._step import Step, accumulation, plan_step, zeros
+from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
 WORTH: Final = 1 << 15
 """Elements of a result from which on several layouts are compared."""
@@ -31,7 +31,7 @@ class Plan:
     Attributes:
         header: words of `HEADER`.
         arena: bytes of intermediate results and packed panels.
-        orders: for each kept value, its labels as they lie in memory.
+        orders: for each output, its labels as they lie in memory.
         reports: one for each step.
         keeps: records and tables, which machine code reads.
     """
@@ -48,109 +48,160 @@ class _Value:
     base: int
     at: int
     strides: dict[int, int]
-    arena: bool = False
+    arena: int = 0  # bytes that it takes there
 
 
-def make(kind: Kind, ir: ContractionIR, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int) -> Plan:
-    """The plan for operands with these strides in bytes, and a result with the strides `out` or lying in order."""
-    return _Planner(kind, ir, strides, out, most).plan()
+def make(
+    kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
+) -> Plan:
+    """The plan for operands with these strides in bytes, and a first output with the strides `out` or in order."""
+    return _Planner(kind, graph, strides, out, most).plan()
 
 
 class _Planner:
-    """Goes through the steps once; pointers are those of operands, arena, result, kept values, and the number one."""
+    """Goes through the steps once; pointers are those of operands, arena, outputs, and the number one.
+
+    Values that later steps take may lie in any order; outputs that none takes, and the first output, lie in the order
+    of their labels.
+    """
 
     def __init__(
-        self, kind: Kind, ir: ContractionIR, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
-    ) -> None:
-        self.kind, self.ir, self.most = kind, ir, most
-        self.count = len(ir.operands)
+        self, kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None,
+        most: int,
+    ) -> None:  # fmt: skip
+        self.kind, self.graph, self.most, self.extents = kind, graph, most, graph.extents
+        self.count = len(graph.operands)
         self.memory = Arena()
         self.steps: list[tuple[Step, tuple[tuple[int, int], ...]]] = []
         self.reports: list[StepReport] = []
         self.values: dict[int, _Value] = {}
-        for number, (labels, own) in enumerate(zip(ir.operands, strides, strict=True)):
-            along: dict[int, int] = {}
-            for label, stride in zip(labels, own, strict=True):
-                along[label] = along.get(label, 0) + stride
-            self.values[number] = _Value(number, 0, along)
-        self.one = _Value(self.count + 2 + len(ir.kept), 0, {})
-        self.out = self.strides(ir.output) if out is None else dict(zip(ir.output, out, strict=True))
-        self.taken = {v: step for step in ir.steps for v in step}
+        for number, (labels, own) in enumerate(zip(graph.operands, strides, strict=True)):
+            self.values[number] = _Value(number, 0, _along(labels, own))
+        self.one = _Value(self.count + 1 + len(graph.outputs), 0, {})
+        self.base = {v: self.count + 1 + n for n, v in enumerate(graph.outputs)}
+        self.taken: dict[int, tuple[tuple[int, ...], int]] = {}
+        self.last: dict[int, int] = {}
+        for made, (_, terms) in enumerate(graph.steps, self.count):
+            for term in terms:
+                for v in term:
+                    self.taken.setdefault(v, (term, made))
+                    self.last[v] = made
+        first = graph.outputs[0]
+        self.fixed = {v: self.in_order(v) for v in graph.outputs if v not in self.taken or v == first}
+        if out is not None:
+            self.fixed[first] = tuple(out)
         self.known: dict[tuple[Axis, ...], Step | None] = {}
-        self.number = {step: number for number, step in enumerate(ir.steps)}
         self.orders: dict[int, Labels] = {}
+
+    def in_order(self, value: int) -> tuple[int, ...]:
+        """Strides of a value whose axes lie in the order of its labels."""
+        found, step = [], self.kind.item
+        for label in reversed(self.graph.values[value]):
+            found.append(step)
+            step *= self.extents[label]
+        return tuple(found[::-1])
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
         """Strides of a value whose labels lie in this order."""
         found, step = {}, self.kind.item
         for label in reversed(labels):
             found[label] = step
-            step *= self.ir.extents[label]
+            step *= self.extents[label]
         return found
 
     def bytes_of(self, labels: Sequence[int]) -> int:
         """Bytes of a value."""
-        return self.kind.item * prod([self.ir.extents[label] for label in labels])
+        return self.kind.item * prod([self.extents[label] for label in labels])
 
     def plan(self) -> Plan:
         """All steps, in order."""
-        for number, step in enumerate(self.ir.steps or ((0,),)):
-            self.step(number, step)
+        for number, (labels, terms) in enumerate(self.graph.steps):
+            self.step(number, labels, terms)
         scratch_at = self.memory.size
         records = np.array([step.record(places) for step, places in self.steps], np.int64)
         arena = scratch_at + max([step.scratch for step, _ in self.steps], default=0)
         pieces = max([step.words["pieces"] for step, _ in self.steps if "pieces" in step.words], default=1)
-        orders = tuple([self.orders[v] for v in self.ir.kept])
+        orders = tuple([self.orders.get(v, self.graph.values[v]) for v in self.graph.outputs])
         words = (
             len(self.steps), self.one.base + 1, self.count, scratch_at, records.ctypes.data, pieces,
-            self.ir.flops > LONG_WORK,
+            self.graph.flops > LONG_WORK,
         )  # fmt: skip
         keeps = (records, *[step.tables for step, _ in self.steps])
         return Plan(np.array(words, np.int64).tobytes(), arena, orders, tuple(self.reports), keeps)
 
-    def step(self, number: int, step: tuple[int, ...]) -> None:
-        """One step of the IR: operands without axes of their own to sum, then the product."""
+    def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
+        """One step of the graph: its terms, each on its own and then added up where there are several."""
         result = self.count + number
-        last = number >= len(self.ir.steps) - 1
-        labels = self.ir.output if last else self.ir.values[result]
-        operands = [self.values[v] for v in step]
-        scratch: list[tuple[int, int]] = []
-        if len(operands) == 2:
-            operands = [self.reduced(x, y, labels, scratch) for x, y in (operands, operands[::-1])]
-        left, right = operands if len(operands) == 2 else (operands[0], self.one)
-        if last:
-            value = _Value(self.count + 1, 0, self.out)
-            layout = tuple(sorted(labels, key=lambda label: -abs(self.out[label])))
+        scratch: list[_Value] = []
+        pairs = [self.operands(term, labels, scratch) for term in terms]
+        value, layout = self.place(result, labels, *pairs[0])
+        if result in self.base and len({*labels}) < len(labels):
+            along = self.fixed.get(result) or self.in_order(result)
+            axes = [Axis(self.extents[x], 0, 0, stride) for x, stride in zip(labels, along, strict=True)]
+            self.put(zeros(self.kind, axes, self.most), self.one, self.one, value)
+        if len(terms) == 1:
+            found = self.product(*pairs[0], value)
         else:
-            layout = self.layout(result, labels, left, right)
-            value = self.place(result, layout)
-        if set(left.strides) | set(right.strides) == set(labels):
+            parts = [self.room(layout) for _ in terms]
+            found, *_ = [self.product(*pair, part) for pair, part in zip(pairs, parts, strict=True)]
+            for part in parts[1:-1]:
+                self.add(parts[0], part, parts[0])
+            self.add(parts[0], parts[-1], value)
+            self.release(parts)
+        self.release(scratch)
+        self.release([self.values[v] for v in {v for term in terms for v in term} if self.last[v] == result])
+        if result not in self.last:
+            self.release([value])
+        self.values[result] = value
+        self.report(number, terms[0], labels, layout, found)
+
+    def operands(self, term: tuple[int, ...], labels: Labels, scratch: list[_Value]) -> tuple[_Value, _Value]:
+        """The factors of a term, the number one among them; axes of their own are summed beforehand."""
+        if len(term) == 1:
+            return self.values[term[0]], self.one
+        left, right = (self.values[v] for v in term)
+        return self.reduced(left, right, labels, scratch), self.reduced(right, left, labels, scratch)
+
+    def product(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+        """The product of two values."""
+        scratch: list[_Value] = []
+        if set(left.strides) | set(right.strides) == set(value.strides):
             left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
         found = self.emit(left, right, value)
-        for at, n in scratch:
-            self.memory.give(at, n)
-        for v in step:
-            if v >= self.count and self.values[v].arena:
-                self.memory.give(self.values[v].at, self.bytes_of(self.ir.values[v]))
-        self.values[result] = value
-        self.report(number, step, labels, layout, found)
+        self.release(scratch)
+        return found
 
-    def reduced(self, x: _Value, y: _Value, labels: Sequence[int], scratch: list[tuple[int, int]]) -> _Value:
+    def add(self, x: _Value, y: _Value, value: _Value) -> None:
+        """The sum of two values in the arena that lie alike."""
+        axes = [Axis(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
+        self.put(accumulation(self.kind, axes, y.at - x.at, self.most), x, self.one, value)
+
+    def room(self, layout: Sequence[int]) -> _Value:
+        """Memory in the arena for a value whose labels lie in this order."""
+        n = self.bytes_of(layout)
+        return _Value(self.count, self.memory.take(n), self.strides(layout), n)
+
+    def release(self, values: Sequence[_Value]) -> None:
+        """Give back the memory of values that are in the arena."""
+        for value in values:
+            if value.arena:
+                self.memory.give(value.at, value.arena)
+
+    def reduced(self, x: _Value, y: _Value, labels: Labels, scratch: list[_Value]) -> _Value:
         """An operand, summed over what only it has, where that makes the product cheaper."""
-        extent = self.ir.extents
+        extent = self.extents
         own = [label for label in x.strides if label not in y.strides and label not in labels and extent[label] > 1]
         if not own or not any(extent[label] != 1 for label in y.strides):
             return x
         rest = sorted([label for label in x.strides if label not in own], key=lambda label: -abs(x.strides[label]))
-        n = self.bytes_of(rest)
-        made = _Value(self.count, self.memory.take(n), self.strides(rest), True)
-        scratch.append((made.at, n))
+        made = self.room(rest)
+        scratch.append(made)
         self.emit(x, self.one, made)
         return made
 
-    def repeated(self, x: _Value, y: _Value, value: _Value, scratch: list[tuple[int, int]]) -> _Value:
+    def repeated(self, x: _Value, y: _Value, value: _Value, scratch: list[_Value]) -> _Value:
         """A small operand of an element-wise step, repeated over what `y` and the result have innermost alike."""
-        extent = self.ir.extents
+        extent = self.extents
         inner = sorted([label for label in value.strides if extent[label] > 1], key=lambda k: abs(value.strides[k]))
         block: list[int] = []
         size = 1
@@ -165,70 +216,91 @@ class _Planner:
         small = 8 * self.bytes_of(made) <= self.bytes_of([*value.strides])
         if not both or size < self.kind.width or not small or all(x.strides.get(k) == value.strides[k] for k in block):
             return x
-        n = self.bytes_of(made)
-        repeated = _Value(self.count, self.memory.take(n), self.strides(made), True)
-        scratch.append((repeated.at, n))
+        repeated = self.room(made)
+        scratch.append(repeated)
         self.emit(x, self.one, repeated)
         return repeated
 
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
         ways = self.ways(result, labels, left.strides, right.strides)
-        if len(ways) == 1 or prod([self.ir.extents[label] for label in labels]) < WORTH:
+        if len(ways) == 1 or prod([self.extents[label] for label in labels]) < WORTH:
             return ways[0]
         return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
 
     def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides) -> list[Labels]:
         """Layouts for a result, the best by rule first."""
-        taken = self.taken[result]
-        partner = frozenset(label for v in taken if v != result for label in self.ir.values[v])
-        after = frozenset(self.ir.values[self.count + self.number[taken]])
-        return orders(self.ir, self.kind.width, labels, left, right, partner, after)
+        if result not in self.taken:
+            return [tuple(labels)]
+        term, made = self.taken[result]
+        partner = frozenset(label for v in term if v != result for label in self.graph.values[v])
+        after = frozenset(self.graph.values[made])
+        return orders(self.graph, self.kind.width, labels, left, right, partner, after)
 
     def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
-        """Estimated time of the step that makes a result and of the one that takes it, if it lies this way."""
+        """Estimated time of the step that makes a result and of the one that takes it first, if it lies this way."""
         mine = _Value(0, 0, self.strides(way))
-        taken = self.taken[result]
-        partner = next((self.partner(v) for v in taken if v != result), self.one)
-        after = self.count + self.number[taken]
-        if after == self.count + len(self.ir.steps) - 1:
-            along = self.out
+        term, after = self.taken[result]
+        partner = next((self.partner(v) for v in term if v != result), self.one)
+        labels_after = self.graph.values[after]
+        if after in self.fixed:
+            along = _along(labels_after, self.fixed[after])
         else:
-            along = self.strides(self.ways(after, self.ir.values[after], mine.strides, partner.strides)[0])
+            distinct = tuple(dict.fromkeys(labels_after))
+            along = self.strides(self.ways(after, distinct, mine.strides, partner.strides)[0])
         steps = (self.step_of(left, right, mine), self.step_of(mine, partner, _Value(0, 0, along)))
         return sum([step.cost for step in steps if step is not None])
 
     def partner(self, value: int) -> _Value:
         """A value that is there, or one that lies in the order of its labels."""
-        return self.values.get(value) or _Value(0, 0, self.strides(self.ir.values[value]))
+        return self.values.get(value) or _Value(0, 0, self.strides(self.graph.values[value]))
 
-    def place(self, result: int, layout: Labels) -> _Value:
-        """Memory of an intermediate result."""
-        if result in self.ir.kept:
+    def place(self, result: int, labels: Labels, left: _Value, right: _Value) -> tuple[_Value, Labels]:
+        """Memory of a result, and its labels as they lie in memory; off diagonals only outputs have elements."""
+        distinct = tuple(dict.fromkeys(labels))
+        if result in self.fixed:
+            along = _along(labels, self.fixed[result])
+            layout = tuple(sorted(distinct, key=lambda label: -abs(along[label])))
+            return _Value(self.base[result], 0, along), layout
+        if result in self.base and len(distinct) < len(labels):
+            return _Value(self.base[result], 0, _along(labels, self.in_order(result))), distinct
+        layout = self.layout(result, distinct, left, right)
+        if result in self.base:
             self.orders[result] = layout
-            return _Value(self.count + 2 + self.ir.kept.index(result), 0, self.strides(layout))
-        return _Value(self.count, self.memory.take(self.bytes_of(layout)), self.strides(layout), True)
+            return _Value(self.base[result], 0, self.strides(layout)), layout
+        return self.room(layout), layout
 
     def emit(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """The record of a product."""
-        found = self.step_of(left, right, value)
-        if found is not None:
-            self.steps.append((found, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
-        return found
+        return self.put(self.step_of(left, right, value), left, right, value)
+
+    def put(self, step: Step | None, left: _Value, right: _Value, value: _Value) -> Step | None:
+        """A step with the places of what it takes and makes."""
+        if step is not None:
+            self.steps.append((step, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
+        return step
 
     def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """A product as a step."""
         a, b, c = left.strides, right.strides, value.strides
-        axes = tuple([Axis(self.ir.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
+        axes = tuple([Axis(self.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
         if axes not in self.known:
             self.known[axes] = plan_step(self.kind, axes, self.most)
         return self.known[axes]
 
     def report(self, number: int, step: Sequence[int], labels: Sequence[int], layout: Labels, found: Any) -> None:
         """What is told of a step."""
-        space = {label for v in step for label in self.ir.values[v]}
+        space = {label for v in step for label in self.graph.values[v]}
         factor = 8 if self.kind.parts == 2 else 2
-        flops = factor * prod([self.ir.extents[label] for label in space])
-        touched = self.bytes_of(labels) + sum([self.bytes_of(self.ir.values[v]) for v in step])
+        flops = factor * prod([self.extents[label] for label in space])
+        touched = self.bytes_of(labels) + sum([self.bytes_of(self.graph.values[v]) for v in step])
         kernel, sizes = (found.kernel, found.sizes) if found is not None else ("nothing", (0, 0, 0, 0))
         self.reports.append(StepReport(number, kernel, sizes, layout, flops, touched))
+
+
+def _along(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
+    """Strides by label; those of a label that occurs again add up to that of its diagonal."""
+    found: dict[int, int] = {}
+    for label, stride in zip(labels, strides, strict=True):
+        found[label] = found.get(label, 0) + stride
+    return found

@@ -133,6 +133,22 @@ def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
     return Step("fill", (len(batch), len(rows), 1, 0), False, words, {"batch_c": batch, "row_c": rows})
 
 
+def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+    """Zeros everywhere along these axes of the result."""
+    if any(axis.n == 0 for axis in axes):
+        return None
+    return _cut(kind, _zeros(kind, axes), most)
+
+
+def accumulation(kind: Kind, axes: Sequence[Axis], apart: int, most: int) -> Step | None:
+    """The sum of a left operand, which is added to what lies `apart` bytes from it, times the one right number."""
+    if any(axis.n == 0 for axis in axes):
+        return None
+    axes, both = merged(axes), [Axis(2, apart, 0, 0)]
+    sizes = (1, size(axes), 1, 2)
+    return _cut(kind, _runs(kind, axes, both, sizes) or _gather(kind, axes, sizes, both), most)
+
+
 def _run(kind: Kind, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
     """Length of the run that the axes end with, whether each operand moves along it, and the axes before it."""
     item, left = kind.item, list(axes)
@@ -162,12 +178,12 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     return found
 
 
-def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int]) -> Step:
+def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], summed: Sequence[Axis] = ()) -> Step:
     more, left = capped(axes, RUN)
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
-    words = {"rows": size(rows), "inner": size(inner), "sums": 1, "batch": size(more)}
+    words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
     found = Step("gather", sizes, False, words, cost=2 * SINGLE * prod(sizes))
-    for name, group in (("batch", more), ("row", rows), ("inner", inner)):
+    for name, group in (("batch", [*more, *summed]), ("row", rows), ("inner", inner)):
         _put(found, name, tables(group))
     return found
 

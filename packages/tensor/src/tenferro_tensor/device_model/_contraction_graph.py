@@ -1,0 +1,85 @@
+"""`ContractionGraph`: contractions that share intermediate values, as a gradient does; several of them are results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor_core import ArgumentError
+
+Labels = tuple[int, ...]
+Term = tuple[int, ...]
+GraphStep = tuple[Labels, tuple[Term, ...]]
+"""Labels of a new value, and its terms: numbers of the one or two values whose product each term is."""
+
+
+@dataclass(frozen=True)
+class ContractionGraph:
+    """Values made one after the other, each the sum of contractions of one or two values before it.
+
+    Values are numbered: the operands first, then the result of each step. A step sums, for each of its terms, the
+    labels that its own value lacks. A label that the value has and a term lacks is one that the term is repeated along.
+    A value that has a label twice is zero where the two indices differ. Values may be taken any number of times; so a
+    derivative of a graph is a graph.
+
+    Attributes:
+        dtype: of every operand and value.
+        operands: the labels of each operand; a label that it has twice means its diagonal.
+        extents: size of each label, by label.
+        steps: labels and terms of each value that is made.
+        outputs: numbers of steps' values, all different, that are wanted.
+
+    Raises:
+        ArgumentError: labels, terms or outputs do not fit together.
+
+    >>> product_and_gradient = ContractionGraph(
+    ...     np.dtype("float64"), ((0,), (0,), ()), (5,), (((), ((0, 1),)), ((0,), ((2, 1),))), (3, 4)
+    ... )
+    >>> product_and_gradient.values
+    ((0,), (0,), (), (), (0,))
+    >>> product_and_gradient.flops
+    20
+    """
+
+    dtype: np.dtype[Any]
+    operands: tuple[Labels, ...]
+    extents: tuple[int, ...]
+    steps: tuple[GraphStep, ...]
+    outputs: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        count, known = len(self.operands), len(self.extents)
+        if any(not 0 <= label < known for labels in self.values for label in labels):
+            raise ArgumentError(f"the labels of values are among 0..{known - 1}, got {self.values}")
+        for number, (_, terms) in enumerate(self.steps, count):
+            if not terms or any(len(t) not in (1, 2) or not all(0 <= v < number for v in t) for t in terms):
+                raise ArgumentError(f"value {number} has terms of one or two values before it, got {terms}")
+        if len({*self.outputs}) < len(self.outputs) or any(not count <= v < len(self.values) for v in self.outputs):
+            raise ArgumentError(f"outputs are results of steps, each once, got {self.outputs}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dtype.num, self.operands, self.extents, self.steps, self.outputs))
+
+    @cached_property
+    def values(self) -> tuple[Labels, ...]:
+        """The labels of every value."""
+        return (*self.operands, *[labels for labels, _ in self.steps])
+
+    @cached_property
+    def flops(self) -> int:
+        """Multiplications and additions of all terms, counted as real ones."""
+        factor = 8 if self.dtype.kind == "c" else 2
+        spaces = [{x for v in term for x in self.values[v]} for _, terms in self.steps for term in terms]
+        return sum(factor * prod(self.extents[label] for label in space) for space in spaces)
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        """Shape of a value whose axes are its labels."""
+        return tuple([self.extents[label] for label in self.values[value]])
