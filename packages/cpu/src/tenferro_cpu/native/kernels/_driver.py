@@ -130,14 +130,15 @@ ELEMENTS: Final = 512
 """Rows are cut at multiples of this, so that pieces begin where vectors and cache lines do."""
 
 
-def driver_address() -> int:
-    """Machine code ``void(kernel, block)`` of the loop over rows."""
-    return engine().functions(TEXT, ("drive", "drive_piece"))[0]
+def driver_addresses() -> tuple[int, int]:
+    """Machine code ``void(kernel, block)`` of the loop over rows, and ``void(context, piece)`` of a piece of it."""
+    drive, piece = engine().functions(TEXT, ("drive", "drive_piece"))
+    return drive, piece
 
 
 @cache
 def _functions() -> tuple[Any, int]:
-    drive, piece = engine().functions(TEXT, ("drive", "drive_piece"))
+    drive, piece = driver_addresses()
     # A ctypes function releases the interpreter lock; the kernels touch no Python object.
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(drive), piece
 

@@ -10,8 +10,8 @@ import numpy as np
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._fused_entry import POOLED, Kind, Rows, entry
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
-from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._render import render_row
+from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_cpu.native.memory._pool import pool
@@ -160,7 +160,7 @@ class Fused:
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._plans: dict[Any, Step] = {}
-        self._laid: dict[Any, Callable[..., Any] | None] = {}
+        self._known = Variants()
 
     @cached_property
     def cost(self) -> float:
@@ -179,10 +179,12 @@ class Fused:
 
     def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
         """The machine code of a variant, compiled if need be."""
-        kernel, stream = self._variant(variant), variant[2]
+        kernel, (reads, writes, stream) = self._variant(variant), variant
         made = self._variants[variant] = self.engine.rendered(
             identity(kernel, stream), "row", lambda: render_row(kernel, "row", self.engine.host, stream)
         )
+        if not stream:
+            self._known.add((*reads, *writes), made)
         return made
 
     def at_hand(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> bool:
@@ -202,25 +204,11 @@ class Fused:
             DTypeError: an operand's dtype is not the kernel's.
             ShapeError: the shapes do not broadcast.
         """
-        layout = layout_of(arrays) if out is None else None
-        known = self._laid.get(layout)
-        if known is not None:
-            return known(*arrays)
-        return self._planned(*arrays, out=out, layout=layout)
-
-    def known(self, arrays: Sequence[Array], axes: tuple[int, ...] = ()) -> bool:
-        """Whether arrays of such a layout are one call of machine code; there are no axes to reduce."""
-        return self._laid.get(layout_of(arrays)) is not None
-
-    def _planned(self, *arrays: Any, out: Any = None, layout: Any = None) -> Any:
         xs = checked(self.kernel, arrays)
         shape = extents(xs)
         ys = results(self.kernel, shape, xs, out)
         if ys[0].size:
-            step = self._run(shape, xs, ys)
-            if layout is not None and layout not in self._laid:
-                make = partial(laid, step, self.kernel.inputs, self.kernel.written, shape, self._planned)
-                remember(self._laid, layout, make(cost=self.cost))
+            self._run(shape, xs, ys)
         return ys[0] if len(ys) == 1 else tuple(ys)
 
     def entry(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -231,9 +219,21 @@ class Fused:
         """
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
         address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
-        return entry(address, self.kernel, rows, fallback or self, cost=self.cost)
+        return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost)
 
-    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> Step:
+    def strided(
+        self, fallback: Callable[..., Any], axes: Sequence[tuple[int, ...]] | None = None, rank: int = 0
+    ) -> Callable[..., Any]:
+        """The variants that are compiled by now, or later, as a built-in function of arrays of any strides.
+
+        Args:
+            fallback: called for everything else.
+            axes: for each operand the axes of the space that its own are; by default it is broadcast.
+            rank: axes of the space, where `axes` are given.
+        """
+        return strided(self.kernel, self._known, fallback, cost=self.cost, axes=axes, rank=rank)
+
+    def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]
         key = tuple([(x.shape, x.strides) for x in both])
         plan = self._plans.get(key)
@@ -245,14 +245,13 @@ class Fused:
         accesses = _accesses(inner, both)
         if head is None or Access.STRIDED in accesses:
             drive(kernel, pointers, inner, outer, cost=self.cost)
-            return plan
+            return
         if head:
             drive(kernel, pointers, Axis(head, inner.strides), [])
             pointers = [p + head * s for p, s in zip(pointers, inner.strides)]
             inner = Axis(inner.extent - head, inner.strides)
         past = self.address(accesses[: len(xs)], accesses[len(xs) :], stream=True)
         drive(past, pointers, inner, outer, cost=self.cost)
-        return plan
 
     def _plan(self, shape: tuple[int, ...], both: list[Array]) -> Step:
         columns = zip(*(strides_over(x, shape) for x in both))

@@ -4,6 +4,7 @@ from typing import Final
 
 from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
 from tenferro_cpu.native.kernels._driver import ELEMENTS, SHARES
+from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.kernels._run_text import SCANS
 from tenferro_cpu.native.python._layout import (
     ALIGNED,
@@ -48,7 +49,7 @@ declare void @tenferro_restore_thread(ptr)
 """
 """Declarations of what makes and holds objects, and of the lock."""
 
-_TEAM: Final = """declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
+TEAM: Final = """declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 declare i64 @tenferro_allowed()
 """
 
@@ -59,7 +60,7 @@ def fused_entry_text(tuple_items: int) -> str:
     After the operands one array for each result may be given, or something else for none: it is written to where it
     fits. An operand may be written over, because all operands of an element are read before its results are written.
     """
-    return OBJECTS + _TEAM + SCANS + _walk() + _piece() + _entry(tuple_items)
+    return OBJECTS + TEAM + SCANS + _walk() + _piece() + _entry(tuple_items)
 
 
 def _walk() -> str:
@@ -213,25 +214,7 @@ def _entry(tuple_items: int) -> str:
     b.label("discard")
     b.drop(result)
     b.jump("refuse")
-    b.label("finite")
-    b.branch(b.get(f"icmp eq i64 {nout}, 1"), "one", "several")
-    b.label("one")
-    b.give(b.load(made))
-    b.label("several")
-    answer = b.call("tenferro_tuple", f"i64 {nout}")
-    b.store("0", k, kind="i64")
-    b.present(answer, "unmade")
-    with Loop(b, k, nout, "place") as at:
-        b.store(b.load(item(b, made, at)), item(b, b.at(answer, tuple_items), at))
-    b.give(answer)
-    b.label("unmade")
-    b.store(nout, k, kind="i64")
-    b.jump("failed")
-    # A result could not be made: those before it go.
-    b.label("failed")
-    with Loop(b, d, b.load(k, kind="i64"), "drop") as at:
-        b.drop(b.load(item(b, made, at)))
-    b.give("null")
+    give_results(b, nout, made, (k, d), tuple_items)
     b.label("refuse")
     b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
     return b.text()

@@ -12,9 +12,10 @@ from math import prod
 from typing import Any, Final
 
 from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
-from tenferro_cpu.native.kernels._driver import PAYS, Step, driver_address, words
+from tenferro_cpu.native.kernels._driver import PAYS, Step, driver_addresses, words
 from tenferro_cpu.native.kernels._fused_entry import POOLED
 from tenferro_cpu.native.kernels._fused_entry_text import OBJECTS
+from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native.python._capi import symbols
@@ -72,28 +73,13 @@ def _text(tuple_items: int) -> str:
     b.branch(b.get(f"icmp ne i64 {unlocked}, 0"), "release", "keep")
     b.label("keep")
     b.call("tenferro_drive", kernel, block, result="void")
-    b.jump("give")
+    b.jump("finite")
     b.label("release")
     thread = b.call("tenferro_save_thread")
     b.call("tenferro_drive", kernel, block, result="void")
     b.call("tenferro_restore_thread", thread, result="void")
-    b.jump("give")
-    b.label("give")
-    b.branch(b.get(f"icmp eq i64 {nout}, 1"), "one", "several")
-    b.label("one")
-    b.give(b.load(made))
-    b.label("several")
-    answer = b.call("tenferro_tuple", f"i64 {nout}")
-    b.store(nout, k, kind="i64")
-    b.present(answer, "failed")
-    with Loop(b, d, nout, "place") as at:
-        b.store(b.load(item(b, made, at)), item(b, b.at(answer, tuple_items), at))
-    b.give(answer)
-    # A result could not be made: those before it go.
-    b.label("failed")
-    with Loop(b, d, b.load(k, kind="i64"), "drop") as at:
-        b.drop(b.load(item(b, made, at)))
-    b.give("null")
+    b.jump("finite")
+    give_results(b, nout, made, (k, d), tuple_items)
     b.label("refuse")
     b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
     return _DECLARED + b.text()
@@ -105,7 +91,7 @@ def _definition() -> MethodDef | None:
     known = symbols() if layout is not None else None
     if layout is None or known is None:
         return None
-    known = known | {"tenferro_drive": driver_address()}
+    known = known | {"tenferro_drive": driver_addresses()[0]}
     return definition("laid", engine().function(_text(layout.tuple_items), "laid", known, level=2), FASTCALL)
 
 

@@ -64,7 +64,7 @@ def _absent(*raws: Any) -> Any:
 
 
 SMALL: Final = 4096
-"""Elements up to which planning costs more than going op by op: it is done for layouts that come again."""
+"""Elements up to which planning a reduction costs more than going op by op: it is done for layouts that come again."""
 
 
 class _Planned:
@@ -87,18 +87,19 @@ class _Planned:
         count = len(self.region.axes)
         arrays, spare = list(raws[:count]), raws[count:]
         small = max([x.size for x in arrays]) <= SMALL
-        layout = layout_of(raws) if small and not spare else None
-        if small and not self.met.get(layout):
+        reduced = self.kernel if isinstance(self.kernel, Reduced) else None
+        layout = layout_of(raws) if small and reduced and not spare else None
+        if small and (reduced or spare) and not self.met.get(layout):
             if layout is not None:
                 remember(self.met, layout, layout not in self.met)
             return self.fallback(*raws)
         for i, index in self.expansions:
             arrays[i] = raws[i][index]
         try:
-            if layout is not None:
+            if reduced and layout is not None:
                 found = self.run(*arrays)
                 # What is not one call afterwards is not worth it.
-                self.met[layout] = self.kernel.known(arrays, self.region.reduced)
+                self.met[layout] = reduced.known(arrays, self.region.reduced)
                 return found
             if spare:
                 return self.run(*arrays, out=tuple([y if _writable(y) else None for y in spare]))
@@ -109,10 +110,13 @@ class _Planned:
 
     def entry(self) -> Callable[..., Any]:
         """The region as a built-in function that takes what lies simply itself, and plans for the rest."""
-        rows = Rows.of(self.region)
+        rows, region = Rows.of(self.region), self.region
+        otherwise: Callable[..., Any] = self
+        if isinstance(self.kernel, Fused):
+            otherwise = self.kernel.strided(self, region.axes, region.rank)
         if rows is not None:
-            return self._entry(rows, self)
-        return self._in_two_steps() or self
+            return self._entry(rows, otherwise)
+        return self._in_two_steps() or otherwise
 
     def _entry(self, rows: Rows, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         address = self.kernel.compiled(self._variant(rows))
