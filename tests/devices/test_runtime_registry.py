@@ -44,7 +44,7 @@ class Toy(DeviceRuntime):
     def device(self, ordinal: int) -> Any:
         raise AssertionError
 
-    device_of = can_access_peer = copy_peer = streams = device  # type: ignore[assignment]
+    device_of = stream_of = can_access_peer = copy_peer = device  # type: ignore[assignment]
 
 
 class Doll(Toy):
@@ -399,7 +399,7 @@ from tenferro_tensor import DeviceRuntime, ForkedRuntimeError, device_runtime, r
 class Toy(DeviceRuntime):
     kind = "toy"
     def devices(self): return ()
-    device = device_of = can_access_peer = copy_peer = streams = devices
+    device = device_of = stream_of = can_access_peer = copy_peer = devices
 
 register_device_runtime("toy", Toy)
 

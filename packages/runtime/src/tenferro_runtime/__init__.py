@@ -21,7 +21,16 @@ from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import register_dataclass
-from tenferro_tensor import ComputeDevice, MemorySpace, Spec, Tensor, compute_context, compute_device
+from tenferro_tensor import (
+    ComputeDevice,
+    MemorySpace,
+    Spec,
+    Tensor,
+    compute_context,
+    compute_device,
+    synchronize,
+    synchronize_all,
+)
 from tenferro_tensor.functions import *  # noqa: F403 - the array functions, named one by one below
 from tenferro_tensor_core import bool_ as bool
 from tenferro_tensor_core import (
@@ -69,6 +78,8 @@ __all__ = [
     "register_dataclass",
     "scan",
     "switch",
+    "synchronize",
+    "synchronize_all",
     "trace",
     "while_loop",
     "TracedTensor",

@@ -1,6 +1,7 @@
 """The concrete tensor, the primitive catalog, places and devices, and the contract that backends fulfil."""
 
 from tenferro_tensor import catalog
+from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor._levels import next_level
@@ -14,6 +15,7 @@ from tenferro_tensor._select import ComputeContext, compute_context, compute_dev
 from tenferro_tensor._size import Size
 from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
+from tenferro_tensor._synchronize import synchronize, synchronize_all
 from tenferro_tensor._tensor import Tensor, tensor
 from tenferro_tensor.device_runtimes import (
     AcceleratorMismatchError,
@@ -36,6 +38,7 @@ __all__ = [
     "HOST",
     "REGISTRY",
     "SCALARS",
+    "AcceleratorBackend",
     "AcceleratorMismatchError",
     "Array",
     "AsynchronousError",
@@ -76,5 +79,7 @@ __all__ = [
     "primitive",
     "register_device_runtime",
     "sized",
+    "synchronize",
+    "synchronize_all",
     "tensor",
 ]

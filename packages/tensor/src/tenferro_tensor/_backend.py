@@ -266,7 +266,12 @@ def modules_compiled() -> int:
     >>> modules_compiled() >= 0
     True
     """
-    return sum([backend.compiled() for backend in tuple(_made.values())])
+    return sum([backend.compiled() for backend in made()])
+
+
+def made() -> tuple[Backend, ...]:
+    """The backends that the process has used."""
+    return tuple(_made.values())
 
 
 def place_of(device: str | ComputeDevice | None) -> Place:

@@ -166,6 +166,11 @@ class RuntimeDevice(ABC):
     def stream(self, priority: int = 0) -> Stream:
         """A new stream."""
 
+    @property
+    @abstractmethod
+    def streams(self) -> tuple[Stream, ...]:
+        """Its streams that somebody holds and that have been used, the default and the copy stream included."""
+
     @abstractmethod
     def memory(self) -> dict[str, int]:
         """Bytes: ``"live"`` is what values take now, ``"peak"`` the most that they took; others by choice."""
@@ -191,6 +196,14 @@ class RuntimeDevice(ABC):
         Raises:
             DeviceMemoryError: the memory of the device does not suffice.
         """
+
+    def synchronize(self) -> None:
+        """Wait until all streams have done what has been issued so far.
+
+        Raises:
+            AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
+        """
+        _wait_for([stream.record() for stream in self.streams])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
@@ -223,15 +236,22 @@ class DeviceRuntime(ABC):
         """The device whose memory a raw value is in."""
 
     @abstractmethod
+    def stream_of(self, raw: Any) -> Stream | None:
+        """The stream whose work computes a raw value; ``None`` where nobody has to wait for it."""
+
+    @abstractmethod
     def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
         """Whether `copy_peer` goes from memory to memory; it goes by way of main memory where not."""
 
     @abstractmethod
-    def copy_peer(self, raw: Any, source: Stream, target: Stream) -> Any:
-        """A copy of a raw value in the memory of the target stream's device.
+    def copy_peer(self, raw: Any, source: Stream | None, target: Stream) -> Any:
+        """A copy of a raw value in the memory of the target stream's device, as work of the target stream.
 
-        The copy runs after all that has been issued to both streams so far, and is part of the target stream's work;
-        the source stream goes on only when the value has been read.
+        Args:
+            raw: the value; other streams that are to release it wait for the target stream, as for any reader.
+            source: a stream for whose work so far the copy waits; ``None`` where the target stream waits already for
+                what computes the value.
+            target: the stream that copies.
         """
 
     def synchronize_all(self) -> None:
@@ -240,16 +260,15 @@ class DeviceRuntime(ABC):
         Raises:
             AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
         """
-        events = [s.record() for d in self.devices() for s in self.streams(d)]
-        failure: Exception | None = None
-        for event in events:
-            try:
-                event.synchronize()
-            except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        _wait_for([stream.record() for device in self.devices() for stream in device.streams])
 
-    @abstractmethod
-    def streams(self, device: RuntimeDevice) -> tuple[Stream, ...]:
-        """The streams of a device that are alive."""
+
+def _wait_for(events: list[Event]) -> None:
+    failures = []
+    for event in events:
+        try:
+            event.synchronize()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]

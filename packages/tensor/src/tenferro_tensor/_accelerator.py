@@ -1,0 +1,95 @@
+"""`AcceleratorBackend`: the part of a backend that follows from the device runtime of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._backend import Backend
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.catalog import transfer
+from tenferro_tensor.device_runtimes import (
+    DeviceRuntime,
+    RuntimeDevice,
+    Stream,
+    current_stream,
+    device_runtime,
+)
+from tenferro_tensor.device_runtimes._issuing import issuing_stream
+
+
+class AcceleratorBackend(Backend):
+    """A backend whose devices, copies and waits are those of the device runtime of its kind.
+
+    What is left to a subclass is `kernel`. A kernel issues its work to the stream of `stream_for` and returns. Copies
+    between two devices of the kind are the runtime's, without a stop in the calling thread.
+    """
+
+    @property
+    def runtime(self) -> DeviceRuntime:
+        """The device runtime of the same kind, made on first use."""
+        return device_runtime(self.name)
+
+    def devices(self) -> tuple[ComputeDevice, ...]:
+        """The devices of the runtime."""
+        return tuple([d.id for d in self.runtime.devices()])
+
+    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
+        """A copy in the memory of `device`, on the stream that work goes to there."""
+        target = self.runtime.device(device.index)
+        return target.upload(array, current_stream(target))
+
+    def download(self, raw: Any) -> np.ndarray[Any, Any]:
+        """A copy in main memory; waits for the work that computes the value, and for nothing else of other streams."""
+        source = self.runtime.device_of(raw)
+        return source.download(raw, self.stream_for(source, (raw,))).result()
+
+    def synchronize(self) -> None:
+        """Wait for all streams of all devices.
+
+        Raises:
+            AsynchronousError: work of a stream failed.
+        """
+        self.runtime.synchronize_all()
+
+    def stream_for(self, device: RuntimeDevice, raws: Iterable[Any]) -> Stream:
+        """The stream that work on raw values of a device goes to now, made to wait for what computes them.
+
+        In a `Stream.launch` of that device it is that stream, and the caller of `launch` has ordered the work.
+        """
+        issuing = issuing_stream()
+        if issuing is not None and issuing.device is device:
+            return issuing  # type: ignore[no-any-return]
+        stream = current_stream(device)
+        for other in {self.runtime.stream_of(raw) for raw in raws}:
+            if other is not None and other is not stream:
+                stream.wait(other.record())
+        return stream
+
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """As the contract says; copies to another device of the kind are here."""
+        if op.primitive is transfer and outs[0].place.device.kind == ins[0].place.device.kind:
+            goal = outs[0].place.memory_space
+            if goal is not ins[0].place.memory_space:
+                self.require(device)
+                self.require(goal.default_device)
+                return self._peer_copy(goal.default_device)
+        return super().kernel(op, ins, outs, device)
+
+    def _peer_copy(self, device: ComputeDevice) -> Callable[..., Any]:
+        runtime = self.runtime
+        target = runtime.device(device.index)
+
+        def copy(raw: Any) -> Any:
+            issuing = issuing_stream()
+            if issuing is not None and issuing.device is target:
+                return runtime.copy_peer(raw, None, issuing)
+            return runtime.copy_peer(raw, runtime.stream_of(raw), current_stream(target))
+
+        return copy
