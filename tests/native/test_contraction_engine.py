@@ -55,7 +55,16 @@ def test_larger_random_contractions(seed):
     require(random_case(seed, MIDDLE))
 
 
+@pytest.fixture
+def fresh_steps():
+    """No step is remembered from before, nor after: what they are depends on what a test sets."""
+    _step.STEPS.clear()
+    yield
+    _step.STEPS.clear()
+
+
 @pytest.mark.parametrize("extents", [(2, 3, 8, 16), MIDDLE])
+@pytest.mark.usefixtures("fresh_steps")
 def test_small_blocks_and_tables(monkeypatch, extents):
     """What large operands need: several blocks of every kind, groups that are cut, sums that go on."""
     sizes = {"ROW_BLOCK_BYTES": 1, "INNER_BLOCK": 16, "COLUMN_BLOCK": 8, "MOST_ROWS": 30, "MOST_COLUMNS": 20,
@@ -76,6 +85,7 @@ def test_every_vector_width(monkeypatch):
             require(random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)))
 
 
+@pytest.mark.usefixtures("fresh_steps")
 def test_threads_change_no_bit(monkeypatch):
     """Work is cut between elements of the result, never within a sum."""
     monkeypatch.setattr(_step, "PIECE_FLOPS", 1)

@@ -6,6 +6,7 @@ path, in the convention of NumPy and opt_einsum, takes them by their position am
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -68,7 +69,8 @@ def joins(path: Path, operands: int) -> Steps:
     pairs: list[tuple[int, int]] = []
     for step in path:
         taken = [live[i] for i in step]
-        live = [n for i, n in enumerate(live) if i not in step]
+        for i in sorted(step, reverse=True):
+            del live[i]
         result = taken[0]
         for n in taken[1:]:
             pairs.append((result, n))
@@ -107,8 +109,11 @@ def path_of(pairs: Steps, operands: int) -> Path:
     live = list(range(operands))
     path = []
     for number, pair in enumerate(pairs):
-        path.append(tuple(sorted([live.index(v) for v in pair])))
-        live = [*[v for v in live if v not in pair], operands + number]
+        step = tuple(sorted([bisect_left(live, v) for v in pair]))
+        path.append(step)
+        for i in reversed(step):
+            del live[i]
+        live.append(operands + number)
     return tuple(path)
 
 

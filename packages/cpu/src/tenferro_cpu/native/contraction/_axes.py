@@ -1,13 +1,10 @@
-"""Axes of one step: how far each operand moves along them, in bytes, and tables of offsets over groups of them."""
+"""Axes of one step: how far each operand moves along them, in bytes; groups of them."""
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-Table = np.ndarray[Any, np.dtype[np.int64]]
+from tenferro_cpu.native.contraction._tables import Offsets, Pairs
 
 
 class Axis(NamedTuple):
@@ -25,7 +22,7 @@ class Axis(NamedTuple):
 
 def size(axes: Iterable[Axis]) -> int:
     """Elements of the space of some axes."""
-    return prod([axis.n for axis in axes])
+    return prod([axis[0] for axis in axes])
 
 
 def merged(axes: Iterable[Axis]) -> list[Axis]:
@@ -37,31 +34,30 @@ def merged(axes: Iterable[Axis]) -> list[Axis]:
     [Axis(n=6, a=8, b=0, c=8)]
     """
     found: list[Axis] = []
-    for axis in sorted([x for x in axes if x.n != 1], key=lambda x: (-abs(x.c), -abs(x.a), -abs(x.b))):
-        last = found[-1] if found else None
-        if last is not None and all(o == axis.n * i for o, i in zip(last[1:], axis[1:], strict=True)):
-            found[-1] = Axis(last.n * axis.n, *axis[1:])
-        else:
-            found.append(axis)
+    for axis in sorted([x for x in axes if x[0] != 1], key=_far):
+        n, a, b, c = axis
+        if found:
+            last = found[-1]
+            if last[3] == n * c and last[1] == n * a and last[2] == n * b:
+                found[-1] = Axis(last[0] * n, a, b, c)
+                continue
+        found.append(axis)
     return found
 
 
-def offsets(pairs: Sequence[tuple[int, int]]) -> Table:
-    """Byte offsets over axes given by extent and stride, the last axis the fastest.
-
-    >>> offsets([(2, 100), (3, 8)]).tolist()
-    [0, 8, 16, 100, 108, 116]
-    """
-    if not pairs:
-        return np.zeros(1, np.int64)
-    steps = [np.arange(n, dtype=np.int64) * stride for n, stride in pairs]
-    return reduce(lambda outer, inner: (outer[:, None] + inner).reshape(-1), steps)
+def _far(axis: Axis) -> tuple[int, int, int]:
+    return -abs(axis[3]), -abs(axis[1]), -abs(axis[2])
 
 
-def tables(axes: Sequence[Axis]) -> tuple[Table, Table, Table]:
+def along(axes: Iterable[Axis], place: int) -> Pairs:
+    """Extents of axes and strides of one operand."""
+    return tuple([(axis[0], axis[place]) for axis in axes])
+
+
+def tables(axes: Sequence[Axis]) -> tuple[Offsets, Offsets, Offsets]:
     """The offsets of the three operands over axes."""
-    a, b, c = (offsets([(axis.n, axis[place]) for axis in axes]) for place in (1, 2, 3))
-    return a, b, c
+    n = size(axes)
+    return Offsets(along(axes, 1), n), Offsets(along(axes, 2), n), Offsets(along(axes, 3), n)
 
 
 def ordered(axes: Iterable[Axis], place: int) -> list[Axis]:
@@ -100,41 +96,3 @@ def divisor(n: int, most: int) -> int:
     (4, 1)
     """
     return next((d for d in range(min(n, most), 1, -1) if n % d == 0), 1)
-
-
-def together(table: Table, width: int, step: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """For each block of `width` offsets, whether they lie side by side; the last may be shorter.
-
-    >>> together(offsets([(2, 100), (4, 8)]), 4, 8).tolist(), together(offsets([(6, 16)]), 4, 8).tolist()
-    ([1, 1], [0, 0])
-    """
-    count = -(-len(table) // width)
-    breaks = np.zeros((count, width), np.bool_)
-    breaks.reshape(-1)[1 : len(table)] = table[1:] - table[:-1] != step
-    breaks[:, 0] = False
-    found: np.ndarray[Any, np.dtype[np.uint8]] = np.logical_not(np.any(breaks, axis=1)).astype(np.uint8)
-    return found
-
-
-def blocks(
-    axes: Sequence[Axis], place: int, table: Table, width: int, step: int
-) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """`together` of the table of one operand over axes; at once where there is one axis.
-
-    >>> axes = [Axis(6, 8, 0, 16)]
-    >>> blocks(axes, 1, tables(axes)[0], 4, 8).tolist(), blocks(axes, 3, tables(axes)[2], 4, 8).tolist()
-    ([1, 1], [0, 0])
-    """
-    if len(axes) > 1:
-        return together(table, width, step)
-    one = not axes or axes[0][place] == step
-    return (np.ones if one else np.zeros)(-(-len(table) // width), np.uint8)
-
-
-def share(flags: np.ndarray[Any, Any]) -> float:
-    """The part of flags that are set.
-
-    >>> share(np.array([1, 0, 0, 1]))
-    0.5
-    """
-    return int(np.count_nonzero(flags)) / len(flags)

@@ -30,6 +30,11 @@ class Kind:
     host: Host
 
     @cached_property
+    def key(self) -> str:
+        """A text that tells it from all others."""
+        return f"{self.char} {self.host}"
+
+    @cached_property
     def real(self) -> str:
         """LLVM's name of the real numbers that elements consist of."""
         return REALS[self.char]

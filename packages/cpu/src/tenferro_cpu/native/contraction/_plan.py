@@ -1,11 +1,10 @@
 """A plan: the records of all steps of contractions for operands with given strides, and the memory they share."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
-
-import numpy as np
 
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis
@@ -118,16 +117,18 @@ class _Planner:
         for number, (labels, terms) in enumerate(self.graph.steps):
             self.step(number, labels, terms)
         scratch_at = self.memory.size
-        records = np.array([step.record(places) for step, places in self.steps], np.int64)
+        records = array("q")
+        for step, places in self.steps:
+            records += step.record(places)
         arena = scratch_at + max([step.scratch for step, _ in self.steps], default=0)
         pieces = max([step.words["pieces"] for step, _ in self.steps if "pieces" in step.words], default=1)
         orders = tuple([self.orders.get(v, self.graph.values[v]) for v in self.graph.outputs])
         words = (
-            len(self.steps), self.one.base + 1, self.count, scratch_at, records.ctypes.data, pieces,
+            len(self.steps), self.one.base + 1, self.count, scratch_at, records.buffer_info()[0], pieces,
             self.graph.flops > LONG_WORK,
         )  # fmt: skip
-        keeps = (records, *[step.tables for step, _ in self.steps])
-        return Plan(np.array(words, np.int64).tobytes(), arena, orders, tuple(self.reports), keeps)
+        keeps = (records, *[step for step, _ in self.steps])
+        return Plan(array("q", words).tobytes(), arena, orders, tuple(self.reports), keeps)
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
         """One step of the graph: its terms, each on its own and then added up where there are several."""

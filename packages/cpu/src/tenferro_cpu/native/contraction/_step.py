@@ -1,16 +1,19 @@
 """One step as a record: which kernel, which operand gives the rows, what is packed at once, where work is cut."""
 
+from __future__ import annotations
+
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any, Final
 
-import numpy as np
-
-from tenferro_cpu.native.contraction._axes import Axis, blocks, capped, merged, offsets, ordered, share, size, tables
+from tenferro_cpu.native.contraction._axes import Axis, along, capped, merged, ordered, size, tables
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
-from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
+from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, filled, lying, offsets
+from tenferro_tensor.functions._table import Table
 
 ROW_BLOCK_BYTES: Final = 192 * 8
 INNER_BLOCK: Final = 256
@@ -41,6 +44,9 @@ THIN: Final = 32
 """Columns up to which rows are read where they lie, if they lie together."""
 
 
+_A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
+
+
 @dataclass
 class Step:
     """A record and the tables that it points to.
@@ -50,7 +56,7 @@ class Step:
         sizes: batch, rows, columns and summed size.
         swapped: whether the right operand gives the rows.
         words: fields that are numbers.
-        tables: fields that are addresses.
+        tables: fields that are addresses of tables; one that refers to another comes after it.
         cost: estimated nanoseconds on one core.
     """
 
@@ -58,7 +64,7 @@ class Step:
     sizes: tuple[int, int, int, int]
     swapped: bool = False
     words: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    tables: dict[str, Entries] = field(default_factory=dict)
     cost: float = 0.0
 
     @property
@@ -66,23 +72,47 @@ class Step:
         """Bytes for the packed panels of all pieces."""
         return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
 
-    def record(self, places: tuple[tuple[int, int], ...]) -> list[int]:
-        """The words, for operands and result given by base pointer and bytes from there."""
-        if self.swapped:
-            places = (places[1], places[0], places[2])
-        row = [0] * WORDS
+    @cached_property
+    def _row(self) -> tuple[array[int], Any]:
+        """The record without places of operands, and the memory of its tables."""
+        row = array("q", bytes(8 * WORDS))
         row[PLACE["kernel"]] = KERNELS.index(self.kernel)
-        for operand, (base, at) in zip("abc", places, strict=True):
-            row[PLACE[operand]], row[PLACE[f"{operand}_at"]] = base, at
         for name, value in self.words.items():
             row[PLACE[name]] = value
-        for name, table in self.tables.items():
-            row[PLACE[name]] = table.ctypes.data
+        room, addresses = filled(self.tables)
+        for name, address in addresses.items():
+            row[PLACE[name]] = address
+        return row, room
+
+    def record(self, places: tuple[tuple[int, int], ...]) -> array[int]:
+        """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
+        row = self._row[0][:]
+        left, right = (1, 0) if self.swapped else (0, 1)
+        row[_A], row[_A_AT] = places[left]
+        row[_B], row[_B_AT] = places[right]
+        row[_C], row[_C_AT] = places[2]
         return row
 
 
-def plan_step(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+STEPS: Final = Table("steps of contractions", 4096)
+"""Steps with small tables, by dtype, host and axes: networks repeat them."""
+
+SMALL: Final = 2048
+"""Entries of the tables of a step that is remembered."""
+
+
+def plan_step(kind: Kind, axes: tuple[Axis, ...], most: int) -> Step | None:
     """The step over these axes in at most `most` pieces, or None where there is nothing to write."""
+    key = (kind.key, axes, most)
+    found: Step | None = STEPS.get(key)
+    if found is None:
+        found = _planned(kind, axes, most)
+        if found is not None and sum([table.count for table in found.tables.values()]) <= SMALL:
+            STEPS.remember(key, found)
+    return found
+
+
+def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     if any(axis.n == 0 and axis.c for axis in axes):
         return None
     if any(axis.n == 0 for axis in axes):
@@ -128,9 +158,9 @@ def _swaps(kind: Kind, groups: tuple[list[Axis], ...], last: Axis | None) -> boo
 
 def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
     outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), RUN)
-    batch, rows = offsets([(x.n, x.c) for x in outer]), offsets([(x.n, x.c) for x in inner])
-    words = {"batch": len(batch), "rows": len(rows), "sums": 1}
-    return Step("fill", (len(batch), len(rows), 1, 0), False, words, {"batch_c": batch, "row_c": rows})
+    batch, rows = offsets(along(outer, 3)), offsets(along(inner, 3))
+    words = {"batch": batch.count, "rows": rows.count, "sums": 1}
+    return Step("fill", (batch.count, rows.count, 1, 0), False, words, {"batch_c": batch, "row_c": rows})
 
 
 def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
@@ -188,7 +218,7 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], 
     return found
 
 
-def _put(step: Step, name: str, found: tuple[Any, Any, Any]) -> None:
+def _put(step: Step, name: str, found: tuple[Offsets, Offsets, Offsets]) -> None:
     step.tables.update({f"{name}_{operand}": table for operand, table in zip("abc", found, strict=True)})
 
 
@@ -235,28 +265,24 @@ def _product(
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
     _put(found, "batch", tables([*outer, *more_inner]))
     found.words["batch"] = size(outer) * sums
-    row_a, _, row_c = tables(rows)
-    _, column_b, column_c = tables(columns)
-    inner_a, inner_b, _ = tables(inner)
-    w, item = kind.width, kind.item
-    row_flags = blocks(rows, 1, row_a, w, item)
-    lies = bool(row_flags.all()) and (m % w == 0 or kind.host.level.startswith("avx"))
-    if m % w:
-        row_flags[-1] = 0  # packing reads whole vectors
-        row_a = np.concatenate([row_a, np.repeat(row_a[-1:], w - m % w)])
-    column_flags = blocks(columns, 2, column_b, kind.columns, item)
-    if n % kind.columns:
-        column_flags[-1] = 0
+    w, item, n_w = kind.width, kind.item, kind.columns
     found.tables |= {
-        "row_a": row_a, "row_c": row_c, "inner_a": inner_a, "inner_b": inner_b, "column_b": column_b,
-        "column_c": column_c, "row_flags": row_flags, "row_inner_flags": blocks(inner, 1, inner_a, w, item),
-        "column_flags": column_flags, "column_inner_flags": blocks(inner, 2, inner_b, kind.columns, item),
-        "tile_flags": _tile_flags(kind, rows, row_c),
+        "row_a": offsets(along(rows, 1), -m % w),  # packing reads whole vectors
+        "row_c": offsets(along(rows, 3)),
+        "inner_a": offsets(along(inner, 1)), "inner_b": offsets(along(inner, 2)),
+        "column_b": offsets(along(columns, 2)), "column_c": offsets(along(columns, 3)),
+        "row_flags": Flags("row_a", m, w, item, m % w != 0), "row_inner_flags": Flags("inner_a", k, w, item),
+        "column_flags": Flags("column_b", n, n_w, item, n % n_w != 0),
+        "column_inner_flags": Flags("inner_b", k, n_w, item),
+        "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
+    read = lying(along(rows, 1), w, item)
+    lies = read == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
+    apart = kind.vectors * (1.0 - lying(along(rows, 3), w, item)) + (m % w != 0) * kind.rows / m
     costs = [
-        _moving(row_flags, found.tables["row_inner_flags"]) * left,
-        _moving(column_flags, found.tables["column_inner_flags"]) * right,
-        (MOVED + SINGLE * share(found.tables["tile_flags"])) * result * -(-k // INNER_BLOCK),
+        _moving(read, lying(along(inner, 1), w, item)) * left,
+        _moving(lying(along(columns, 2), n_w, item), lying(along(inner, 2), n_w, item)) * right,
+        (MOVED + SINGLE * min(1.0, apart)) * result * -(-k // INNER_BLOCK),
         FLOP * kind.parts**2 * prod(sizes) * 2 * (-(-m // w) * w / m) + 10.0 * found.words["batch"],
     ]
     found.cost = sum(costs)
@@ -283,31 +309,15 @@ def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Ax
 
     def cost(order: list[Axis]) -> float:
         _, inner = capped(order, MOST_ROWS)
-        row_a, _, row_c = tables(inner)
-        lies = (blocks(inner, place, table, kind.width, kind.item) for place, table in ((1, row_a), (3, row_c)))
-        read_alone, written_alone = (1.0 - share(flags) for flags in lies)
+        read_alone, written_alone = (1.0 - lying(along(inner, place), kind.width, kind.item) for place in (1, 3))
         return read * read_alone + 2.5 * written * written_alone
 
     return min(orders, key=cost)
 
 
-def _moving(flags: np.ndarray[Any, Any], inner_flags: np.ndarray[Any, Any]) -> float:
-    """Nanoseconds for an element of an operand that is packed."""
-    runs, turned = share(flags), share(inner_flags)
+def _moving(runs: float, turned: float) -> float:
+    """Nanoseconds for an element of an operand that is packed, by the parts that lie in runs of rows, of sums."""
     return runs * MOVED + (1 - runs) * (turned * TURNED + (1 - turned) * SINGLE)
-
-
-def _tile_flags(kind: Kind, rows: list[Axis], row_c: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """For each tile of rows: 0 where whole vectors are stored, else which of them lie together."""
-    lies = blocks(rows, 3, row_c, kind.width, kind.item)
-    count = -(-len(row_c) // kind.rows)
-    every = np.ones(count * kind.vectors, np.int64)
-    every[: len(lies)] = lies
-    bits = every.reshape(count, kind.vectors) @ (TOGETHER << np.arange(kind.vectors))
-    flags = np.where(bits == TOGETHER * ((1 << kind.vectors) - 1), 0, SCATTER | bits).astype(np.uint8)
-    if len(row_c) % kind.width:
-        flags[-1] = SCATTER | bits[-1]
-    return flags
 
 
 def _cut(kind: Kind, step: Step, most: int) -> Step:

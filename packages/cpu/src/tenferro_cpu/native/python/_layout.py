@@ -8,6 +8,7 @@ import ctypes
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Self
 
 import numpy as np
@@ -50,6 +51,7 @@ class Layout:
     tuple_items: int
 
     @classmethod
+    @cache
     def found(cls) -> Self | None:
         """The layout of this process, or None where it is not the one that entries are written for."""
         if sys.implementation.name != "cpython" or hasattr(sys, "gettotalrefcount"):
