@@ -46,7 +46,7 @@ def bytes_at(room, address, count):
 def test_flags_and_tiles(pairs, width, clear, vectors):
     """Blocks that lie together, and tiles of several blocks."""
     table = offsets(pairs)
-    n = table.count
+    n = table.length
     room, at = filled(
         {
             "before": offsets([(3, 8)]),

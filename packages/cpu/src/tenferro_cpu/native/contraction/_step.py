@@ -107,7 +107,7 @@ def plan_step(kind: Kind, axes: tuple[Axis, ...], most: int) -> Step | None:
     found: Step | None = STEPS.get(key)
     if found is None:
         found = _planned(kind, axes, most)
-        if found is not None and sum([table.count for table in found.tables.values()]) <= SMALL:
+        if found is not None and sum([table.length for table in found.tables.values()]) <= SMALL:
             STEPS.remember(key, found)
     return found
 
@@ -159,8 +159,8 @@ def _swaps(kind: Kind, groups: tuple[list[Axis], ...], last: Axis | None) -> boo
 def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
     outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), RUN)
     batch, rows = offsets(along(outer, 3)), offsets(along(inner, 3))
-    words = {"batch": batch.count, "rows": rows.count, "sums": 1}
-    return Step("fill", (batch.count, rows.count, 1, 0), False, words, {"batch_c": batch, "row_c": rows})
+    words = {"batch": batch.length, "rows": rows.length, "sums": 1}
+    return Step("fill", (batch.length, rows.length, 1, 0), False, words, {"batch_c": batch, "row_c": rows})
 
 
 def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:

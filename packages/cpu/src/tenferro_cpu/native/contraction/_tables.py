@@ -20,12 +20,12 @@ class Offsets(NamedTuple):
 
     Attributes:
         pairs: extent and stride of each axis.
-        count: number of offsets.
+        length: number of offsets.
         pad: how often the last one is repeated.
     """
 
     pairs: Pairs
-    count: int
+    length: int
     pad: int = 0
 
 
@@ -34,14 +34,14 @@ class Flags(NamedTuple):
 
     Attributes:
         of: name of the other table.
-        count: its number of offsets.
+        length: its number of offsets.
         width: offsets of one block.
         step: bytes from one to the next.
         clear: whether the last block is said not to.
     """
 
     of: str
-    count: int
+    length: int
     width: int
     step: int
     clear: bool = False
@@ -52,14 +52,14 @@ class Tiles(NamedTuple):
 
     Attributes:
         of: name of the table of rows.
-        count: its number of offsets.
+        length: its number of offsets.
         width: rows of one vector.
         step: bytes from one to the next.
         vectors: vectors of one tile.
     """
 
     of: str
-    count: int
+    length: int
     width: int
     step: int
     vectors: int
@@ -81,7 +81,7 @@ def offsets(pairs: Sequence[tuple[int, int]], pad: int = 0) -> Offsets:
 def listed(table: Offsets) -> list[int]:
     """What a table of offsets holds."""
     room, _ = filled({"one": table})
-    return list(room[: table.count + table.pad])
+    return list(room[: table.length + table.pad])
 
 
 def lying(pairs: Pairs, width: int, step: int) -> float:
@@ -110,14 +110,14 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
     at = 0
     for name, table in tables.items():
         places[name] = at
-        if table.__class__ is Offsets:
+        if isinstance(table, Offsets):
             pairs, count, pad = table
             words += (_OFFSETS, 5 + 2 * len(pairs), at, pad, len(pairs))
             for pair in reversed(pairs):
                 words += pair
             at += 8 * (count + pad)
         else:
-            tiles = table.__class__ is Tiles
+            tiles = isinstance(table, Tiles)
             of, count, width, step, last = table
             words += (_TILES if tiles else _FLAGS, 8, at, places[of], count, width, step, int(last))
             at += -(-count // (width * last if tiles else width)) + 7 & -8
