@@ -14,7 +14,7 @@ import pytest
 from tenferro_tensor import HOST, ComputeDevice, MemorySpace, Place, Spec
 from tenferro_tensor import _spec as specs
 from tenferro_tensor._spec import common_place
-from tenferro_tensor_core import ArgumentError, DTypeError, PlacementError, dim, float32, float64, int64
+from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, DTypeError, dim, float32, float64, int64
 
 CPU1 = Place(MemorySpace("host"), ComputeDevice("cpu:1"))
 CPU2 = Place(MemorySpace("host"), ComputeDevice("cpu:2"))
@@ -197,13 +197,25 @@ def test_the_place_of_results_is_that_of_the_operands() -> None:
     assert common_place("f", [spec(CUDA)]) is CUDA
 
 
-@pytest.mark.parametrize("places", [(HOST, CUDA), (CPU1, CPU2), (HOST, CPU1, CUDA)])
-def test_operands_apart_are_listed(places: tuple[Place, ...]) -> None:
-    with pytest.raises(PlacementError) as error:
+@pytest.mark.parametrize(
+    ("places", "why", "moves"),
+    [
+        ((HOST, CUDA), "in several memory spaces", "operand 1 with .to_device('cpu:0')"),
+        ((CPU1, CPU2), "with several compute devices", "operand 1 with .to_device('cpu:1')"),
+        ((HOST, CPU1, CUDA), "in several memory spaces", "operand 2 with .to_device('cpu:1')"),
+        ((CUDA, HOST, CUDA), "in several memory spaces", "operand 1 with .to_device('cuda:0')"),
+    ],
+)
+def test_operands_apart_are_listed(places: tuple[Place, ...], why: str, moves: str) -> None:
+    """The device that is advised is the one that the least data have to be moved to."""
+    with pytest.raises(AmbiguousPlacementError) as error:
         common_place("matmul", [spec(p) for p in places])
-    listing = "; ".join(f"operand {i}: float64[2] on {p.device}" for i, p in enumerate(places))
-    assert str(error.value) == (
-        f"matmul has operands on several devices ({listing}); nothing is transferred implicitly: "
-        f"move the others with .to_device('{places[0].device}')"
-    )
+    listing = "".join(f"  operand {i}: float64[2] in {home(p)}\n" for i, p in enumerate(places))
+    assert str(error.value) == (f"matmul has operands {why}:\n{listing}nothing is transferred implicitly: move {moves}")
     assert error.value.payload["devices"] == tuple(str(p.device) for p in places)
+    assert error.value.payload["memory_spaces"] == tuple(str(p.memory_space) for p in places)
+
+
+def home(place: Place) -> str:
+    own = place.compute_device
+    return f"{place.memory_space} memory, {f'computed on {own}' if own else 'no compute device of its own'}"

@@ -16,6 +16,8 @@ BUILTINS = {
     "InconclusiveDimError": RuntimeError,
     "HostAdapterError": BufferError,
     "PlacementError": RuntimeError,
+    "AmbiguousPlacementError": RuntimeError,
+    "TransferForbiddenError": RuntimeError,
     "BackendUnavailableError": ImportError,
     "UnsupportedError": NotImplementedError,
     "NumericalError": ArithmeticError,

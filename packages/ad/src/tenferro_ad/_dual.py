@@ -14,8 +14,9 @@ from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._push_plan import push_plan
 from tenferro_runtime.tracing._staging import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
+from tenferro_tensor._plan import device_of
 from tenferro_tensor._tensor import materialised
-from tenferro_tensor_core import GradientError
+from tenferro_tensor_core import AmbiguousPlacementError, GradientError
 
 _new = object.__new__
 
@@ -68,7 +69,11 @@ def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: 
     hook = PUSHES.get(op.primitive)
     if hook is not None:
         return hook(op, level, lower, need, tangents)
-    plan = push_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    try:
+        plan = push_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    except AmbiguousPlacementError:
+        device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
+        raise
     site = plan.site
     if not site.active:
         return op(*lower)

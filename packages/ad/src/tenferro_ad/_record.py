@@ -15,7 +15,9 @@ from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import Node, SourcedNode, make_node, next_seq
 from tenferro_ad._plan import pullback_plan
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
+from tenferro_tensor._plan import device_of
 from tenferro_tensor._tensor import materialised
+from tenferro_tensor_core import AmbiguousPlacementError
 
 Hook = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
 
@@ -38,7 +40,11 @@ def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents:
     hook = HOOKS.get(op.primitive)
     if hook is not None:
         return hook(op, level, lower, need, parents)
-    plan = pullback_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    try:
+        plan = pullback_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+    except AmbiguousPlacementError:
+        device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
+        raise
     out = op(*lower)
     if not plan.active:
         return out

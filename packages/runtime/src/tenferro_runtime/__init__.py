@@ -14,9 +14,9 @@ from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-from tenferro_runtime.inspection import find_nan
+from tenferro_runtime.inspection import explain_dispatch, find_nan
 from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
 from tenferro_runtime.tracing._traced import TracedTensor
@@ -56,6 +56,7 @@ __all__ = [
     "BadStep",
     "CompiledFunction",
     "ComputeDevice",
+    "Dispatch",
     "DonatedError",
     "Explanation",
     "FileLimits",
@@ -146,6 +147,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "explain_dispatch",
     "expm1",
     "eye",
     "find_nan",

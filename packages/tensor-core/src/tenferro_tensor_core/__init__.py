@@ -38,6 +38,7 @@ from ._dtypes import (
     weak,
 )
 from ._errors import (
+    AmbiguousPlacementError,
     ArgumentError,
     AxisError,
     BackendUnavailableError,
@@ -53,6 +54,7 @@ from ._errors import (
     ShapeError,
     TenferroError,
     TracingError,
+    TransferForbiddenError,
     UnsupportedError,
 )
 from ._guards import (
@@ -72,6 +74,8 @@ from ._limits import FloatLimits, IntLimits, finfo, iinfo
 from ._poly import Atom
 
 __all__ = [
+    "AmbiguousPlacementError",
+    "TransferForbiddenError",
     "DIM_MEMO",
     "DTYPES",
     "ArgumentError",

@@ -100,6 +100,23 @@ class PlacementError(TenferroError, RuntimeError):
     """
 
 
+class AmbiguousPlacementError(PlacementError):
+    """Operands of one operation that no device computes on together.
+
+    Raised when operands lie in several memories, have compute devices of their own that differ, or lie where the
+    device of the enclosing scope does not compute. The message lists every operand with its memory, its compute
+    device and the line that made it, and names the `to_device` calls that bring them together.
+    """
+
+
+class TransferForbiddenError(PlacementError):
+    """Data would be moved between memories where that is forbidden.
+
+    Raised inside of ``with no_transfers():``, before anything runs. The message names the line that moves data, the
+    direction and the bytes: keep the operands in one memory, or move them before the scope.
+    """
+
+
 class BackendUnavailableError(TenferroError, ImportError):
     """A backend or a package that it needs is not installed or not usable here.
 

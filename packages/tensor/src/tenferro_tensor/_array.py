@@ -15,7 +15,8 @@ import numpy as np
 
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
-from tenferro_tensor._place import HOST, ComputeDevice, Place
+from tenferro_tensor._origins import noted
+from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._size import Size, operand, sized, sized_shape
 from tenferro_tensor._spec import Spec
@@ -76,6 +77,11 @@ class Array:
     def _concrete(self) -> np.ndarray[Any, Any]:
         """The elements as a host array, where they are known."""
 
+    def _origin(self) -> str:
+        """Where the value comes from, as a clause of messages about operands."""
+        inside = getattr(self, "value", None)
+        return "of unknown origin" if inside is None else inside._origin()
+
     def _as_extent(self, most: DimLike | None) -> DimLike:
         """A 0-d integer as an extent: the number, for a traced value a new size of at most `most`."""
         return operator.index(self)
@@ -105,6 +111,16 @@ class Array:
     def device(self) -> ComputeDevice:
         """The device that computes on this value when nothing else is said."""
         return self.spec.place.device
+
+    @property
+    def compute_device(self) -> ComputeDevice | None:
+        """The compute device of its own, which results inherit; ``None`` where it is inferred, as in new arrays."""
+        return self.spec.place.compute_device
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """The memory that the value lies in, fixed when it was made."""
+        return self.spec.place.memory_space
 
     sum = functions.sum
     prod = functions.prod
@@ -150,7 +166,7 @@ class Array:
         place = Place(self.spec.place.memory_space, chosen)
         if chosen is not None:
             get_backend(chosen.kind).require(chosen)
-        return self if place is self.spec.place else catalog.transfer(self, place=place)
+        return self if place is self.spec.place else noted(catalog.transfer(self, place=place))
 
     def reshape(self, *shape: Any) -> Any:
         """The same elements in another shape, given as one tuple or as several integers; one may be -1.

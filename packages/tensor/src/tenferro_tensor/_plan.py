@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from tenferro_tensor import catalog
@@ -10,7 +10,8 @@ from tenferro_tensor._backend import Backend, get_backend
 from tenferro_tensor._normalise import Operand, targets
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
-from tenferro_tensor._select import decide
+from tenferro_tensor._refusal import spec_of
+from tenferro_tensor._select import Decision, Recorder, Rule, decide
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import TABLES
 
@@ -48,7 +49,7 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
 
     For an element-wise op the kernel broadcasts by itself; only operands of another dtype are converted before it.
     """
-    device = _device_of(op, [o for o in operands if isinstance(o, Spec)])
+    device = device_of(op, [o for o in operands if isinstance(o, Spec)])
     specs = targets(op, operands) if op.primitive.elementwise else operands
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
@@ -81,19 +82,26 @@ class OpenStep(NamedTuple):
 
 def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> OpenStep:
     """Select the device of an op whose operands are in the form of programs: those of an element-wise op alike."""
-    device = _device_of(op, [o for o in operands if isinstance(o, Spec)] or list(outs))
+    device = device_of(op, [o for o in operands if isinstance(o, Spec)] or list(outs))
     specs: Any = targets(op, operands) if op.primitive.elementwise else operands
     return OpenStep(op, specs, outs, get_backend(device.kind), device)
 
 
-def _device_of(op: Op, given: list[Spec]) -> ComputeDevice:
-    """The device of an op: scopes have no say where metadata name the place, as they do in creation and transfer."""
-    if not given:
+def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
+    """The device of an op on array operands, which are specs or values.
+
+    Scopes have no say where metadata name the place, as they do in creation and transfer.
+    """
+    if operands and op.primitive is not catalog.transfer:
+        return decide(op.primitive.name, operands, record)
+    if operands:
+        device: ComputeDevice = spec_of(operands[0]).place.device
+    else:
         out = op.infer()
-        return (out[0] if isinstance(out, tuple) else out).place.device
-    if op.primitive is catalog.transfer:
-        return given[0].place.device
-    return decide(op.primitive.name, given)
+        device = (out[0] if isinstance(out, tuple) else out).place.device
+    if record is not None:
+        record(Decision(op.primitive.name, device, Rule.EXPLICIT, tuple(operands)))
+    return device
 
 
 def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Any]]) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 Order of decision:
 
-1. the explicit ``device=`` argument of functions that make arrays (`_backend.place_of`);
+1. the explicit ``device=`` argument of functions that make or move arrays (`_backend.place_of`);
 2. the operands' own compute device (``x.with_compute_device("cpu:1")``), which results inherit;
 3. ``with compute_device(...)``;
 4. ``with compute_context(...)``, also where it is the inner one of the two;
@@ -15,14 +15,46 @@ Nothing is ever transferred to make an op fit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from tenferro_tensor._origins import EVERYWHERE
 from tenferro_tensor._place import HOST, ComputeDevice
-from tenferro_tensor._spec import Spec, common_place
-from tenferro_tensor_core import PlacementError
+from tenferro_tensor._refusal import refuse
+from tenferro_tensor._spec import common_place
+
+
+class Rule(Enum):
+    """Why a device was chosen; the words are those of messages and of `explain_dispatch`."""
+
+    EXPLICIT = "an explicit device"
+    OWN = "the operands' own compute device"
+    DEVICE_SCOPE = "with compute_device(...)"
+    CONTEXT_SCOPE = "with compute_context(...)"
+    MEMORY = "the operands' memory"
+    DEFAULT = "the default device"
+
+
+class Decision(NamedTuple):
+    """What `decide` found.
+
+    Attributes:
+        what: name of the op.
+        device: the device that runs it.
+        rule: why.
+        operands: the operands, or their specs.
+    """
+
+    what: str
+    device: ComputeDevice
+    rule: Rule
+    operands: tuple[Any, ...]
+
+
+Recorder = Callable[[Decision], None]
 
 
 class ComputeContext(Protocol):
@@ -33,11 +65,20 @@ class ComputeContext(Protocol):
         """The device that the context runs work on."""
 
 
+@runtime_checkable
+class Activated(Protocol):
+    """A context that holds more than the name of a device, in force while its scope is open."""
+
+    def activate(self) -> AbstractContextManager[Any]:
+        """What is entered with the scope, and left with it."""
+
+
 _device: ContextVar[ComputeDevice | None] = ContextVar("tenferro compute device", default=None)
 _context: ContextVar[ComputeContext | None] = ContextVar("tenferro compute context", default=None)
+_recorder: ContextVar[Recorder | None] = ContextVar("tenferro dispatch recorder", default=None)
 
-open_scopes = 0
-"""Number of scopes open in any thread; fast paths read it before anything else."""
+open_scopes = int(EVERYWHERE)
+"""Number of scopes open in any thread; fast paths read it before anything else. Never 0 where lines are kept."""
 _lock = threading.Lock()
 
 
@@ -71,17 +112,57 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 def compute_context(context: ComputeContext) -> Any:
     """Context manager: run ops with the resources of `context`; an advanced override, ranked after `compute_device`."""
-    return _scope(_context, context)
+    return _context_scope(context)
+
+
+@contextmanager
+def _context_scope(context: ComputeContext) -> Iterator[ComputeContext]:
+    with ExitStack() as stack:
+        if isinstance(context, Activated):
+            stack.enter_context(context.activate())
+        yield stack.enter_context(_scope(_context, context))
 
 
 def scoped_device() -> ComputeDevice | None:
     """The device that an open scope names in this context, if any."""
-    if not open_scopes:
-        return None
+    return _scoped()[0] if open_scopes else None
+
+
+def _scoped() -> tuple[ComputeDevice | None, Rule]:
     device = _device.get()
-    if device is None:
-        context = _context.get()
-        device = None if context is None else context.device
+    if device is not None:
+        return device, Rule.DEVICE_SCOPE
+    context = _context.get()
+    return (None, Rule.MEMORY) if context is None else (context.device, Rule.CONTEXT_SCOPE)
+
+
+def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
+    """The device that runs an op on operands, which are specs or values: rules 2 to 6.
+
+    Args:
+        what: name of the op.
+        operands: the operands; Python numbers have no place and are left out.
+        record: is told the decision.
+
+    Raises:
+        AmbiguousPlacementError: the operands lie in several memory spaces, name several devices, or a scope names a
+            device that does not compute on them.
+    """
+    place = common_place(what, operands)
+    scoped, rule = _scoped() if open_scopes else (None, Rule.MEMORY)
+    if place is None:
+        device, rule = (HOST.device, Rule.DEFAULT) if scoped is None else (scoped, rule)
+    elif place.compute_device is not None:
+        device, rule = place.compute_device, Rule.OWN
+    elif scoped is None:
+        device = place.device
+    elif scoped.memory_space is place.memory_space:
+        device = scoped
+    else:
+        why = f"was asked to run on {scoped} by `{rule.value}`, which computes on other memory"
+        refuse(what, why, operands, scoped, ", or leave the scope")
+    if record is not None:
+        record(Decision(what, device, rule, tuple(operands)))
     return device
 
 
@@ -90,25 +171,11 @@ def scoped_context() -> ComputeContext | None:
     return _context.get() if open_scopes else None
 
 
-def decide(what: str, specs: Iterable[Spec]) -> ComputeDevice:
-    """The device that runs an op on operands of the given specs: rules 2 to 6.
+def recording(record: Recorder) -> Any:
+    """Context manager: `record` is told every decision of this context, and every op takes the long way."""
+    return _scope(_recorder, record)
 
-    Raises:
-        PlacementError: the operands lie in several memory spaces, name several devices, or a scope names a device
-            that does not reach them.
-    """
-    place = common_place(what, tuple(specs))
-    scoped = scoped_device()
-    if place is None:
-        return scoped or HOST.device
-    if place.compute_device is not None or scoped is None:
-        return place.device
-    space = place.memory_space
-    if scoped.memory_space is not space:
-        raise PlacementError(
-            f"{what} was asked to run on {scoped} by the enclosing scope, but its operands lie in {space} memory; "
-            f"move them with .to_device({str(scoped)!r}) or leave the scope",
-            device=str(scoped),
-            memory_space=str(space),
-        )
-    return scoped
+
+def recorder() -> Recorder | None:
+    """What is told the decisions of this context, if anything; ask only while `open_scopes`."""
+    return _recorder.get()

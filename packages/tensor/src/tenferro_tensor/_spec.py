@@ -13,7 +13,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor_core import ArgumentError, Dim, DimLike, PlacementError, ShapeError, as_size
+from tenferro_tensor._refusal import refuse, spec_of
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size
 from tenferro_tensor_core import dtype as known_dtype
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
@@ -135,24 +136,22 @@ class Spec:
         )
 
 
-def common_place(what: str, specs: Sequence[Spec]) -> Place | None:
+def common_place(what: str, operands: Sequence[Any]) -> Place | None:
     """The place of operands that are used together, hence of what is made of them; ``None`` without operands.
 
     Operands without a compute device of their own follow those that have one.
 
+    Args:
+        what: name of the operation, for the error.
+        operands: specs, or values, whose lines the error tells.
+
     Raises:
-        PlacementError: the operands lie in several memory spaces, or name several devices.
+        AmbiguousPlacementError: the operands lie in several memory spaces, or name several devices.
     """
-    places = {s.place for s in specs}
+    places = {spec_of(x).place for x in operands}
+    if len({p.memory_space for p in places}) > 1:
+        refuse(what, "has operands in several memory spaces", operands)
     named = [p for p in places if p.compute_device is not None]
-    if len(named) > 1 or len({p.memory_space for p in places}) > 1:
-        listing = "; ".join(
-            f"operand {i}: {s.dtype.name}[{', '.join(map(str, s.shape))}] on {s.place.device}"
-            for i, s in enumerate(specs)
-        )
-        raise PlacementError(
-            f"{what} has operands on several devices ({listing}); nothing is transferred implicitly: "
-            f"move the others with .to_device({str(specs[0].place.device)!r})",
-            devices=tuple(str(s.place.device) for s in specs),
-        )
+    if len(named) > 1:
+        refuse(what, "has operands with several compute devices", operands)
     return named[0] if named else next(iter(places), None)

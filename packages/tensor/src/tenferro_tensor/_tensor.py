@@ -11,8 +11,9 @@ from tenferro_tensor import _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
+from tenferro_tensor._origins import EVERYWHERE, line_of, noted, told
 from tenferro_tensor._place import HOST, ComputeDevice, Place
-from tenferro_tensor._plan import Plan, make_plan, remember
+from tenferro_tensor._plan import Plan, device_of, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
 from tenferro_tensor._shortcuts import Plans, Shortcuts, when_offered
 from tenferro_tensor._spec import Spec
@@ -78,6 +79,9 @@ class Tensor(Array):
 
     def _raw(self) -> Any:
         return self.data
+
+    def _origin(self) -> str:
+        return told(line_of(self))
 
     def __matmul__(self, other: Any) -> Any:
         if other.__class__ is not Tensor or _select.open_scopes:
@@ -173,11 +177,25 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
         ) from cause
     if not known:
         _require_result(op, plan, out)
+    if _select.open_scopes:
+        return _observed(op, args, plan, out)
     if plan.many:
         return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
     z = _new(Tensor)
     z.data, z.spec = out, plan.out
     return z
+
+
+def _observed(op: Op, args: tuple[Any, ...], plan: Plan, out: Any) -> Any:
+    """The results of an op, told to whoever watches: decisions of this context, lines everywhere."""
+    record = _select.recorder()
+    if record is not None:
+        device_of(op, [a for a in args if a.__class__ not in SCALARS], record)
+    made = [Tensor.wrap(raw, spec) for raw, spec in zip(*((out, plan.out) if plan.many else ([out], [plan.out])))]
+    if EVERYWHERE:
+        for z in made:
+            noted(z)
+    return tuple(made) if plan.many else made[0]
 
 
 def _join(op: Op, args: tuple[Any, ...]) -> Any:
@@ -225,10 +243,13 @@ def _scoped(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
     """The operands with those numbers made tensors that the kernel cannot take, and their plan, made and remembered."""
+    values = [a for a in args if a.__class__ not in SCALARS]
+    if values:
+        device_of(op, values)  # before specs are all that is known: the error names the values' lines
     if not op.primitive.elementwise:
         args = materialised(op, args)
     elif args and all(a.__class__ in SCALARS for a in args):
-        args = (tensor(args[0]), *args[1:])
+        args = (adopted(args[0]), *args[1:])
     operands = describe(args)
     key = _scoped(operands)
     plan = op.plans.get(key)
@@ -249,7 +270,7 @@ def materialised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     known = [o for o in describe(args) if isinstance(o, Spec)]
     place = known[0].place if known else HOST
     return tuple(
-        tensor(
+        adopted(
             a, dtype=weak(a.__class__, known[0].dtype) if known else common_dtype([a.__class__]), device=place.device
         )
         if a.__class__ in SCALARS
@@ -273,6 +294,14 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     >>> tensor([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    z = adopted(x, dtype=dtype, device=device, copy=copy)
+    return z if z is x else noted(z)  # type: ignore[no-any-return]
+
+
+def adopted(
+    x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None
+) -> Tensor:
+    """As `tensor`, for data that enter in passing: their line is that of the operation."""
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
     return _from_host(x, dtype, place_of(device), copy)
@@ -380,7 +409,7 @@ def _install_operators() -> None:
     Tensor._bind = staticmethod(bind)  # type: ignore[method-assign, assignment]  # one call less
     Primitive.concrete = Tensor
     Primitive.bind_concrete = staticmethod(bind)
-    Primitive.adopt = staticmethod(tensor)
+    Primitive.adopt = staticmethod(adopted)
     Primitive.wrap = staticmethod(Tensor.wrap)
     when_offered(_shorten_operators)
 

@@ -100,6 +100,8 @@ class Compiled:
                 if hit is not None and (hit.fresh is None or hit.fresh()):
                     return self._run(hit.run, hit.values, known[1], hit.finish)
         dynamic, static = self.signature.split(values)
+        if open_scopes() and _select.recorder() is not None:  # which is told of each operation
+            return self.signature.apply(self.f, dynamic, static)
         if in_open_trace():
             # Part of a trace with open sizes: what it asks about them belongs to that trace.
             return self.signature.apply(self.f, dynamic, static)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from types import CodeType
-from typing import Final
+
+from tenferro_tensor._origins import OURS, user_frame
 
 Source = tuple[CodeType, int] | str | None
 """A code object and a line in it, or text in programs that were read from a file."""
 
 
-OURS: Final = ("tenferro_", "numpy.")
-"""Modules whose lines are nobody's: what calls them is meant."""
-
-
 def user_line() -> Source:
     """The line of user code that is running; kept as (code, line) because formatting costs more than asking."""
-    frame = sys._getframe(2)  # the caller is tenferro's
-    while frame.f_globals.get("__name__", "").startswith(OURS):
-        back = frame.f_back
-        if back is None:
-            return None
-        frame = back
-    return frame.f_code, frame.f_lineno
+    frame = user_frame(2)  # the caller is tenferro's
+    return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
 def where(source: Source) -> str:

@@ -2,7 +2,19 @@
 
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
 from tenferro_runtime.reports._cost import Explanation, StepCost
+from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._table import aligned, readable
 from tenferro_runtime.reports._time import Profile, StepTime
 
-__all__ = ["BadStep", "Explanation", "Profile", "Statistics", "StepCost", "StepTime", "aligned", "readable"]
+__all__ = [
+    "BadStep",
+    "Dispatch",
+    "DispatchStep",
+    "Explanation",
+    "Profile",
+    "Statistics",
+    "StepCost",
+    "StepTime",
+    "aligned",
+    "readable",
+]

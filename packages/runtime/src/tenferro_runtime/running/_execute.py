@@ -24,7 +24,7 @@ from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
-from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, get_backend, tensor
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, _select, get_backend, tensor
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import InconclusiveDimError
 
@@ -113,6 +113,8 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
+    if _select.open_scopes and _select.recorder() is not None:  # which is told of each operation
+        return replayed(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)
         if definitions(program):

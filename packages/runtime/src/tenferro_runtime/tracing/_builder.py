@@ -15,6 +15,8 @@ from tenferro_runtime.tracing import _staging
 from tenferro_runtime.tracing._traced import TracedTensor, recording
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
 from tenferro_tensor._normalise import common_dtype, normalised
+from tenferro_tensor._origins import told
+from tenferro_tensor._spec import common_place
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import (
     ArgumentError,
@@ -240,6 +242,7 @@ class Builder:
             operands.append(a)
         known = INFERRED.table.get(tuple(seen))
         if known is None:
+            require_common_place(op, operands)
             ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(op, tuple(operands))
             return self.emit(op, ready)
         return self._append(op, operands, known, self.blame or user_line())
@@ -269,6 +272,15 @@ class Builder:
         self._equations.append(eq)
         return tuple(results) if many else results[0]
 
+    def origin(self, v: int) -> str:
+        """Where a variable comes from, as a clause of messages about operands."""
+        if v in self._constants:
+            return self._constants[v]._origin()
+        if v in self._inputs:
+            return f"argument {self._names.get(v, self._inputs.index(v))}"
+        made = next((eq for eq in reversed(self._equations) if v in eq.results), None)
+        return "from outside of the trace" if made is None else told(where(made.source))
+
     def close(
         self,
         outputs: Sequence[Any],
@@ -289,6 +301,13 @@ class Builder:
             guards=guards,
             examples=examples,
         )
+
+
+def require_common_place(op: Op, operands: Sequence[Any]) -> None:
+    """Raise for operands that no device computes on together, with the line of each."""
+    given = [a for a in operands if a.__class__ not in SCALARS]
+    if any(a.spec.place is not given[0].spec.place for a in given):
+        common_place(op.primitive.name, given)
 
 
 def _require_in_range(op: Op, value: int, operands: list[Any]) -> None:

@@ -41,6 +41,9 @@ class Home(Protocol):
     def bind_alike(self, op: Op, operands: tuple[Any, ...]) -> Any:
         """Record an op on values of this builder."""
 
+    def origin(self, v: int) -> str:
+        """Where a variable comes from, as a clause of messages."""
+
     def require_open(self, value: Any) -> None:
         """Raise unless the program is being recorded still."""
 
@@ -66,6 +69,9 @@ class TracedTensor(Array):
 
     def _unary(self, op: Op) -> Any:
         return self.home.bind_alike(op, (self,))
+
+    def _origin(self) -> str:
+        return self.home.origin(self.id)  # type: ignore[no-any-return]
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         return self.home.define_size(self, most)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import place_of
 from tenferro_tensor._normalise import keep_imaginary
+from tenferro_tensor._origins import noted
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
@@ -81,7 +82,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         return _adapted(_stacked(obj), dtype, device)
     if not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
         return _adapted(from_dlpack(obj, copy=copy), dtype, device)
-    return Primitive.adopt(obj, dtype=dtype, device=device, copy=copy)
+    return noted(Primitive.adopt(obj, dtype=dtype, device=device, copy=copy))
 
 
 def _adapted(x: Any, dtype: Any, device: Any) -> Any:
@@ -109,7 +110,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if hasattr(x, "spec"):
         return _adapted(x, None, device)
-    return _adapted(Primitive.adopt(_from_dlpack(x, copy=copy)), None, device)
+    return _adapted(noted(Primitive.adopt(_from_dlpack(x, copy=copy))), None, device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
@@ -145,7 +146,7 @@ def _constant(shape: Any, fill: Any, dtype: DType | None, place: Place) -> Any:
             "a number that fits the dtype",
             shape=shape,
         ) from cause
-    return own(host, place)
+    return noted(own(host, place))
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
@@ -233,7 +234,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
     if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
         raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
-    return own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device))
+    return noted(own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device)))
 
 
 def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) -> Any:
@@ -276,7 +277,7 @@ def linspace(
     if isinstance(num, Dim):
         out = _open_linspace(start, stop, num, endpoint, place_of(device))
         return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal)
-    return Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device)
+    return noted(Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device))
 
 
 def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:
@@ -308,7 +309,7 @@ def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, de
     if max(rows, cols) > sys.maxsize:
         raise ShapeError(f"eye cannot make a matrix of {rows} by {cols} elements; use smaller extents")
     k = max(-rows, min(whole("eye", "k", k), cols))  # far outside there is nothing, and NumPy wants a small number
-    return own(np.eye(rows, cols, k, dtype), place_of(device))
+    return noted(own(np.eye(rows, cols, k, dtype), place_of(device)))
 
 
 def _triangle(x: Any, k: int, lower: bool, name: str) -> Any:

@@ -1,0 +1,49 @@
+"""`explain_dispatch`: run a function and tell which device ran each operation, and by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime.reports import Dispatch, DispatchStep
+from tenferro_tensor import Spec
+from tenferro_tensor import _select as select
+from tenferro_tensor._origins import user_line
+from tenferro_tensor._refusal import spec_of
+
+
+def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dispatch:
+    """Call `f` and tell for each operation the device that ran it, the rule that chose it, and the operands.
+
+    The rules are those of `docs/placement.md`, decided by the code that decides always. Compiled functions and programs
+    run operation by operation meanwhile.
+
+    Args:
+        f: the function.
+        args: its arguments.
+        kwargs: its keyword arguments.
+
+    Raises:
+        AmbiguousPlacementError: an operation has no device, as in the call itself.
+
+    >>> with tr.compute_device("cpu:0"):
+    ...     report = tr.explain_dispatch(lambda x: -x, tr.asarray([1.0]))
+    >>> report.steps[0].device, report.steps[0].rule
+    ('cpu:0', 'with compute_device(...)')
+    """
+    steps: list[DispatchStep] = []
+
+    def note(decision: select.Decision) -> None:
+        operands = tuple([_brief(spec_of(x)) for x in decision.operands])
+        rule, device = decision.rule.value, str(decision.device)
+        steps.append(DispatchStep(len(steps), decision.what, device, rule, operands, user_line()))
+
+    with select.recording(note):
+        f(*args, **kwargs)
+    return Dispatch(tuple(steps))
+
+
+def _brief(spec: Spec) -> str:
+    """``float64[2] host``, and the compute device where there is one of its own: ``float64[2] host/cpu:1``."""
+    own = "" if spec.place.compute_device is None else f"/{spec.place.compute_device}"
+    return f"{spec.dtype.name}[{', '.join(map(str, spec.shape))}] {spec.place.memory_space}{own}"
