@@ -27,7 +27,7 @@ del os.environ["OPENBLAS_CORETYPE"]  # as on a processor that NumPy's OpenBLAS d
 """
 CHECK = """
 import tenferro_cpu
-from tenferro_cpu.native import _blas
+from tenferro_cpu.native.threads import _blas
 from tenferro_tensor import tensor, catalog as c
 x = np.random.default_rng(0).normal(size=(100, 100))
 y = c.dot_general(tensor(x), tensor(x + 1), contract=((1,), (0,)), batch=((), ()))
@@ -89,7 +89,7 @@ def test_by_itself_only_where_vector_units_are_wide(family: str, expected: bool)
     start = (
         OVERLOOKED
         + f"""
-from tenferro_cpu.native import _blas
+from tenferro_cpu.native.threads import _blas
 seen = _blas.processor() | {{"vendor_id": "AuthenticAMD", "cpu family": "{family}"}}
 _blas.processor = lambda: seen
 """

@@ -21,7 +21,7 @@ def guarded_copy(x, at_end):
 
 ENTRIES = """
 import warnings
-from tenferro_cpu.native import _eager
+from tenferro_cpu.native.entries import _eager
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 
@@ -59,7 +59,7 @@ def test_entries_stay_inside_of_their_arrays() -> None:
 
 PRODUCTS = """
 import itertools
-from tenferro_cpu.native import _products
+from tenferro_cpu.native.products import _products
 from tenferro_tensor import Spec, catalog
 
 rng = np.random.default_rng(0)

@@ -216,7 +216,7 @@ def test_linear_algebra_is_bounded() -> None:
 import os
 import numpy as np
 import tenferro_runtime as tr
-from tenferro_cpu.native import _blas, _threads
+from tenferro_cpu.native.threads import _blas, _threads
 from tenferro_linalg import _host
 
 seen = []
@@ -240,7 +240,7 @@ def test_a_child_of_a_busy_parent_has_all_threads() -> None:
     script = """
 import os, threading, warnings
 warnings.simplefilter("ignore")
-from tenferro_cpu.native import _blas, _threads
+from tenferro_cpu.native.threads import _blas, _threads
 library = _blas.libraries()[0]
 library.set_threads(2)
 inside, done = threading.Event(), threading.Event()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, value_and_grad, vjp
+from tenferro_cpu.native import available
 from tenferro_runtime import fusion
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.extension import check_program, optimise
@@ -81,7 +82,7 @@ def test_regions_lie_before_and_after_a_definition():
     program = optimise(tr.trace(f, Spec((n,), F8), Spec((), I8)))
     fused = [[eq.op.primitive.name for eq in e.op.params["program"].equations]
              for e in check_program(lowered(program)).equations if e.op.primitive is fusion.fused]  # fmt: skip
-    assert sorted(names[0] for names in fused) == ["exp", "mul", "sin"]
+    assert sorted(names[0] for names in fused) == (["exp", "mul", "sin"] if available() else [])
     for size, k in [(5, 3), (4, 0), (1, 1), (6, 9)]:
         x = tensor(np.random.default_rng(k).normal(size=size))
         for _ in range(4):

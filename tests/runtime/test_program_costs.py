@@ -9,6 +9,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import grad
+from tenferro_cpu.native import available
 from tenferro_einsum import einsum
 from tenferro_fft import fft
 from tenferro_linalg import cholesky, eigh, eigvalsh, inv, pinv, qr, solve, svd, svdvals
@@ -126,8 +127,10 @@ def test_fused_steps_and_calls_of_open_size_are_polynomials() -> None:
     explained = program(lambda x: tr.sum(inner(x) + tr.exp(x) * x), Spec((N,), F8)).explain()
     assert explained.flops is 6 * N and explained.unknown == 0
     p = program(lambda x: tr.tanh(tr.exp(x) * 2), Spec((N, M), F8))
-    assert [s.primitive for s in p.explain().steps] == ["fused(exp, mul, tanh)"]
-    assert p.explain().bytes is 16 * N * M and p.explain().flops is 3 * N * M
+    assert p.explain().flops is 3 * N * M
+    if available():
+        assert [s.primitive for s in p.explain().steps] == ["fused(exp, mul, tanh)"]
+        assert p.explain().bytes is 16 * N * M
 
 
 def test_sizes_that_depend_on_data_stay_open() -> None:
@@ -161,7 +164,9 @@ def live(f, *specs: Spec) -> list[object]:
 def test_a_value_lives_until_it_is_read_for_the_last_time() -> None:
     x = Spec((10,), F8)
     assert live(lambda x: tr.exp(tr.exp(tr.exp(x))), x) == [10, 20, 20]
-    assert live(lambda x: (lambda a: tr.exp(tr.exp(a)) + a)(tr.exp(x)), x) == [10, 20, 30, 30]
+    # NumPy's addition takes an array to write to; the one in machine code that stands alone does not.
+    last = 30 if available() else 20
+    assert live(lambda x: (lambda a: tr.exp(tr.exp(a)) + a)(tr.exp(x)), x) == [10, 20, 30, last]
     assert live(lambda x: (tr.exp(x), tr.sin(x)), x) == [10, 20]
 
 
@@ -358,7 +363,9 @@ def test_compiled_functions_are_looked_at_with_their_arguments(tmp_path) -> None
     f = tr.compile(lambda d, k: tr.tanh(d["x"]) * k, static_argnames="k")
     d = {"x": tensor([1.0, 2.0])}
     assert f.explain(d, 3).flops == 4 and f.explain(d, 3).peak_bytes is not None
-    assert [s.cost.primitive for s in f.profile(d, k=3).steps] == ["fused(tanh, mul)"]
+    assert [s.cost.primitive for s in f.profile(d, k=3).steps] == (
+        ["fused(tanh, mul)"] if available() else ["tanh", "mul"]
+    )
     with tr.Runtime(fusion=False):
         g = tr.compile(lambda d: tr.tanh(d["x"]) * 3)
         assert [s.cost.primitive for s in g.profile(d).steps] == ["tanh", "mul"]
