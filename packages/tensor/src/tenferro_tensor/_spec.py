@@ -18,6 +18,7 @@ from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_siz
 from tenferro_tensor_core import dtype as known_dtype
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
+_references: dict[Any, Any] = _interned.data  # type: ignore[attr-defined]  # read without a call of Python
 # Re-entrant: garbage collection may run a finalizer, and a finalizer may make specs.
 _lock = threading.RLock()
 
@@ -82,7 +83,8 @@ class Spec:
                 shape = tuple([_extent(d) for d in shape])
                 break
         try:
-            self = _interned.get((shape, dtype, place))
+            known = _references.get((shape, dtype, place))
+            self = None if known is None else known()
         except TypeError:  # a list of extents
             self, shape = None, tuple(shape)
         return self if self is not None else cls._intern(shape, known_dtype(dtype), place)

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
-from tenferro_runtime.compiling._environment import Slot, Snapshot, slots_of, snapshot
+from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
+from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
 from tenferro_runtime.ir._call import call
@@ -22,7 +23,7 @@ from tenferro_runtime.ir._sizes import open_sizes
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.rendering._render import explain_failure
 from tenferro_runtime.running._donation import Donation
-from tenferro_runtime.running._execute import HOST_ARRAYS, Ready
+from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
@@ -89,6 +90,7 @@ class Compiled:
         self._number = count().__next__
         self.entry = make_entry(self.signature, self.hits.table, self)
         """What users call."""
+        self.renewals: tuple[NewSizes, ...] = ()
         self.recent: list[Any] = [None]
         self.shortened = False
 
@@ -98,7 +100,10 @@ class Compiled:
             if known is not None:
                 hit = self.hits.table.get(known[0])
                 if hit is not None and (hit.fresh is None or hit.fresh()):
-                    return self._run(hit.run, hit.values, known[1], hit.finish)
+                    return self._run(hit, known[1])
+        renewed = self._renewed(values) if self.renewals else None
+        if renewed is not None:
+            return self._run(renewed, [t.data for t in values])
         dynamic, static = self.signature.split(values)
         if open_scopes() and _select.recorder() is not None:  # which is told of each operation
             return self.signature.apply(self.f, dynamic, static)
@@ -112,21 +117,32 @@ class Compiled:
             if definitions(form.program):
                 return form.result(form.program.run(*found.leaves, *found.captured))
             return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+        fresh = same_data(self.slots) if self.slots else None
         made = form.ready(sizes)  # type: ignore[arg-type]
-        finish = form.finish(made.outputs)
+        hit = form.hit(made, tuple([leaf.spec for leaf in found.leaves]), fresh)
         if found.around.plain:
-            self._remember(values, leaves, treedef, found, made, finish)
+            self._remember(values, leaves, treedef, form, hit)
         given = form.donation.leaves if form.donation else ()
-        raws = [t if i in given else t.data for i, t in enumerate(found.leaves)]
-        return self._run(made.run, made.values, raws, finish)
+        return self._run(hit, [t if i in given else t.data for i, t in enumerate(found.leaves)])
 
-    def _run(self, run: Callable[..., Any], sizes: Any, raws: Iterable[Any], finish: Callable[[Any], Any]) -> Any:
+    def _run(self, hit: Hit, raws: Iterable[Any]) -> Any:
         try:
-            outs = run(sizes, *raws)
+            outs = hit.run(hit.values, *raws)
         except Exception as error:
             explain_failure(error)
             raise
-        return finish(outs)
+        return hit.finish(outs)
+
+    def _renewed(self, values: tuple[Any, ...]) -> Hit | None:
+        """What a call with other sizes than before needs, where no more than that is new."""
+        if open_scopes() or in_open_trace():
+            return None
+        for new in self.renewals:
+            hit = new(values)
+            if hit is not None and self.programs.get(new.number) is new.form:
+                self.hits.put(hit.specs if len(hit.specs) > 1 else hit.specs[0], hit)
+                return hit
+        return None
 
     def find(self, dynamic: Any, static: tuple[Any, ...], leaves: list[Any], treedef: TreeDef) -> Found:
         """The form for these arguments, traced where there is none."""
@@ -258,26 +274,30 @@ class Compiled:
         values: tuple[Any, ...],
         leaves: list[Any],
         treedef: TreeDef,
-        found: Found,
-        made: Ready,
-        finish: Callable[[Any], Any],
+        form: Form,
+        hit: Hit,
     ) -> None:
         """Let later calls with arguments of this kind and these sizes take the short way."""
         if open_scopes() or self.signature.names is None:
             return
-        fresh = _same_data(self.slots) if self.slots else None
         key = fast_key(self.signature, values)
-        bare = found.form.bare and not made.outputs[0].symbolic
-        specs = tuple([leaf.spec for leaf in found.leaves])
-        hit = Hit(made.run, made.values, made.outputs[0] if bare else None, finish, fresh, made.direct, specs)
         if key is not None:
             self.hits.put(key, hit)
-            if not (self.shortened or self.signature.donated):
-                self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
+            if not self.signature.donated:
+                if not self.shortened:
+                    self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
+                if not self.signature.static_names:
+                    self._renew(form, hit)
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
         if all(kind is Tensor or kind in SCALARS for kind in kinds) and not self.signature.donated:
             self._remember_tree(values, treedef, kinds, hit)
+
+    def _renew(self, form: Form, hit: Hit) -> None:
+        """Let later calls with arguments of this kind take a short way whatever their sizes."""
+        kept = [new for new in self.renewals if new.form is not form][1 - READERS :]
+        made = [NewSizes(n, form, hit.specs, hit.fresh) for n, f in list(self.programs.table.items()) if f is form]
+        self.renewals = (*kept, *made)
 
     def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:
         for read in self.readers:
@@ -365,6 +385,7 @@ class Compiled:
         self.candidates.clear()
         self.closed.clear()
         self.hits.clear()
+        self.renewals = ()
         self.recent[0] = None
         self.readers.clear()
         self.last = None
@@ -379,15 +400,3 @@ def in_open_trace() -> bool:
     """Whether a trace is going on whose sizes are open, or depend on data."""
     going_on = decisions()
     return going_on is not None and bool(going_on.examples or going_on.unknown)
-
-
-def _same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
-    pairs = [(slot.read, slot.read()) for slot in slots]
-
-    def fresh() -> bool:
-        for read, value in pairs:
-            if read() is not value:
-                return False
-        return True
-
-    return fresh

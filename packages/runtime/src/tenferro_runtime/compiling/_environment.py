@@ -122,6 +122,19 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
                 yield name, value
 
 
+def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
+    """A function that tells whether all slots still hold what they hold now."""
+    pairs = [(slot.read, slot.read()) for slot in slots]
+
+    def fresh() -> bool:
+        for read, value in pairs:
+            if read() is not value:
+                return False
+        return True
+
+    return fresh
+
+
 class Snapshot(NamedTuple):
     """What the slots hold at one moment.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tenferro_runtime.compiling._entry import Hit
 from tenferro_runtime.compiling._trace import Recorded
 from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._data_sizes import conditions
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import substitute, variables
 from tenferro_runtime.running._donation import Donation, giving
-from tenferro_runtime.running._execute import BOUND, Ready, lowered, ready
+from tenferro_runtime.running._execute import BOUND, Ready, lowered, preparing
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
@@ -83,9 +84,14 @@ class Form:
 
     def sizes(self, specs: Sequence[Spec]) -> tuple[int, ...] | None:
         """Values of the program's open sizes for concrete arguments, or ``None`` where it is not for them."""
+        return self.fit([s.shape for s in specs])
+
+    @property
+    def fit(self) -> Callable[[Any], tuple[int, ...] | None]:
+        """The function of concrete shapes that gives these sizes."""
         if self._fit is None:
             self._fit = render_fit([s.shape for s in self._specs], self.asked, variables(self.program))
-        return self._fit([s.shape for s in specs])
+        return self._fit
 
     def failed(self, specs: Sequence[Spec]) -> Guard | None:
         """The first guard that does not hold for concrete arguments."""
@@ -102,12 +108,24 @@ class Form:
         return known
 
     def _made(self, sizes: tuple[int, ...]) -> Ready:
-        plain = ready(self.program, sizes, bare=self.bare)
+        plain = preparing(self.program, bare=self.bare)(sizes)
         if self.donation is None:
             return plain
-        over = ready(self.program, sizes, bare=self.bare, donated=self.donation.leaves)
+        over = preparing(self.program, bare=self.bare, donated=self.donation.leaves)(sizes)
         run = giving(lowered(self.program), self.donation, over.run, plain.run)
         return over._replace(run=run, direct=None)
+
+    def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> Hit:
+        """What a call with concrete arguments of these specs needs.
+
+        Args:
+            made: the program prepared for them.
+            specs: of the arguments.
+            fresh: tells whether what the function reads besides its arguments is what it was, or ``None``.
+        """
+        run, values, outputs, direct = made
+        bare = self.bare and not outputs[0].symbolic
+        return Hit(run, values, outputs[0] if bare else None, self.finish(outputs), fresh, direct, specs)
 
     def finish(self, specs: tuple[Spec, ...]) -> Finish:
         """Makes the result of the raw outputs."""

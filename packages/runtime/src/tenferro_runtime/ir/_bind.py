@@ -109,7 +109,7 @@ class Binder:
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
         self._names = {name: f"n{i}" for i, name in enumerate(variables)}
-        self._space: dict[str, Any] = {"S": Spec, "P": Op, "F": followed, "V": fill}
+        self._space: dict[str, Any] = {"B": Binding, "S": Spec, "P": Op, "F": followed, "V": fill}
         self._objects: dict[int, str] = {}
         self._lines: list[str] = []
         self._known: dict[Any, str] = {}
@@ -142,13 +142,8 @@ class Binder:
         outs = "".join(f"{self._spec(s) if self._bound(s) else self._object(s)}, " for s in outputs)
         entries = "".join(f"{text}, " for text in self._entries)
         largest = ", ".join(self._largest)
-        result = f"({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'}"
-        made = _defined(f"bind({', '.join(self._names.values())})", [*self._lines, f"return {result}"], self._space)
-
-        def bind(*sizes: int) -> Binding:
-            return Binding(*made(*sizes))
-
-        return bind
+        result = f"B(({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'})"
+        return _defined(f"bind({', '.join(self._names.values())})", [*self._lines, f"return {result}"], self._space)
 
     def _entry(self, text: str) -> Entry:
         return Entry(self._entries.setdefault(text, len(self._entries)))

@@ -88,21 +88,36 @@ def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = (
     return found
 
 
-def ready(program: Program, sizes: tuple[int, ...], *, bare: bool = False, donated: tuple[int, ...] = ()) -> Ready:
-    """The program prepared for sizes.
+def preparing(
+    program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()
+) -> Callable[[tuple[int, ...]], Ready]:
+    """What prepares a program for sizes; kept with it for each device that a scope may choose.
 
     Args:
         program: a program, with open sizes or without.
-        sizes: their values.
         bare: let `run` return the only output itself instead of a tuple of one.
         donated: positions of inputs that may be written over where they are contiguous and writable.
     """
-    COUNTERS.binds += 1
-    form = replay(program, bare=bare, donated=donated)
-    bound = form.bind(*sizes)
-    place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
-    run = get_backend(place.device.kind).replayed(form.run, bound.largest)
-    return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
+    key = ("preparing", bare, donated, scoped_device())
+    found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
+    if found is None:
+        run, bind, direct = replay(program, bare=bare, donated=donated)
+        place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
+        replayed = get_backend(place.device.kind).replayed
+
+        def prepare(sizes: tuple[int, ...]) -> Ready:
+            COUNTERS.binds += 1
+            values, outputs, largest = bind(*sizes)
+            chosen = replayed(run, largest)
+            return Ready(chosen, values, outputs, direct if chosen is run else None)
+
+        found = program.memo[key] = prepare
+    return found
+
+
+def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
+    """The program prepared for values of its open sizes."""
+    return preparing(program)(sizes)
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:

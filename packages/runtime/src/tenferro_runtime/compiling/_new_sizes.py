@@ -1,0 +1,45 @@
+"""New sizes of arguments of a known kind: from tensors to what a call needs, past everything that only kinds decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime.compiling._entry import Hit
+from tenferro_runtime.compiling._forms import Form
+from tenferro_runtime.running._execute import preparing
+from tenferro_tensor import Spec, Tensor
+
+
+class NewSizes:
+    """Prepares a form for tensors of the ranks, dtypes and places of those that it has run with.
+
+    Args:
+        number: of the form, among those of its function.
+        form: the form, which takes all arguments as they are, and nothing else.
+        specs: of arguments that it has run with.
+        fresh: tells whether what the function reads besides its arguments is what it was, or ``None``.
+    """
+
+    __slots__ = ("_fit", "_kinds", "_prepare", "form", "fresh", "number")
+
+    def __init__(self, number: int, form: Form, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> None:
+        self.number, self.form, self.fresh = number, form, fresh
+        self._fit, self._prepare = form.fit, preparing(form.program, bare=form.bare)
+        self._kinds = tuple([(spec.ndim, spec.dtype, spec.place) for spec in specs])
+
+    def __call__(self, values: tuple[Any, ...]) -> Hit | None:
+        """What a call with these arguments needs; ``None`` where they are of another kind, or a guard does not hold."""
+        specs, shapes = [], []
+        for value, (ndim, dtype, place) in zip(values, self._kinds):
+            if value.__class__ is not Tensor:
+                return None
+            spec = value.spec
+            if spec.ndim != ndim or spec.dtype is not dtype or spec.place is not place:
+                return None
+            specs.append(spec)
+            shapes.append(spec.shape)
+        sizes = self._fit(shapes)
+        if sizes is None or (self.fresh is not None and not self.fresh()):
+            return None
+        return self.form.hit(self._prepare(sizes), tuple(specs), self.fresh)
