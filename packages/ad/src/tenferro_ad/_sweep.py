@@ -14,7 +14,7 @@ import numpy as np
 
 from tenferro_ad._blame import Blamed
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
-from tenferro_tensor import Tensor
+from tenferro_tensor import HOST, Tensor
 from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
 
 _new = object.__new__
@@ -84,9 +84,9 @@ def _swept(roots: Iterable[tuple[Node, Any]], release: bool) -> dict[Node, Any]:
 
 def _total(have: Any, c: Any) -> Any:
     """The sum of two cotangents of one value."""
-    if not have.__class__ is Tensor is c.__class__:
+    if not (have.__class__ is Tensor is c.__class__ and c.spec.place is HOST):
         return have + c
-    z = _new(Tensor)  # raw arrays of one spec: their own sum is the kernel
+    z = _new(Tensor)  # NumPy arrays of one spec: their own sum is the kernel
     z.data, z.spec = have.data + c.data, c.spec
     return z
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_tensor import catalog
 from tenferro_tensor._backend import Backend
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.catalog import transfer
 from tenferro_tensor.device_runtimes import (
     DeviceRuntime,
     RuntimeDevice,
@@ -20,6 +20,7 @@ from tenferro_tensor.device_runtimes import (
     device_runtime,
 )
 from tenferro_tensor.device_runtimes._issuing import issuing_stream
+from tenferro_tensor.reference import placement
 
 
 class AcceleratorBackend(Backend):
@@ -73,21 +74,20 @@ class AcceleratorBackend(Backend):
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """As the contract says; copies to another device of the kind are here."""
-        if op.primitive is transfer and outs[0].place.device.kind == ins[0].place.device.kind:
-            goal = outs[0].place.memory_space
-            if goal is not ins[0].place.memory_space:
-                self.require(device)
-                self.require(goal.default_device)
-                return self._peer_copy(goal.default_device)
-        return super().kernel(op, ins, outs, device)
+        """As the contract says; copies from here to elsewhere need no kernel that is registered."""
+        if op.primitive is not catalog.transfer:
+            return super().kernel(op, ins, outs, device)
+        self.require(device)
+        home, goal = ins[0].place.memory_space, outs[0].place.memory_space
+        if home is goal or goal.kind != home.kind:
+            return placement.transfer(ins, outs, **op.params)
+        self.require(goal.default_device)
+        return self._peer_copy(goal.default_device)
 
     def _peer_copy(self, device: ComputeDevice) -> Callable[..., Any]:
-        runtime = self.runtime
-        target = runtime.device(device.index)
-
         def copy(raw: Any) -> Any:
-            issuing = issuing_stream()
+            runtime, issuing = self.runtime, issuing_stream()
+            target = runtime.device(device.index)
             if issuing is not None and issuing.device is target:
                 return runtime.copy_peer(raw, None, issuing)
             return runtime.copy_peer(raw, runtime.stream_of(raw), current_stream(target))

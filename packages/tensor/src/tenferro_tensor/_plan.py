@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import Backend, get_backend
 from tenferro_tensor._normalise import Operand, targets
@@ -55,7 +57,7 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     outs = out if isinstance(out, tuple) else (out,)
     run = get_backend(device.kind).kernel(op, specs, outs, device)  # type: ignore[arg-type]
     casts = [
-        (i, t.dtype)
+        (i, _cast(o, t.dtype, device))
         for i, (o, t) in enumerate(zip(operands, specs, strict=True))
         if isinstance(o, Spec) and isinstance(t, Spec) and o.dtype != t.dtype
     ]
@@ -104,11 +106,19 @@ def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -
     return device
 
 
-def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Any]]) -> Callable[..., Any]:
+def _cast(x: Spec, goal: np.dtype[Any], device: ComputeDevice) -> Callable[[Any], Any]:
+    """What converts an operand: NumPy's own method in main memory, elsewhere the kernel of the device."""
+    if device.kind == "cpu":
+        return lambda raw: raw.astype(goal)
+    op = catalog.convert.op(dtype=goal)
+    return get_backend(device.kind).kernel(op, (x,), (x.with_(dtype=goal),), device)
+
+
+def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[..., Any]:
     def run_converted(*raws: Any) -> Any:
         converted = list(raws)
-        for i, dtype in casts:
-            converted[i] = raws[i].astype(dtype)
+        for i, cast in casts:
+            converted[i] = cast(raws[i])
         return run(*converted)
 
     return run_converted
