@@ -20,6 +20,10 @@ class Axis(NamedTuple):
         return Axis(self.n, self.b, self.a, self.c)
 
 
+Plain = tuple[int, int, int, int]
+"""The numbers of an axis."""
+
+
 def size(axes: Iterable[Axis]) -> int:
     """Elements of the space of some axes."""
     return prod([axis[0] for axis in axes])
@@ -62,7 +66,10 @@ def tables(axes: Sequence[Axis]) -> tuple[Offsets, Offsets, Offsets]:
 
 def ordered(axes: Iterable[Axis], place: int) -> list[Axis]:
     """Axes by the strides of one operand, the largest first."""
-    return sorted(axes, key=lambda axis: (-abs(axis[place]), -abs(axis.c)))
+    found = list(axes)
+    if len(found) > 1:
+        found.sort(key=lambda axis: (-abs(axis[place]), -abs(axis[3])))
+    return found
 
 
 def capped(axes: Sequence[Axis], most: int) -> tuple[list[Axis], list[Axis]]:
@@ -71,6 +78,8 @@ def capped(axes: Sequence[Axis], most: int) -> tuple[list[Axis], list[Axis]]:
     >>> capped([Axis(6, 80, 0, 80), Axis(10, 8, 0, 8)], 30)
     ([Axis(n=2, a=240, b=0, c=240)], [Axis(n=3, a=80, b=0, c=80), Axis(n=10, a=8, b=0, c=8)])
     """
+    if size(axes) <= most:
+        return [], list(axes)
     inner: list[Axis] = []
     room = most
     for number in range(len(axes) - 1, -1, -1):

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.contraction._module import machine
-from tenferro_cpu.native.contraction._plan import Plan, make
+from tenferro_cpu.native.contraction._plan import Plan, make, reports
 from tenferro_cpu.native.machine._jit import available
 from tenferro_cpu.native.memory._pool import POOLED, pool
 from tenferro_cpu.native.python._builtin import builtin
@@ -129,4 +129,4 @@ class CpuContraction(ContractionKernel):
 
     def report(self) -> tuple[StepReport, ...]:
         """As the contract says."""
-        return self._contiguous.reports
+        return reports(self._kind, self._graph, self._contiguous)

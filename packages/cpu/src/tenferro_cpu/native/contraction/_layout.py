@@ -17,11 +17,12 @@ SMALL: Final = 4096
 """Elements of a partner that is repeated along whatever the result has innermost."""
 
 Strides = Mapping[int, int]
+Groups = tuple[list[int], list[int], list[int]]
 
 
 def orders(
     graph: ContractionGraph, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
-    stays: frozenset[int],
+    stays: frozenset[int], *, first: bool,
 ) -> list[Labels]:  # fmt: skip
     """Ways in which a result may lie, outermost label first; the one that is best by rule comes first.
 
@@ -33,57 +34,79 @@ def orders(
         right: those of the right operand.
         partner: labels of the value that the result meets next.
         stays: labels that are there after that step.
+        first: whether the first way is enough.
     """
     if len(labels) < 2:
         return [tuple(labels)]
     extent = graph.extents
     sizes = [prod([extent[x] for x in side]) for side in (left, right)]
     larger, other = (left, right) if sizes[0] >= sizes[1] else (right, left)
+    by_depth = _by_depth([x for x in labels if x not in larger], other)
+    by_depth += _by_depth([x for x in labels if x in larger], larger)
+    summed = any(x not in labels for side in (left, right) for x in side)
+    if first and not summed:
+        return [tuple(by_depth)]
+    reads = max(sizes) > 2 * prod([extent[x] for x in labels])
+    found: list[Labels] = []
+    if reads or not first:
+        kept = _run(extent, width, [x for x in by_depth if x in larger and x not in other], larger, ([], [], by_depth))
+        found.append((*[x for x in by_depth if x not in kept], *kept))
+        if first:
+            return found
+    best = _filling(extent, width, by_depth, larger, other, _groups(extent, by_depth, partner, stays))
+    if not summed:  # the larger one is passed through
+        found = [tuple(by_depth), *best]
+    else:
+        found = [*found, *best] if reads else [*best, *found]  # reading is what costs, or not
+    return list(dict.fromkeys(found))
 
-    def depth(label: int) -> tuple[int, int]:
-        return (0, -abs(larger[label])) if label in larger else (-1, -abs(other.get(label, 0)))
 
-    by_depth = sorted(labels, key=depth)
-    kept = _run(graph, width, [x for x in labels if x in larger and x not in other], larger, [[], [], by_depth])
-    keeping = (*[x for x in by_depth if x not in kept], *kept)
-    groups: list[list[int]] = [[], [], []]
+def _by_depth(labels: Sequence[int], side: Strides) -> list[int]:
+    """Labels as they lie in an operand, the outermost first."""
+    return [x for *_, x in sorted([(-abs(side.get(x, 0)), n, x) for n, x in enumerate(labels)])]
+
+
+def _groups(extent: Sequence[int], by_depth: list[int], partner: frozenset[int], stays: frozenset[int]) -> Groups:
+    """Labels that the next step has in common, that it sums, and that are free, from the outermost group on."""
+    groups: Groups = ([], [], [])
     for label in by_depth:
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
-    if not groups[1] and groups[0]:  # the next step sums none of them
-        if prod([extent[x] for x in partner]) <= SMALL:
-            groups = [[], [], by_depth]
-        else:
-            groups = [groups[2], [], groups[0]]
+    if groups[1] or not groups[0]:
+        return groups
+    if prod([extent[x] for x in partner]) <= SMALL:  # the next step sums none of them
+        return [], [], by_depth
+    return groups[2], [], groups[0]
+
+
+def _filling(
+    extent: Sequence[int], width: int, by_depth: list[int], larger: Strides, other: Strides, groups: Groups
+) -> list[Labels]:
+    """Ways whose innermost labels are of one operand, the one first that fills vectors better."""
     ways: list[tuple[tuple[float, int, int], Labels]] = []
     for side, rest in ((larger, other), (other, larger)):
-        mine = [x for x in labels if x in side and x not in rest]
-        run = _run(graph, width, mine, side, groups)
+        mine = [x for x in by_depth if x in side and x not in rest]
+        run = _run(extent, width, mine, side, groups)
         length = prod([extent[x] for x in run])
         full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
         free = prod([extent[x] for x in run if x in groups[2]])
         way = (*[x for group in groups for x in group if x not in run], *run)
         ways.append(((full if length > 1 else 0.0, min(free, LONG), length), way))
-    best = [way for _, way in sorted(ways, key=lambda scored: scored[0], reverse=True)]
-    if not any(x not in labels for x in (*left, *right)):  # nothing is summed: the larger one is passed through
-        found = [tuple(by_depth), *best]
-    elif max(sizes) > 2 * prod([extent[x] for x in labels]):  # reading is what costs
-        found = [keeping, *best]
-    else:
-        found = [*best, keeping]
-    return list(dict.fromkeys(found))
+    return [ways[0][1], ways[1][1]] if ways[0][0] >= ways[1][0] else [ways[1][1], ways[0][1]]
 
 
-def _run(graph: ContractionGraph, width: int, mine: list[int], side: Strides, groups: list[list[int]]) -> list[int]:
+def _run(extent: Sequence[int], width: int, mine: list[int], side: Strides, groups: Groups) -> list[int]:
     """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
     if not mine:
         return []
+    outer_first = _by_depth(mine, side)
     found: list[int] = []
     length = 1
     for group in (groups[2], groups[1], groups[0]):
-        for label in sorted([x for x in mine if x in group], key=lambda x: abs(side[x])):
-            if length >= LONG or (length > 1 and length % width == 0):
-                break
-            if graph.extents[label] > 1:
-                found.append(label)
-                length *= graph.extents[label]
-    return sorted(found, key=lambda x: -abs(side[x]))
+        for label in reversed(outer_first):
+            if label in group:
+                if length >= LONG or (length > 1 and length % width == 0):
+                    break
+                if extent[label] > 1:
+                    found.append(label)
+                    length *= extent[label]
+    return found if len(found) < 2 else [x for x in outer_first if x in found]

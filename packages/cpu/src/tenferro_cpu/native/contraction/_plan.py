@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, Final
 
 from tenferro_cpu.native.contraction._arena import Arena
-from tenferro_cpu.native.contraction._axes import Axis
+from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._layout import Strides, orders
 from tenferro_cpu.native.contraction._step import Step, accumulation, plan_step, zeros
@@ -31,14 +31,14 @@ class Plan:
         header: words of `HEADER`.
         arena: bytes of intermediate results and packed panels.
         orders: for each output, its labels as they lie in memory.
-        reports: one for each step.
+        told: for each step the labels of its result as they lie in memory, and what makes it.
         keeps: records and tables, which machine code reads.
     """
 
     header: bytes
     arena: int
     orders: tuple[Labels, ...]
-    reports: tuple[StepReport, ...]
+    told: tuple[tuple[Labels, Step | None], ...]
     keeps: tuple[Any, ...]
 
 
@@ -72,7 +72,7 @@ class _Planner:
         self.count = len(graph.operands)
         self.memory = Arena()
         self.steps: list[tuple[Step, tuple[tuple[int, int], ...]]] = []
-        self.reports: list[StepReport] = []
+        self.told: list[tuple[Labels, Step | None]] = []
         self.values: dict[int, _Value] = {}
         for number, (labels, own) in enumerate(zip(graph.operands, strides, strict=True)):
             self.values[number] = _Value(number, 0, _along(labels, own))
@@ -89,7 +89,7 @@ class _Planner:
         self.fixed = {v: self.in_order(v) for v in graph.outputs if v not in self.taken or v == first}
         if out is not None:
             self.fixed[first] = tuple(out)
-        self.known: dict[tuple[Axis, ...], Step | None] = {}
+        self.known: dict[tuple[Plain, ...], Step | None] = {}
         self.orders: dict[int, Labels] = {}
 
     def in_order(self, value: int) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ class _Planner:
             self.graph.flops > LONG_WORK,
         )  # fmt: skip
         keeps = (records, *[step for step, _ in self.steps])
-        return Plan(array("q", words).tobytes(), arena, orders, tuple(self.reports), keeps)
+        return Plan(array("q", words).tobytes(), arena, orders, tuple(self.told), keeps)
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
         """One step of the graph: its terms, each on its own and then added up where there are several."""
@@ -154,7 +154,7 @@ class _Planner:
         if result not in self.last:
             self.release([value])
         self.values[result] = value
-        self.report(number, terms[0], labels, layout, found)
+        self.told.append((layout, found))
 
     def operands(self, term: tuple[int, ...], labels: Labels, scratch: list[_Value]) -> tuple[_Value, _Value]:
         """The factors of a term, the number one among them; axes of their own are summed beforehand."""
@@ -224,19 +224,20 @@ class _Planner:
 
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
-        ways = self.ways(result, labels, left.strides, right.strides)
-        if len(ways) == 1 or prod([self.extents[label] for label in labels]) < WORTH:
+        small = prod([self.extents[label] for label in labels]) < WORTH
+        ways = self.ways(result, labels, left.strides, right.strides, first=small)
+        if len(ways) == 1:
             return ways[0]
         return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
 
-    def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides) -> list[Labels]:
-        """Layouts for a result, the best by rule first."""
+    def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides, *, first: bool) -> list[Labels]:
+        """Layouts for a result, the best by rule first, or only that one."""
         if result not in self.taken:
             return [tuple(labels)]
         term, made = self.taken[result]
         partner = frozenset(label for v in term if v != result for label in self.graph.values[v])
         after = frozenset(self.graph.values[made])
-        return orders(self.graph, self.kind.width, labels, left, right, partner, after)
+        return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
 
     def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
         """Estimated time of the step that makes a result and of the one that takes it first, if it lies this way."""
@@ -248,7 +249,7 @@ class _Planner:
             along = _along(labels_after, self.fixed[after])
         else:
             distinct = tuple(dict.fromkeys(labels_after))
-            along = self.strides(self.ways(after, distinct, mine.strides, partner.strides)[0])
+            along = self.strides(self.ways(after, distinct, mine.strides, partner.strides, first=True)[0])
         steps = (self.step_of(left, right, mine), self.step_of(mine, partner, _Value(0, 0, along)))
         return sum([step.cost for step in steps if step is not None])
 
@@ -284,19 +285,23 @@ class _Planner:
     def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """A product as a step."""
         a, b, c = left.strides, right.strides, value.strides
-        axes = tuple([Axis(self.extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
+        extents = self.extents
+        axes = tuple([(extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
         if axes not in self.known:
             self.known[axes] = plan_step(self.kind, axes, self.most)
         return self.known[axes]
 
-    def report(self, number: int, step: Sequence[int], labels: Sequence[int], layout: Labels, found: Any) -> None:
-        """What is told of a step."""
-        space = {label for v in step for label in self.graph.values[v]}
-        factor = 8 if self.kind.parts == 2 else 2
-        flops = factor * prod([self.extents[label] for label in space])
-        touched = self.bytes_of(labels) + sum([self.bytes_of(self.graph.values[v]) for v in step])
-        kernel, sizes = (found.kernel, found.sizes) if found is not None else ("nothing", (0, 0, 0, 0))
-        self.reports.append(StepReport(number, kernel, sizes, layout, flops, touched))
+
+def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
+    """What is told of the steps of a plan."""
+    found = []
+    for number, ((labels, terms), (layout, step)) in enumerate(zip(graph.steps, plan.told, strict=True)):
+        space = {label for v in terms[0] for label in graph.values[v]}
+        flops = (8 if kind.parts == 2 else 2) * prod([graph.extents[label] for label in space])
+        touched = sum([prod([graph.extents[x] for x in t]) for t in (labels, *[graph.values[v] for v in terms[0]])])
+        kernel, sizes = (step.kernel, step.sizes) if step is not None else ("nothing", (0, 0, 0, 0))
+        found.append(StepReport(number, kernel, sizes, layout, flops, touched * kind.item))
+    return tuple(found)
 
 
 def _along(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, Final
 
-from tenferro_cpu.native.contraction._axes import Axis, along, capped, merged, ordered, size, tables
+from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
 from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, filled, lying, offsets
@@ -101,12 +101,12 @@ SMALL: Final = 2048
 """Entries of the tables of a step that is remembered."""
 
 
-def plan_step(kind: Kind, axes: tuple[Axis, ...], most: int) -> Step | None:
+def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int) -> Step | None:
     """The step over these axes in at most `most` pieces, or None where there is nothing to write."""
     key = (kind.key, axes, most)
     found: Step | None = STEPS.get(key)
     if found is None:
-        found = _planned(kind, axes, most)
+        found = _planned(kind, [Axis(*numbers) for numbers in axes], most)
         if found is not None and sum([table.length for table in found.tables.values()]) <= SMALL:
             STEPS.remember(key, found)
     return found
@@ -140,10 +140,14 @@ def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
 
 
 def _groups(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
-    batch = [axis for axis in axes if axis.c and bool(axis.a) == bool(axis.b)]
-    rows = [axis for axis in axes if axis.c and axis.a and not axis.b]
-    columns = [axis for axis in axes if axis.c and axis.b and not axis.a]
-    return batch, rows, columns, [axis for axis in axes if not axis.c]
+    batch: list[Axis] = []
+    rows: list[Axis] = []
+    columns: list[Axis] = []
+    inner: list[Axis] = []
+    for axis in axes:
+        _, a, b, c = axis
+        (inner if not c else batch if bool(a) == bool(b) else rows if a else columns).append(axis)
+    return batch, rows, columns, inner
 
 
 def _swaps(kind: Kind, groups: tuple[list[Axis], ...], last: Axis | None) -> bool:
@@ -266,22 +270,23 @@ def _product(
     _put(found, "batch", tables([*outer, *more_inner]))
     found.words["batch"] = size(outer) * sums
     w, item, n_w = kind.width, kind.item, kind.columns
+    row_a, row_c, inner_a, inner_b = along(rows, 1), along(rows, 3), along(inner, 1), along(inner, 2)
+    column_b, column_c = along(columns, 2), along(columns, 3)
     found.tables |= {
-        "row_a": offsets(along(rows, 1), -m % w),  # packing reads whole vectors
-        "row_c": offsets(along(rows, 3)),
-        "inner_a": offsets(along(inner, 1)), "inner_b": offsets(along(inner, 2)),
-        "column_b": offsets(along(columns, 2)), "column_c": offsets(along(columns, 3)),
+        "row_a": Offsets(row_a, m, -m % w),  # packing reads whole vectors
+        "row_c": Offsets(row_c, m), "inner_a": Offsets(inner_a, k), "inner_b": Offsets(inner_b, k),
+        "column_b": Offsets(column_b, n), "column_c": Offsets(column_c, n),
         "row_flags": Flags("row_a", m, w, item, m % w != 0), "row_inner_flags": Flags("inner_a", k, w, item),
         "column_flags": Flags("column_b", n, n_w, item, n % n_w != 0),
         "column_inner_flags": Flags("inner_b", k, n_w, item),
         "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
-    read = lying(along(rows, 1), w, item)
+    read = lying(row_a, w, item)
     lies = read == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
-    apart = kind.vectors * (1.0 - lying(along(rows, 3), w, item)) + (m % w != 0) * kind.rows / m
+    apart = kind.vectors * (1.0 - lying(row_c, w, item)) + (m % w != 0) * kind.rows / m
     costs = [
-        _moving(read, lying(along(inner, 1), w, item)) * left,
-        _moving(lying(along(columns, 2), n_w, item), lying(along(inner, 2), n_w, item)) * right,
+        _moving(read, lying(inner_a, w, item)) * left,
+        _moving(lying(column_b, n_w, item), lying(inner_b, n_w, item)) * right,
         (MOVED + SINGLE * min(1.0, apart)) * result * -(-k // INNER_BLOCK),
         FLOP * kind.parts**2 * prod(sizes) * 2 * (-(-m // w) * w / m) + 10.0 * found.words["batch"],
     ]
@@ -303,6 +308,8 @@ def _product(
 
 def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Axis]:
     """Rows in the order of the operand that gives them, or of the result: whichever leaves less in single elements."""
+    if len(rows) < 2:
+        return rows
     orders = [ordered(rows, 3), ordered(rows, 1)]
     if orders[0] == orders[1]:
         return orders[0]

@@ -80,8 +80,9 @@ def offsets(pairs: Sequence[tuple[int, int]], pad: int = 0) -> Offsets:
 
 def listed(table: Offsets) -> list[int]:
     """What a table of offsets holds."""
-    room, _ = filled({"one": table})
-    return list(room[: table.length + table.pad])
+    room, at = filled({"one": table})
+    first = (at["one"] - room.buffer_info()[0]) // 8
+    return list(room[first : first + table.length + table.pad])
 
 
 def lying(pairs: Pairs, width: int, step: int) -> float:
@@ -107,11 +108,15 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
     """Memory that holds the tables, and the address of each; one that refers to another comes after it."""
     words: list[int] = []
     places: dict[str, int] = {}
-    at = 0
+    zeros: list[str] = []  # tables of one zero share the first word
+    at = 8
     for name, table in tables.items():
-        places[name] = at
         if isinstance(table, Offsets):
             pairs, count, pad = table
+            if not pairs and not pad:
+                zeros.append(name)
+                continue
+            places[name] = at
             words += (_OFFSETS, 5 + 2 * len(pairs), at, pad, len(pairs))
             for pair in reversed(pairs):
                 words += pair
@@ -119,12 +124,17 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
         else:
             tiles = isinstance(table, Tiles)
             of, count, width, step, last = table
-            words += (_TILES if tiles else _FLAGS, 8, at, places[of], count, width, step, int(last))
+            places[name] = at
+            words += (_TILES if tiles else _FLAGS, 8, at, places.get(of, 0), count, width, step, int(last))
             at += -(-count // (width * last if tiles else width)) + 7 & -8
     program, room = array("q", words), array("q", bytes(at))
     start = room.buffer_info()[0]
-    _tabulate()(program.buffer_info()[0], len(tables), start)
-    return room, {name: start + place for name, place in places.items()}
+    if places:
+        _tabulate()(program.buffer_info()[0], len(places), start)
+    found = dict.fromkeys(zeros, start)
+    for name, place in places.items():
+        found[name] = start + place
+    return room, found
 
 
 @cache
