@@ -54,6 +54,8 @@ def orders(
         if first:
             return found
     best = _filling(extent, width, by_depth, larger, other, _groups(extent, by_depth, partner, stays))
+    if first:
+        return best[:1]
     if not summed:  # the larger one is passed through
         found = [tuple(by_depth), *best]
     else:
