@@ -7,10 +7,11 @@ import tenferro_runtime as tr
 from tenferro_ad import check_grads, grad, jvp, value_and_grad, variable
 from tenferro_einsum import einsum, plan, tensordot
 from tenferro_einsum._contract import contract
+from tenferro_einsum._contractions import contractions
 from tenferro_einsum._derivatives import pull
 from tenferro_einsum._tree import intermediates
 from tenferro_runtime.extension import optimise
-from tenferro_tensor import REGISTRY, catalog
+from tenferro_tensor import REGISTRY
 
 EXTENT = dict(zip("abcdeijklxy", [2, 3, 2, 4, 2, 3, 4, 2, 3, 2, 3], strict=True))
 
@@ -120,17 +121,9 @@ def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept)
         return pull(xs, outs, (g, *[None] * (len(outs) - 1)), **op.params)
 
     def operations(program):
-        return sum(REGISTRY.find("cost", eq.op.primitive)(*_specs(program, eq), **eq.op.params).flops
-                   if eq.op.primitive is contract else _product(program, eq) for eq in program.equations)  # fmt: skip
-
-    def _specs(program, eq):
-        return [program.specs[v] for v in eq.variables], [program.specs[v] for v in eq.results]
-
-    def _product(program, eq):
-        if eq.op.primitive is not catalog.dot_general:
-            return 0
-        (x, _), (out,) = _specs(program, eq)
-        return 2 * out.size * int(np.prod([x.shape[a] for a in eq.op.params["contract"][0]]))
+        specs = program.specs
+        return sum([REGISTRY.find("cost", eq.op.primitive)([specs[v] for v in eq.variables], (), **eq.op.params).flops
+                    for eq in program.equations if eq.op.primitive in (contract, contractions)])  # fmt: skip
 
     forward = prepared.report.flops
     whole = operations(tr.trace(pulled, *[x.spec for x in arrays]))

@@ -1,6 +1,6 @@
 """What the entry point ``tenferro.extensions: einsum`` registers."""
 
-from tenferro_einsum import _contract, _derivatives, _diagonal, _slices
+from tenferro_einsum import _contract, _contractions, _derivatives, _diagonal, _slices
 from tenferro_einsum._contract import contract
 from tenferro_runtime.extension import General, Registry
 
@@ -15,4 +15,5 @@ def register(registry: Registry) -> None:
     registry.lowering(contract, _contract.lower)
     registry.pruning(contract, _contract.prune, keeps_bits=True)
     registry.cost(contract, _contract.cost)
+    _contractions.register(registry)
     _slices.register(registry)

@@ -5,16 +5,21 @@ Bytes count what a call allocates, its results included, its operands not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from tenferro_einsum._contract import engine
+from tenferro_einsum._contractions import graph_engine
+from tenferro_einsum._graph import GraphSteps, of_tree, transposed
 from tenferro_einsum._pairwise import Labels, join
-from tenferro_einsum._tree import Numbers, Sliced, Steps, intermediates, structure
+from tenferro_einsum._tree import Numbers, Sliced, Steps, structure
 from tenferro_runtime.extension import Spec, TenferroError
 from tenferro_tensor.device_model import ContractionIR
+
+LONG: Final = 200_000
+"""Multiplications and additions that take longer than to record one value more."""
 
 
 class MemoryBudgetError(TenferroError, MemoryError):
@@ -39,33 +44,25 @@ class Network:
     sizes: tuple[int, ...]
     like: Spec
 
-    def forward(self, *, kept: bool = False) -> int:
-        """Peak of the contraction; `kept` if it keeps its intermediates."""
-        values = intermediates(self.inputs, self.steps) if kept else ()
-        found = self._engine(self.inputs, self.output, self.steps, values)
+    def forward(self, kept: Numbers = ()) -> int:
+        """Peak of the contraction; values with the numbers `kept` are results too."""
+        found = self._engine(kept)
         return self._stepwise(kept) if found is None else int(found.peak_bytes)
 
-    def backward(self) -> int:
-        """Peak of the contraction and of the gradients of all its operands, in the order in which they are pulled."""
-        values = self._tree.values
-        if not self.steps:
-            return 2 * self.bytes(self.output) + self.bytes(self.inputs[0])
-        live = self.bytes(self.output) + sum([self.bytes(values[v]) for v in intermediates(self.inputs, self.steps)])
-        peak = max(self.forward(kept=True), live)
-        live += self.bytes(self.output)  # once more, where the gradient makes values anew
-        for number in reversed(range(len(self.steps))):
-            step, of_z = self.steps[number], values[len(self.inputs) + number]
-            for v, other in zip(step, reversed(step), strict=True):
-                of_v, of_h = values[v], of_z
-                if len(step) == 2:
-                    of_h = tuple([x for x in dict.fromkeys(of_v) if x in of_z or x in values[other]])
-                    conj = self.bytes(values[other]) if self.like.cplx else 0
-                    peak = max(peak, live + conj + self._pair(of_z, values[other], of_h))
-                spread = self.bytes(of_v) + (self.bytes(of_h) if len(step) == 2 else 0) if of_h != of_v else 0
-                peak = max(peak, live + spread)
-                live += self.bytes(of_v)
-            live -= self.bytes(of_z)
-        return peak
+    def backward(self, kept: Numbers = ()) -> int:
+        """Peak of the contraction and of the gradients of all its operands, where values `kept` are kept for these."""
+        held = self.bytes(self.output) + sum([self.bytes(self._tree.values[v]) for v in kept])
+        return max(self.forward(kept), held + self.gradients(kept))
+
+    def gradients(self, kept: Numbers = ()) -> int:
+        """Peak of the gradients of all operands."""
+        last = len(self.inputs) + max(len(self.steps), 1) - 1
+        graph = of_tree(self.inputs, self.output, self.steps)
+        inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), tuple(range(len(self.inputs))), kept)
+        specs = [self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs]
+        found = graph_engine(specs, inputs, steps, outputs)
+        conj = self.bytes(self.output) if self.like.cplx else 0
+        return conj + (self._by_ops(inputs, steps, outputs) if found is None else int(found.peak_bytes))
 
     def bytes(self, labels: Numbers) -> int:
         """Of an array with these labels."""
@@ -73,12 +70,22 @@ class Network:
 
     def kernels(self) -> dict[int, str]:
         """The engine's name for what computes each step, by number; empty without an engine."""
-        found = self._engine(self.inputs, self.output, self.steps, ())
+        found = self._engine()
         return {} if found is None else {row.step: row.kernel for row in found.report()}
 
     def flops(self) -> int:
         """Multiplications and additions."""
         return ContractionIR(self.like.dtype, self.inputs, self.sizes, self.output, self.steps).flops
+
+    def worth_keeping(self) -> Numbers:
+        """Values that take longer to make anew for a gradient than it takes to hand them on."""
+        values, factor = self._tree.values, 8 if self.like.cplx else 2
+        found = []
+        for v, step in enumerate(self.steps[:-1], len(self.inputs)):
+            space = {x for u in step for x in values[u]}
+            if factor * prod([self.sizes[x] for x in space]) >= LONG:
+                found.append(v)
+        return tuple(found)
 
     def cut(self, parts: Mapping[int, int]) -> Network:
         """The largest slice, where labels are cut into numbers of parts."""
@@ -89,20 +96,29 @@ class Network:
     def _tree(self) -> ContractionIR:
         return structure(self.inputs, self.output, self.steps)
 
-    def _engine(self, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers) -> Any:
-        specs = tuple([self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs])
-        return engine(specs, inputs, output, steps, kept)
+    def _engine(self, kept: Numbers = ()) -> Any:
+        specs = tuple([self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in self.inputs])
+        return engine(specs, self.inputs, self.output, self.steps, kept)
 
-    def _pair(self, lx: Numbers, ly: Numbers, out: Numbers) -> int:
-        """Peak of the contraction of two."""
-        place = {x: n for n, x in enumerate(dict.fromkeys([*lx, *ly]))}
-        terms = tuple([tuple([place[x] for x in t]) for t in (lx, ly)])
-        small = Network(
-            terms, tuple([place[x] for x in out]), ((0, 1),), tuple([self.sizes[x] for x in place]), self.like
-        )
-        return small.forward()
+    def _by_ops(self, inputs: Steps, steps: GraphSteps, outputs: Numbers) -> int:
+        """Peak of a graph that is done step by step: what is alive, and what a step copies."""
+        labels_of = [*inputs, *[labels for labels, _ in steps]]
+        last = {u: v for v, (_, terms) in enumerate(steps, len(inputs)) for term in terms for u in term}
+        used = peak = 0
+        for v, (labels, terms) in enumerate(steps, len(inputs)):
+            copies = 0
+            for term in terms:
+                x, y = (labels_of[u] for u in (term * 2)[:2])
+                copied = [self.bytes(a) for a, b in ((x, y), (y, x)) if len(term) == 2 and _is_copied(a, b, labels)]
+                copies = max(copies, sum(copied))
+            peak = max(peak, used + copies + min(len(terms), 3) * self.bytes(labels))
+            used += self.bytes(labels)
+            for u in {u for term in terms for u in term}:
+                if u >= len(inputs) and last[u] == v and u not in outputs:
+                    used -= self.bytes(labels_of[u])
+        return peak
 
-    def _stepwise(self, kept: bool) -> int:
+    def _stepwise(self, kept: Numbers) -> int:
         """Peak where steps are done one by one: what is alive, and what a step copies to bring it into a matrix."""
         count = len(self.inputs)
         live = [tuple(dict.fromkeys(labels)) for labels in self.inputs]
@@ -118,8 +134,7 @@ class Network:
                 live.append(wanted)
             peak = max(peak, used + self.bytes(wanted) + copies)
             used += self.bytes(wanted)
-            if not kept:
-                used -= sum([self.bytes(live[v]) for v in step if v >= count])
+            used -= sum([self.bytes(live[v]) for v in step if v >= count and v not in kept])
         return max(peak, used, self.bytes(self.output))
 
 
@@ -158,12 +173,8 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
     Raises:
         MemoryBudgetError: nothing that is left to halve makes it fit.
     """
-    outputs = network.bytes(network.output)
-    if gradient:
-        outputs += sum([network.bytes(t) for t in network.inputs])
-    peak: Callable[[Network], int] = Network.backward if gradient else Network.forward
     parts: dict[int, int] = {}
-    small, needed = network, peak(network)
+    small, needed = network, network.backward() if gradient else network.forward()
     least = needed
     while needed > budget:
         more = [{**parts, x: min(2 * parts.get(x, 1), network.sizes[x])} for x in _candidates(small)]
@@ -177,9 +188,11 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
             )
         parts = min(more, key=lambda p: _total(network, p))
         small = network.cut(parts)
-        needed = outputs + peak(small)
-        if gradient:  # one of its results is the part of the whole one
-            needed -= small.bytes(network.output)
+        result = network.bytes(network.output)
+        needed = result + small.forward()
+        if gradient:
+            gradients = sum([network.bytes(t) for t in network.inputs])
+            needed = max(needed, result + gradients + small.gradients())
         least = min(least, needed)
     # Labels of the output vary slowest, so that neighbouring slices add to one place.
     order = sorted(parts, key=lambda x: (x not in network.output, x))

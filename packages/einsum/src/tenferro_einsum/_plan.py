@@ -18,7 +18,7 @@ from tenferro_einsum._path import find_pairs
 from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
-from tenferro_einsum._tree import intermediates, numbered, reduced_first, structure
+from tenferro_einsum._tree import numbered, reduced_first, structure
 from tenferro_runtime.extension import ArgumentError, DimLike, Op, ShapeError, Spec, Tensor, promote, tensor
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import stretched
@@ -137,7 +137,9 @@ class ContractionPlan:
     @property
     def backward_peak_bytes(self) -> int:
         """Bytes that a call and the gradients of all operands take at once, these and the result included."""
-        return self._network.backward() if self.backward_slicing is None else self.backward_slicing.peak
+        if self.backward_slicing is not None:
+            return self.backward_slicing.peak
+        return self._network.backward(self._network.worth_keeping())
 
     def _sliced(self, *, gradient: bool) -> Slicing | None:
         if self.budget is None or len(self.specs) == 1:
@@ -162,7 +164,7 @@ class ContractionPlan:
             return contract_slices.op(**params, sliced=self.backward_slicing.sliced)
         if len(self.specs) < 3:
             return None
-        return contract.op(**params, kept=intermediates(self._labels, self.steps))
+        return contract.op(**params, kept=self._network.worth_keeping())
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Contract operands with the specs that the plan was made for.

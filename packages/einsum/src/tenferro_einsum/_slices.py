@@ -20,10 +20,12 @@ from tenferro_einsum._contract import checked_extents, contract
 from tenferro_einsum._contract import cost as whole_cost
 from tenferro_einsum._contract import kernel as whole_kernel
 from tenferro_einsum._contract import lower as lower_whole
-from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label, intermediates
+from tenferro_einsum._contractions import kernel as graph_kernel
+from tenferro_einsum._graph import of_tree, transposed
+from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import each_task
 from tenferro_runtime import trace
-from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, Tensor, primitive
+from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, primitive
 
 Part = tuple[int, tuple[Any, ...], Any]
 """Number of an output, index into it, and what is added there."""
@@ -129,18 +131,14 @@ class Job:
         if self.wanted is None:
             run = whole_kernel(specs, (), **params)
             return lambda *parts: [run(*parts)]
-        every, wanted = intermediates(self.inputs, self.steps), self.wanted
-        op, result = contract.op(**params, kept=every), specs[0].with_(shape=shape(self.output))
-
-        def pulled(g: Any, *parts: Any) -> list[Any]:
-            xs = [Tensor.wrap(x, s) for x, s in zip(parts, specs, strict=True)]
-            outs = op(*xs)
-            outs = outs if outs.__class__ is tuple else (outs,)
-            seed = (Tensor.wrap(g, result), *[None] * len(every))
-            found = _derivatives.pull(xs, outs, seed, **params, kept=every)
-            return [found[i].data for i in wanted]  # type: ignore[union-attr]
-
-        return pulled
+        last = len(self.inputs) + max(len(self.steps), 1) - 1
+        graph = of_tree(self.inputs, self.output, self.steps)
+        terms, steps, outputs, those = transposed(self.inputs, graph, (last,), self.wanted, ())
+        assert those == self.wanted
+        ins = (specs[0].with_(shape=shape(self.output)), *specs)
+        conjugated = 1 if ins[0].cplx else 0
+        pull = graph_kernel(ins, (), inputs=terms, steps=steps, outputs=outputs, conjugated=conjugated)
+        return lambda *parts: list(pull(*parts))
 
 
 def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tenferro_runtime.ir._call import call
@@ -45,9 +46,12 @@ def reuse_outputs(program: Program) -> Program:
 def _dear(program: Program) -> dict[tuple[Any, ...], tuple[Equation, int]]:
     """By the op that would give one output alone, and its operands: the equation that gives it, and which it is."""
     found: dict[tuple[Any, ...], tuple[Equation, int]] = {}
+    same = Counter([eq.operands for eq in program.equations])
     for eq in program.equations:
         count = len(eq.results)
-        pruning = REGISTRY.find("pruning", eq.op.primitive) if count > 1 and eq.op.primitive is not call else None
+        if count < 2 or same[eq.operands] < 2 or eq.op.primitive is call:
+            continue
+        pruning = REGISTRY.find("pruning", eq.op.primitive)
         if pruning is not None:
             for i in range(count):
                 less = pruning.prune(eq.op, tuple([i == k for k in range(count)]))

@@ -1,0 +1,230 @@
+"""`contractions`: a graph of contractions as one primitive, which derivatives of contractions are made of.
+
+Where the backend has an engine, all steps are one call; else each is done by ops. Derivatives of graphs are graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_einsum._contract import checked_extents, contract
+from tenferro_einsum._graph import GraphSteps, placed, pushed, transposed, without_dead
+from tenferro_einsum._pair import pair
+from tenferro_einsum._pairwise import spread_diagonals
+from tenferro_einsum._tree import Numbers, Steps, extents_by_label, numbered
+from tenferro_runtime import trace
+from tenferro_runtime.extension import Cost, DimLike, General, Op, Registry, Spec, Tensor, get_backend, primitive
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model import ContractionGraph
+
+Maybe = Any | None
+
+
+@primitive(family="tenferro-einsum.contractions.v1", extension="einsum")
+def contractions(
+    *xs: Spec, inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
+) -> tuple[Spec, ...]:
+    """Values each of which is a sum of contractions of one or two values before it; see `ContractionGraph`.
+
+    Operand ``i`` has the labels ``inputs[i]``; each of `steps` has the labels of its value and its terms, numbers of
+    one or two values; `outputs` are numbers of steps' values. With `conjugated`, so many operands, the first ones, are
+    conjugated before, and all outputs after.
+    """
+    sizes = checked_extents("contractions", xs, inputs)
+    count = len(inputs)
+    return tuple([xs[0].with_(shape=tuple([sizes[x] for x in steps[v - count][0]])) for v in outputs])
+
+
+def graph_of(ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers) -> ContractionGraph:
+    """The graph for operands with these specs (symbolic sizes where only counting is asked for)."""
+    sizes: Any = tuple(extents_by_label(inputs, [s.shape for s in ins]))
+    return ContractionGraph(ins[0].dtype, inputs, sizes, steps, outputs)
+
+
+def graph_engine(ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers) -> Any:
+    """What the backend of the operands has for a whole graph, or ``None``."""
+    device = ins[0].place.device
+    return get_backend(device.kind).contraction(graph_of(ins, inputs, steps, outputs), device)
+
+
+def by_ops(values: Sequence[Any], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int) -> list[Any]:
+    """The outputs, step by step."""
+    sizes = extents_by_label(inputs, [x.spec.shape for x in values])
+    live: list[Any] = [_conj(x) if n < conjugated else x for n, x in enumerate(values)]
+    labels_of = [*inputs, *[labels for labels, _ in steps]]
+    last = {u: v for v, (_, terms) in enumerate(steps, len(inputs)) for term in terms for u in term}
+    for v, (labels, terms) in enumerate(steps, len(inputs)):
+        total = None
+        for term in terms:
+            have = {x for u in term for x in labels_of[u]}
+            wanted = tuple([x for x in dict.fromkeys(labels) if x in have])
+            if len(term) == 2:
+                left, right = term
+                part = pair(live[left], labels_of[left], live[right], labels_of[right], wanted)
+            else:
+                (of_x,), output = numbered([labels_of[term[0]]], wanted)
+                x = live[term[0]]
+                part = x if of_x == output else contract(x, inputs=(of_x,), output=output, steps=())
+            part = _spread(part, wanted, labels, tuple([sizes[x] for x in labels]))
+            total = part if total is None else total + part
+        live.append(total)
+        for u in {u for term in terms for u in term}:
+            if last[u] == v and u not in outputs:
+                live[u] = None  # given up as soon as nothing needs it
+    return [_conj(live[v]) if conjugated else live[v] for v in outputs]
+
+
+def _conj(x: Any) -> Any:
+    return catalog.conj(x) if x.spec.cplx else x
+
+
+def _spread(g: Any, have: Numbers, want: Numbers, shape: tuple[DimLike, ...]) -> Any:
+    """Repeated along labels that `have` lacks; zeros off diagonals where `want` repeats one."""
+    distinct = tuple(dict.fromkeys(want))
+    if len(have) < len(distinct):
+        g = catalog.broadcast_in_dim(
+            g,
+            shape=tuple([shape[want.index(x)] for x in distinct]),
+            dims=tuple([a for a, x in enumerate(distinct) if x in have]),
+        )
+    diagonals = spread_diagonals(want)
+    return g if diagonals is None else diagonals(g)
+
+
+def kernel(
+    ins: tuple[Spec, ...],
+    outs: tuple[Spec, ...],
+    *,
+    inputs: Steps,
+    steps: GraphSteps,
+    outputs: Numbers,
+    conjugated: int = 0,
+) -> Callable[..., Any]:
+    """The engine of the backend, or ops on tensors."""
+    found = graph_engine(ins, inputs, steps, outputs)
+    wrap = Tensor.wrap
+
+    def run(*raws: Any) -> Any:
+        values = [wrap(x, s) for x, s in zip(raws, ins, strict=True)]
+        return tuple([z.data for z in by_ops(values, inputs, steps, outputs, conjugated)])
+
+    if found is None:
+        return run
+    if not conjugated:
+        return found  # type: ignore[no-any-return]
+
+    def conjugating(*raws: Any) -> Any:
+        results = found(*map(np.conjugate, raws[:conjugated]), *raws[conjugated:])
+        for z in results:
+            np.conjugate(z, z)
+        return results
+
+    return conjugating
+
+
+def pulled(
+    primals: Sequence[Any],
+    known: Sequence[Any],
+    cotangents: Sequence[Maybe],
+    inputs: Steps,
+    steps: GraphSteps,
+    outputs: Numbers,
+    of_known: Numbers = (),
+) -> list[Maybe]:
+    """Cotangents of the operands of a graph, from those of its outputs; `known` are values with numbers `of_known`."""
+    given = [(v, g) for v, g in zip(outputs, cotangents, strict=True) if g is not None]
+    wanted = tuple(range(len(inputs)))
+    found = transposed(inputs, steps, tuple([v for v, _ in given]), wanted, of_known)
+    terms, new_steps, new_outputs, those = found
+    if not those:
+        return [None] * len(inputs)
+    conjugated = len(given) if primals[0].spec.cplx else 0
+    results = contractions(
+        *[g for _, g in given], *primals, *known,
+        inputs=terms, steps=new_steps, outputs=new_outputs, conjugated=conjugated,
+    )  # fmt: skip
+    return placed(results, those, len(inputs))
+
+
+def moved(
+    primals: Sequence[Any],
+    known: Sequence[Any],
+    tangents: Sequence[Maybe],
+    inputs: Steps,
+    steps: GraphSteps,
+    outputs: Numbers,
+    of_known: Numbers = (),
+) -> list[Maybe]:
+    """Tangents of the outputs of a graph from those of its operands; `known` are values with numbers `of_known`."""
+    given = tuple([n for n, t in enumerate(tangents) if t is not None])
+    terms, new_steps, new_outputs, those = pushed(inputs, steps, outputs, given, of_known)
+    if not those:
+        return [None] * len(outputs)
+    moving = [tangents[n] for n in given]
+    results = contractions(*moving, *primals, *known, inputs=terms, steps=new_steps, outputs=new_outputs)
+    return placed(results, those, len(outputs))
+
+
+def _pull(
+    primals: Sequence[Any],
+    outs: Any,
+    cotangents: Sequence[Maybe],
+    *,
+    inputs: Steps,
+    steps: GraphSteps,
+    outputs: Numbers,
+    conjugated: int = 0,
+) -> tuple[Maybe, ...]:
+    inner = [_conj(x) if n < conjugated else x for n, x in enumerate(primals)]
+    if conjugated:
+        cotangents = [None if g is None else _conj(g) for g in cotangents]
+    found = pulled(inner, (), cotangents, inputs, steps, outputs)
+    return tuple([_conj(g) if n < conjugated and g is not None else g for n, g in enumerate(found)])
+
+
+def _push(
+    primals: Sequence[Any],
+    tangents: Sequence[Maybe],
+    outs: Any,
+    *,
+    inputs: Steps,
+    steps: GraphSteps,
+    outputs: Numbers,
+    conjugated: int = 0,
+) -> tuple[Maybe, ...]:
+    inner = [_conj(x) if n < conjugated else x for n, x in enumerate(primals)]
+    moving = [_conj(t) if n < conjugated and t is not None else t for n, t in enumerate(tangents)]
+    found = moved(inner, (), moving, inputs, steps, outputs)
+    return tuple([_conj(t) if conjugated and t is not None else t for t in found])
+
+
+def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] | None:
+    left = tuple([v for v, u in zip(op.params["outputs"], used, strict=True) if u])
+    if all(used) or not left:
+        return None
+    steps, outputs = without_dead(op.params["inputs"], op.params["steps"], left)
+    places = iter(range(len(left)))
+    where = tuple([next(places) if u else None for u in used])
+    return contractions.op(**{**op.params, "steps": steps, "outputs": outputs}), where
+
+
+def _cost(ins: Any, outs: Any, *, conjugated: int = 0, **params: Any) -> Cost:
+    return Cost(graph_of(ins, **params).flops)
+
+
+def _lower(e: Any, xs: Any, outs: Any, *, conjugated: int = 0, **params: Any) -> Any:
+    """Step by step, for XLA's own matrix products."""
+    program = trace(lambda *values: tuple(by_ops(values, **params, conjugated=conjugated)), *[x.spec for x in xs])
+    return tuple(e.inline(program, xs))
+
+
+def register(registry: Registry) -> None:
+    """Kernel, rule, lowering, pruning, cost."""
+    registry.kernel(contractions, "*", kernel)
+    registry.rule(contractions, General(jvp=_push, vjp=_pull))
+    registry.lowering(contractions, _lower)
+    registry.pruning(contractions, _prune, keeps_bits=True)
+    registry.cost(contractions, _cost)
