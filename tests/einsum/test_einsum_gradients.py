@@ -155,10 +155,11 @@ def test_forward_over_reverse_in_programs(subscripts):
             np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=1e-11)
 
 
-def test_a_program_keeps_intermediates_only_for_its_derivative():
-    xs = operands("ij,jk,kl->il", "float64")
+@pytest.mark.parametrize(("size", "kept"), [(4, ()), (60, (3,))])
+def test_a_program_keeps_large_intermediates_only_for_its_derivative(size, kept):
+    xs = [tr.asarray(np.ones((size, size))) for _ in range(3)]
     program = tr.trace(lambda *xs: einsum("ij,jk,kl->il", *xs), *[x.spec for x in xs])
-    assert [eq.op.params["kept"] for eq in program.equations] == [(3,)]
+    assert [eq.op.params["kept"] for eq in program.equations] == [kept]
     assert [eq.op.params["kept"] for eq in optimise(program).equations] == [()]
 
 

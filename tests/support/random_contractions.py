@@ -118,15 +118,16 @@ def random_graph(seed: int, extents: tuple[int, ...] = SMALL) -> GraphCase:
         found = rng.sample(range(count), rng.randint(0, min(count, 3)))
         return (*found, rng.choice(found)) if found and rng.random() < 0.15 else tuple(found)
 
-    operands = tuple(labels() for _ in range(rng.randint(1, 4)))
-    steps = []
+    operands = [labels() for _ in range(rng.randint(1, 4))]
+    operands += [(x,) for x in range(count) if not any(x in t for t in operands)]
+    steps: list[Any] = []
     for n in range(rng.randint(1, 5)):
         made = len(operands) + n
         terms = [[rng.randrange(made) for _ in range(rng.randint(1, 2))] for _ in range(rng.choice((1, 1, 2, 3)))]
         steps.append((labels(), tuple(map(tuple, terms))))
     made = range(len(operands), len(operands) + len(steps))
     outputs = tuple(rng.sample(made, rng.randint(1, len(steps))))
-    graph = ContractionGraph(np.dtype(rng.choice("fdFD")), operands, tuple(sizes), tuple(steps), outputs)
+    graph = ContractionGraph(np.dtype(rng.choice("fdFD")), tuple(operands), tuple(sizes), tuple(steps), outputs)
     arrays = [array(rng, [sizes[x] for x in t], graph.dtype) for t in operands]
     wide = [x.astype("D" if graph.dtype.kind == "c" else "d") for x in arrays]
     results, scales = (step_by_step(graph, xs) for xs in (wide, [np.abs(x) for x in wide]))

@@ -59,7 +59,8 @@ class PullbackPlan:
         save, pull, _ = self.how
         if pull != self.pull_first:
             if save != self.site.save:
-                saved = tuple([v for i, v in zip(self.site.save, saved) if i in save])
+                left = {*save}
+                saved = tuple([v for i, v in zip(self.site.save, saved) if i in left])
             return pull(g, saved)
         self._uses += 1
         if not _select.open_scopes and PATIENCE.is_over(self.op.primitive, self._uses):

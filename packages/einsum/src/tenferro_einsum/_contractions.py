@@ -16,11 +16,26 @@ from tenferro_einsum._pair import pair
 from tenferro_einsum._pairwise import spread_diagonals
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, numbered
 from tenferro_runtime import trace
-from tenferro_runtime.extension import Cost, DimLike, General, Op, Registry, Spec, Tensor, get_backend, primitive
+from tenferro_runtime.extension import (
+    ArgumentError,
+    BoundedCache,
+    Cost,
+    DimLike,
+    General,
+    Op,
+    Registry,
+    Spec,
+    Tensor,
+    get_backend,
+    primitive,
+)
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import ContractionGraph
 
 Maybe = Any | None
+
+OPS: BoundedCache[Any, tuple[Op | None, Numbers]] = BoundedCache("tenferro_einsum: derivatives", 256)
+"""Derivatives of graphs, and which of the operands or outputs they are there for."""
 
 
 @primitive(family="tenferro-einsum.contractions.v1", extension="einsum")
@@ -33,8 +48,10 @@ def contractions(
     one or two values; `outputs` are numbers of steps' values. With `conjugated`, so many operands, the first ones, are
     conjugated before, and all outputs after.
     """
-    sizes = checked_extents("contractions", xs, inputs)
-    count = len(inputs)
+    sizes, count = checked_extents("contractions", xs, inputs), len(inputs)
+    have = {x for labels in inputs for x in labels}
+    if any(not have.issuperset(labels) for labels, _ in steps):
+        raise ArgumentError(f"contractions: values have labels of the operands, {sorted(have)}; got {steps}")
     return tuple([xs[0].with_(shape=tuple([sizes[x] for x in steps[v - count][0]])) for v in outputs])
 
 
@@ -135,18 +152,16 @@ def pulled(
     of_known: Numbers = (),
 ) -> list[Maybe]:
     """Cotangents of the operands of a graph, from those of its outputs; `known` are values with numbers `of_known`."""
-    given = [(v, g) for v, g in zip(outputs, cotangents, strict=True) if g is not None]
-    wanted = tuple(range(len(inputs)))
-    found = transposed(inputs, steps, tuple([v for v, _ in given]), wanted, of_known)
-    terms, new_steps, new_outputs, those = found
-    if not those:
+    given = tuple([v for v, g in zip(outputs, cotangents, strict=True) if g is not None])
+    key = ("pull", inputs, steps, given, of_known, primals[0].spec.cplx)
+    found = OPS.table.get(key)
+    if found is None:
+        conjugated = len(given) if primals[0].spec.cplx else 0
+        found = OPS.put(key, _op(transposed(inputs, steps, given, tuple(range(len(inputs))), of_known), conjugated))
+    op, those = found
+    if op is None:
         return [None] * len(inputs)
-    conjugated = len(given) if primals[0].spec.cplx else 0
-    results = contractions(
-        *[g for _, g in given], *primals, *known,
-        inputs=terms, steps=new_steps, outputs=new_outputs, conjugated=conjugated,
-    )  # fmt: skip
-    return placed(results, those, len(inputs))
+    return placed(op(*[g for g in cotangents if g is not None], *primals, *known), those, len(inputs))
 
 
 def moved(
@@ -160,12 +175,21 @@ def moved(
 ) -> list[Maybe]:
     """Tangents of the outputs of a graph from those of its operands; `known` are values with numbers `of_known`."""
     given = tuple([n for n, t in enumerate(tangents) if t is not None])
-    terms, new_steps, new_outputs, those = pushed(inputs, steps, outputs, given, of_known)
-    if not those:
+    key = ("push", inputs, steps, outputs, given, of_known)
+    found = OPS.table.get(key)
+    if found is None:
+        found = OPS.put(key, _op(pushed(inputs, steps, outputs, given, of_known), 0))
+    op, those = found
+    if op is None:
         return [None] * len(outputs)
-    moving = [tangents[n] for n in given]
-    results = contractions(*moving, *primals, *known, inputs=terms, steps=new_steps, outputs=new_outputs)
-    return placed(results, those, len(outputs))
+    return placed(op(*[tangents[n] for n in given], *primals, *known), those, len(outputs))
+
+
+def _op(graph: tuple[Steps, GraphSteps, Numbers, Numbers], conjugated: int) -> tuple[Op | None, Numbers]:
+    inputs, steps, outputs, those = graph
+    if not those:
+        return None, those
+    return contractions.op(inputs=inputs, steps=steps, outputs=outputs, conjugated=conjugated), those
 
 
 def _pull(

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.contraction._module import machine
+from tenferro_cpu.native.contraction._outputs import Outputs, maker
 from tenferro_cpu.native.contraction._plan import Plan, make, reports
 from tenferro_cpu.native.machine._jit import available
-from tenferro_cpu.native.memory._pool import POOLED, pool
 from tenferro_cpu.native.python._builtin import builtin
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import Layout
@@ -21,9 +21,6 @@ from tenferro_tensor_core import ArgumentError, ShapeError
 
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
-
-Layouts = list[tuple[Any, tuple[int, ...]]]
-Turned = list[tuple[int, tuple[int, ...]]]
 
 CHARS: Final = "fdFD"
 """Dtypes that the engine is rendered for."""
@@ -44,13 +41,13 @@ class CpuContraction(ContractionKernel):
         self._graph = graph = ir if isinstance(ir, ContractionGraph) else ir.graph
         self._several = len(graph.outputs) > 1 or ir is graph
         self._kind, self._define = machine(ir.dtype.char)
-        self._plans: OrderedDict[Any, tuple[Plan, Any, Layouts, Turned]] = OrderedDict()
+        self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
         self._lock = threading.Lock()
         self._one = np.ones((), ir.dtype)
         self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
         self._scalars = frozenset(number for number, shape in enumerate(self._shapes) if not shape)
         self._shape = graph.shape(graph.outputs[0])
-        self._result = self._maker(prod(self._shape) * ir.dtype.itemsize)
+        self._result = maker(prod(self._shape) * ir.dtype.itemsize)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """As the contract says.
@@ -67,19 +64,16 @@ class CpuContraction(ContractionKernel):
                 what = "one that cannot" if isinstance(out, np.ndarray) else type(out).__name__
                 raise ArgumentError(f"out is an array that can be written to, got {what}")
             key = (key, out.strides)
-        plan, run, layouts, turned = self._plans.get(key) or self._plan(key, raws, out)
+        plan, run, outputs = self._plans.get(key) or self._plan(key, raws, out)
         result = self._result(self._shape, self.ir.dtype) if out is None else out
-        arena = self._maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
+        arena = maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
         if not self._several:
             return run(*raws, arena, result, self._one)
-        dtype = self.ir.dtype
-        rest = [make(shape, dtype) for make, shape in layouts]
+        rest = outputs.make()
         run(*raws, arena, result, *rest, self._one)
-        for n, axes in turned:
-            rest[n] = rest[n].transpose(axes)
-        return (result, *rest)
+        return (result, *outputs.turned(rest))
 
-    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Layouts, Turned]:
+    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
         given, wanted = (*raws, *([] if out is None else [out])), (*self._shapes, self._shape)
         for number, (x, shape) in enumerate(zip(given, wanted, strict=False)):
             if x.shape != shape or x.dtype != self.ir.dtype:
@@ -94,27 +88,10 @@ class CpuContraction(ContractionKernel):
         strides = None if out is None else out.strides
         plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
         with self._lock:
-            self._plans[key] = plan, builtin(self._define, plan.header), *self._layouts(plan)
+            self._plans[key] = plan, builtin(self._define, plan.header), Outputs(self._graph, plan.orders)
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
             return self._plans[key]
-
-    def _layouts(self, plan: Plan) -> tuple[Layouts, Turned]:
-        """What makes the outputs but the first as they lie in memory, and how axes of some are then turned."""
-        graph, layouts, turned = self._graph, [], []
-        for n, (value, lie) in enumerate(zip(graph.outputs[1:], plan.orders[1:], strict=True)):
-            labels = graph.values[value]
-            shape = tuple([graph.extents[x] for x in lie])
-            layouts.append((self._maker(prod(shape) * graph.dtype.itemsize), shape))
-            if lie != labels:
-                turned.append((n, tuple([lie.index(x) for x in labels])))
-        return layouts, turned
-
-    @staticmethod
-    def _maker(nbytes: int) -> Any:
-        """What makes arrays of this size."""
-        memory = pool() if nbytes >= POOLED else None
-        return np.empty if memory is None else memory.empty
 
     @cached_property
     def _contiguous(self) -> Plan:

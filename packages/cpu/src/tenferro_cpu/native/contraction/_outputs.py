@@ -1,0 +1,73 @@
+"""Memory of the results of a graph: large ones one by one, many small ones of one shape as parts of common blocks."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.memory._pool import POOLED, pool
+from tenferro_tensor.device_model import ContractionGraph, Labels
+
+BLOCK: Final = 1 << 18
+"""Bytes of a common block at most, which is kept while one of its parts is."""
+
+MANY: Final = 4
+"""Small results of one shape from which on they share blocks: single ones would be cut from fresh pages each time."""
+
+
+def maker(nbytes: int) -> Callable[..., Any]:
+    """What makes arrays of this size."""
+    memory = pool() if nbytes >= POOLED else None
+    return np.empty if memory is None else memory.empty
+
+
+class Outputs:
+    """The outputs of a graph but the first.
+
+    Args:
+        graph: the graph.
+        orders: for each of its outputs, its labels as they lie in memory.
+    """
+
+    def __init__(self, graph: ContractionGraph, orders: Sequence[Labels]) -> None:
+        self.dtype = graph.dtype
+        self._turned: list[tuple[int, tuple[int, ...]]] = []
+        self._blocks: list[tuple[Callable[..., Any], tuple[int, ...], list[int] | int]] = []
+        like: dict[tuple[int, ...], list[int]] = {}
+        for n, (value, lie) in enumerate(zip(graph.outputs[1:], orders[1:], strict=True)):
+            labels = graph.values[value]
+            like.setdefault(tuple([graph.extents[x] for x in lie]), []).append(n)
+            if lie != labels:
+                self._turned.append((n, tuple([lie.index(x) for x in labels])))
+        for shape, numbers in like.items():
+            self._share(shape, numbers)
+        self._count = len(graph.outputs) - 1
+
+    def _share(self, shape: tuple[int, ...], numbers: list[int]) -> None:
+        nbytes = prod(shape) * self.dtype.itemsize
+        if len(numbers) < MANY or nbytes >= POOLED or not shape:
+            self._blocks += [(maker(nbytes), shape, n) for n in numbers]
+            return
+        most = max(1, BLOCK // max(nbytes, 1))
+        for start in range(0, len(numbers), most):
+            part = numbers[start : start + most]
+            self._blocks.append((maker(nbytes * len(part)), (len(part), *shape), part))
+
+    def make(self) -> list[Any]:
+        """Arrays for them, axes as they lie in memory."""
+        found: list[Any] = [None] * self._count
+        for make, shape, where in self._blocks:
+            block = make(shape, self.dtype)
+            if where.__class__ is int:
+                found[where] = block
+            else:
+                for n, x in zip(where, block):  # type: ignore[arg-type]
+                    found[n] = x
+        return found
+
+    def turned(self, found: list[Any]) -> list[Any]:
+        """The same arrays, axes in the order of the labels."""
+        for n, axes in self._turned:
+            found[n] = found[n].transpose(axes)
+        return found
