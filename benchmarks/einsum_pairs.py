@@ -2,8 +2,8 @@
 
     python3 dev run benchmarks/einsum_pairs.py [--quick] [--dtype D] [--rounds N] [--threads N] [--only TEXT] [--busy]
 
-Ten of each kind, of all sizes from microseconds to tens of milliseconds, with fixed seeds: the axes of both operands and
-the result in any order ("interleaved"), groups of axes in any order ("transposed"), one side of few elements ("thin"),
+Ten of each kind, of all sizes from microseconds to tens of milliseconds, with fixed seeds: the axes of operands and
+result in any order ("interleaved"), groups of axes in any order ("transposed"), one side of few elements ("thin"),
 shared axes in any place ("batched"), and up to 24 axes of extent 2 ("many"). ``--seed`` makes fifty others.
 """
 

@@ -1,4 +1,4 @@
-"""LLVM text of steps without a matrix product: element-wise ones, inner products of runs, zeros."""
+"""LLVM text of steps without a matrix product: element-wise ones, zeros."""
 
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._product_text import Step
@@ -99,87 +99,6 @@ def _product(s: Step, kind: Kind, x: str, y: str) -> str:
     swapped = s.raw(f"shufflevector {pair} {x}, {pair} poison, <2 x i32> <i32 1, i32 0>")
     turn = s.raw(f"fmul {pair} {swapped}, <{kind.real} -1.0, {kind.real} 1.0>")
     return s.raw(f"fadd {pair} {s.raw(f'fmul {pair} {x}, {parts[0]}')}, {s.raw(f'fmul {pair} {turn}, {parts[1]}')}")
-
-
-SIDE_BY_SIDE = 4
-"""Sums that an inner product collects at once, so that none waits for another."""
-
-
-def dot(kind: Kind) -> str:
-    """Inner products of runs that lie together in both operands, for every row and column."""
-    s = Step("dot", kind)
-    v, step = kind.vector, kind.lanes * kind.real_bytes
-    bases = [s.base(operand) for operand in "abc"]
-    batches = [s.table(f"batch_{operand}") for operand in "abc"]
-    rows, columns, inner, run = (s.field(name) for name in ("rows", "columns", "inner", "run"))
-    row_a, row_c, column_b, column_c = (s.table(n) for n in ("row_a", "row_c", "column_b", "column_c"))
-    inner_a, inner_b, sums = s.table("inner_a"), s.table("inner_b"), s.field("sums")
-    vectors = s.let("sdiv", run, kind.width)
-    groups = s.let("mul", s.let("sdiv", vectors, SIDE_BY_SIDE), SIDE_BY_SIDE)
-    rest = s.let("srem", run, kind.width)
-    lanes, tail = mask(s, kind, rest), s.test("ne", rest, 0)
-    totals = [[s.raw(f"alloca {v}") for _ in range(kind.parts)] for _ in range(SIDE_BY_SIDE)]
-
-    def grow(number: int, x: str, y: str) -> None:
-        for slot, factor in zip(totals[number], spread(s, kind, y), strict=True):
-            old = s.raw(f"load {v}, ptr {slot}")
-            s.do(f"store {v} {added(s, kind, old, x, factor)}, ptr {slot}")
-
-    def plain(p: str) -> str:
-        return s.raw(f"load {v}, ptr {p}, align {kind.real_bytes}")
-
-    with s.loop(*s.share(0, s.field("batch"))) as n:
-        a0, b0, c0 = (s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True))
-        adding = s.test("ne", s.let("srem", n, sums), 0)
-        with s.loop(*s.share(1, rows)) as i:
-            a1, c1 = s.at(a0, s.word(row_a, i)), s.at(c0, s.word(row_c, i))
-            with s.loop(*s.share(2, columns)) as j:
-                b1, c = s.at(b0, s.word(column_b, j)), s.at(c1, s.word(column_c, j))
-                for slots in totals:
-                    for slot in slots:
-                        s.do(f"store {v} zeroinitializer, ptr {slot}")
-                with s.loop(0, inner) as k:
-                    a, b = s.at(a1, s.word(inner_a, k)), s.at(b1, s.word(inner_b, k))
-                    with s.loop(0, groups, SIDE_BY_SIDE) as g:
-                        for number in range(SIDE_BY_SIDE):
-                            at = s.let("add", s.let("mul", g, step), number * step)
-                            grow(number, plain(s.at(a, at)), plain(s.at(b, at)))
-                    with s.loop(groups, vectors) as g:
-                        at = s.let("mul", g, step)
-                        grow(0, plain(s.at(a, at)), plain(s.at(b, at)))
-                    with s.when(tail):
-                        at = s.let("mul", vectors, step)
-                        grow(1, load_masked(s, kind, s.at(a, at), lanes), load_masked(s, kind, s.at(b, at), lanes))
-                _finish(s, totals, c, adding)
-    s.do("ret void")
-    return s.text()
-
-
-def _finish(s: Step, totals: list[list[str]], c: str, adding: str) -> None:
-    """Add up the lanes of all sums, and store the number."""
-    kind, v = s.kind, s.kind.vector
-    parts = []
-    for part in range(kind.parts):
-        xs = [s.raw(f"load {v}, ptr {slots[part]}") for slots in totals]
-        while len(xs) > 1:
-            xs = [s.raw(f"fadd {v} {x}, {y}") for x, y in zip(xs[::2], xs[1::2], strict=True)]
-        parts.append(xs[0])
-    total = parts[0]
-    if kind.parts == 2:
-        total = s.raw(f"fadd {v} {total}, {turned(s, kind, parts[1])}")
-    n = kind.lanes
-    while n > kind.parts:
-        n //= 2
-        halves = [", ".join(f"i32 {h * n + i}" for i in range(n)) for h in range(2)]
-        whole = f"<{2 * n} x {kind.real}>"
-        x, y = (s.raw(f"shufflevector {whole} {total}, {whole} poison, <{n} x i32> <{h}>") for h in halves)
-        total = s.raw(f"fadd <{n} x {kind.real}> {x}, {y}")
-    e = f"<{kind.parts} x {kind.real}>"
-    with s.when_else(adding) as fresh:
-        old = s.raw(f"load {e}, ptr {c}, align {kind.real_bytes}")
-        s.do(f"store {e} {s.raw(f'fadd {e} {total}, {old}')}, ptr {c}, align {kind.real_bytes}")
-        next(fresh)
-        s.do(f"store {e} {total}, ptr {c}, align {kind.real_bytes}")
 
 
 def fill(kind: Kind) -> str:

@@ -8,6 +8,7 @@ from tenferro_cpu.native.contraction import _product_text as products
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._pack_text import pack
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
+from tenferro_cpu.native.contraction._strip_text import strips
 from tenferro_cpu.native.contraction._tile_text import tiles
 from tenferro_cpu.native.machine._jit import Engine, engine
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, definition
@@ -17,7 +18,8 @@ from tenferro_cpu.native.threads._team import team
 
 _FUNCTIONS: Final = {
     "gemm": "product_pp", "gemm direct rows": "product_dp", "gemm direct": "product_dd", "elementwise": "elementwise",
-    "scaling": "scaling", "gather": "gather", "dot": "dot", "fill": "fill",
+    "scaling": "scaling", "gather": "gather", "dot": "dot", "lanes": "lanes",
+    "turn": "turn", "fill": "fill",
 }  # fmt: skip
 _STEP: Final = "ptr, ptr, ptr, i64, i64"
 
@@ -35,7 +37,9 @@ def source(kind: Kind) -> str:
         elementwise.runs(kind, False),
         elementwise.runs(kind, True),
         elementwise.gather(kind),
-        elementwise.dot(kind),
+        strips(kind, "dot"),
+        strips(kind, "lanes"),
+        products.turn(kind),
         elementwise.fill(kind),
         f"@steps = private constant [{len(KERNELS)} x ptr] [ "
         + ", ".join(f"ptr @{_FUNCTIONS[kernel]}" for kernel in KERNELS)
@@ -47,17 +51,22 @@ def source(kind: Kind) -> str:
 
 
 def _declarations(kind: Kind) -> str:
-    v, n, s = kind.vector, kind.lanes, kind.suffix
-    return f"""
+    v = kind.vector
+    masked = ""
+    for n in sorted({kind.lanes, kind.columns * kind.parts}):
+        w, s = f"<{n} x {kind.real}>", f"v{n}f{8 * kind.real_bytes}"
+        masked += f"""
+declare {w} @llvm.masked.load.{s}.p0(ptr, i32, <{n} x i1>, {w})
+declare void @llvm.masked.store.{s}.p0({w}, ptr, i32, <{n} x i1>)"""
+    return f"""{masked}
 declare i64 @llvm.smin.i64(i64, i64)
-declare {v} @llvm.fma.{s}({v}, {v}, {v})
-declare {v} @llvm.masked.load.{s}.p0(ptr, i32, <{n} x i1>, {v})
-declare void @llvm.masked.store.{s}.p0({v}, ptr, i32, <{n} x i1>)
+declare {v} @llvm.fma.{kind.suffix}({v}, {v}, {v})
 declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 declare i64 @tenferro_allowed()
 declare ptr @tenferro_save_thread()
 declare void @tenferro_restore_thread(ptr)
 declare void @tenferro_incref(ptr)
+!0 = !{{i32 1}}
 """
 
 

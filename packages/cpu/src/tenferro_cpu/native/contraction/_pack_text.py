@@ -5,63 +5,122 @@ is one vector. Or summed indices lie together: then a square is turned in regist
 """
 
 from tenferro_cpu.native.contraction._code import Code, Kind
+from tenferro_cpu.native.contraction._tile_text import mask_of
 
 
 def pack(kind: Kind, width: int) -> str:
     """``void pack_width(source, row offsets, sum offsets, lie together, sum blocks lie together, rows, k, to, step)``.
 
-    `step` is the distance in bytes of the summed indices in the panel, `rows` at most `width`.
+    `step` is the distance in bytes of the summed indices in the panel, `rows` at most `width`. Blocks that are not
+    whole are read and written under masks: nothing beyond them is touched.
     """
-    parameters = "ptr %x, ptr %ro, ptr %ko, i64 %flag, ptr %kf, i64 %rows, i64 %k, ptr %to, i64 %step"
-    code = Code(f"pack_{width}", parameters, kind.host.attributes + " noinline")
-    lanes, align = width * kind.parts, kind.real_bytes
-    v = f"<{lanes} x {kind.real}>"
-    short, runs, rest = (code.new_label(n) for n in ("short", "runs", "rest"))
-    blocks = code.new_label("blocks")
-    whole = code.test("eq", "%rows", width)
-    code.do(f"br i1 {whole}, label %{blocks}, label %{short}")
+    return _Pack(kind, width).text()
 
-    code.begin(blocks)
-    flagged = code.test("ne", "%flag", 0)
-    code.do(f"br i1 {flagged}, label %{runs}, label %{rest}")
 
-    code.begin(runs)
-    first = code.at("%x", code.word("%ro", 0))
-    with code.loop(0, "%k") as i:
-        x = code.raw(f"load {v}, ptr {code.at(first, code.word('%ko', i))}, align {align}")
-        code.do(f"store {v} {x}, ptr {code.at('%to', code.let('mul', i, '%step'))}, align {align}")
-    code.do("ret void")
-
-    code.begin(rest)
-    rows = [code.at("%x", code.word("%ro", r)) for r in range(width)]
-    with code.loop(0, "%k", width) as i:
-        left = code.least(code.let("sub", "%k", i), width)
-        full = code.test("eq", left, width)
-        flag = code.raw(f"load i8, ptr {code.at('%kf', code.let('udiv', i, width))}")
-        square = code.raw(f"and i1 {full}, {code.raw(f'icmp ne i8 {flag}, 0')}")
-        to = code.at("%to", code.let("mul", i, "%step"))
-        with code.when_else(square) as other:
-            start = code.word("%ko", i)
-            found = [code.raw(f"load {v}, ptr {code.at(row, start)}, align {align}") for row in rows]
-            for column, y in enumerate(turned_square(code, kind, found)):
-                code.do(f"store {v} {y}, ptr {code.at(to, code.let('mul', column, '%step'))}, align {align}")
+class _Pack(Code):
+    def __init__(self, kind: Kind, width: int) -> None:
+        parameters = "ptr %x, ptr %ro, ptr %ko, i64 %flag, ptr %kf, i64 %rows, i64 %k, ptr %to, i64 %step"
+        super().__init__(f"pack_{width}", parameters, kind.host.attributes + " noinline")
+        self.kind, self.width, self.lanes = kind, width, width * kind.parts
+        self.vector_type = f"<{self.lanes} x {kind.real}>"
+        self.turned = self.raw(f"alloca [{width} x {self.vector_type}], align 64")
+        self.whole = self.test("eq", "%rows", width)
+        self.present = mask_of(self, self.lanes, self.let("mul", "%rows", kind.parts))
+        with self.when_else(self.test("ne", "%flag", 0)) as other:
+            self.runs()
             next(other)
-            with code.loop(0, left) as j:
-                offset = code.word("%ko", code.let("add", i, j))
-                target = code.at(to, code.let("mul", j, "%step"))
-                for place, row in enumerate(rows):
-                    x = code.raw(f"load {kind.element}, ptr {code.at(row, offset)}, align {align}")
-                    code.do(f"store {kind.element} {x}, ptr {code.at(target, place * kind.item)}, align {align}")
-    code.do("ret void")
+            self.rest()
+        self.do("ret void")
 
-    code.begin(short)
-    with code.loop(0, "%rows") as r:
-        row, target = code.at("%x", code.word("%ro", r)), code.at("%to", code.let("mul", r, kind.item))
-        with code.loop(0, "%k") as i:
-            x = code.raw(f"load {kind.element}, ptr {code.at(row, code.word('%ko', i))}, align {align}")
-            code.do(f"store {kind.element} {x}, ptr {code.at(target, code.let('mul', i, '%step'))}, align {align}")
-    code.do("ret void")
-    return code.text()
+    def runs(self) -> None:
+        """Rows lie together: vectors move as they are."""
+        first = self.at("%x", self.word("%ro", 0))
+        with self.when_else(self.whole) as short:
+            for mask in (None, self.present):
+                with self.loop(0, "%k") as i:
+                    self.store(self.load(self.at(first, self.word("%ko", i)), mask), self.column(i), mask)
+                if mask is None:
+                    next(short)
+
+    def rest(self) -> None:
+        """Squares where summed indices lie together, else single elements."""
+        last = self.let("sub", "%rows", 1)
+        rows = [self.at("%x", self.word("%ro", self.least(r, last))) for r in range(self.width)]
+        with self.when_else(self.whole) as short:
+            self.blocks(rows, None)
+            next(short)
+            self.blocks(rows, self.present)
+
+    def blocks(self, rows: list[str], present: str | None) -> None:
+        """Blocks of summed indices; `present` are the rows that there are, None if all are."""
+        with self.loop(0, "%k", self.width) as i:
+            left = self.least(self.let("sub", "%k", i), self.width)
+            flag = self.raw(f"load i8, ptr {self.at('%kf', self.let('udiv', i, self.width))}")
+            enough = self.test("sgt", left, self.width // 2)
+            square = self.raw(f"and i1 {enough}, {self.raw(f'icmp ne i8 {flag}, 0')}")
+            with self.when_else(square) as other:
+                with self.when_else(self.test("eq", left, self.width)) as part:
+                    self.square(rows, i, present)
+                    next(part)
+                    self.part(rows, i, left, present)
+                next(other)
+                with self.loop(i, self.let("add", i, left)) as j:
+                    self.single(rows, j, present)
+
+    def square(self, rows: list[str], i: str, present: str | None) -> None:
+        """As many summed indices as rows, from `i` on."""
+        start = self.word("%ko", i)
+        for number, y in enumerate(turned_square(self, self.kind, [self.load(self.at(r, start)) for r in rows])):
+            self.store(y, self.column(self.let("add", i, number)), present)
+
+    def part(self, rows: list[str], i: str, left: str, present: str | None) -> None:
+        """`left` summed indices from `i` on, by way of the stack."""
+        start, there = self.word("%ko", i), mask_of(self, self.lanes, self.let("mul", left, self.kind.parts))
+        found = turned_square(self, self.kind, [self.load(self.at(r, start), there) for r in rows])
+        size = self.width * self.kind.item
+        for number, y in enumerate(found):
+            self.store(y, self.at(self.turned, number * size))
+        with self.loop(0, left) as j:
+            y = self.load(self.at(self.turned, self.let("mul", j, size)))
+            self.store(y, self.column(self.let("add", i, j)), present)
+
+    def single(self, rows: list[str], j: str, present: str | None) -> None:
+        """The rows at one summed index."""
+        offset, to = self.word("%ko", j), self.column(j)
+        if present is None:
+            for place, row in enumerate(rows):
+                self.move(self.at(row, offset), self.at(to, place * self.kind.item))
+            return
+        with self.loop(0, "%rows") as r:
+            row = self.at("%x", self.word("%ro", r))
+            self.move(self.at(row, offset), self.at(to, self.let("mul", r, self.kind.item)))
+
+    def column(self, j: str) -> str:
+        """Where the rows at one summed index are put."""
+        return self.at("%to", self.let("mul", j, "%step"))
+
+    def move(self, source: str, to: str) -> None:
+        """One element."""
+        kind = self.kind
+        x = self.raw(f"load {kind.element}, ptr {source}, align {kind.real_bytes}")
+        self.do(f"store {kind.element} {x}, ptr {to}, align {kind.real_bytes}")
+
+    def load(self, p: str, mask: str | None = None) -> str:
+        """A vector, or some lanes of it."""
+        v, align = self.vector_type, self.kind.real_bytes
+        if mask is None:
+            return self.raw(f"load {v}, ptr {p}, align {align}")
+        arguments = f"ptr {p}, i32 {align}, <{self.lanes} x i1> {mask}, {v} zeroinitializer"
+        return self.raw(f"call {v} @llvm.masked.load.v{self.lanes}f{8 * align}.p0({arguments})")
+
+    def store(self, x: str, p: str, mask: str | None = None) -> None:
+        """A vector, or some lanes of it."""
+        v, align = self.vector_type, self.kind.real_bytes
+        if mask is None:
+            self.do(f"store {v} {x}, ptr {p}, align {align}")
+            return
+        arguments = f"{v} {x}, ptr {p}, i32 {align}, <{self.lanes} x i1> {mask}"
+        self.do(f"call void @llvm.masked.store.v{self.lanes}f{8 * align}.p0({arguments})")
 
 
 def turned_square(code: Code, kind: Kind, rows: list[str]) -> list[str]:

@@ -9,8 +9,10 @@ from typing import Any, Final
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._layout import Strides, orders
-from tenferro_cpu.native.contraction._step import Step, accumulation, plan_step, zeros
+from tenferro_cpu.native.contraction._relay import relays
+from tenferro_cpu.native.contraction._step import Step, accumulation, copied, plan_step, zeros
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
 WORTH: Final = 1 << 15
@@ -168,6 +170,8 @@ class _Planner:
         scratch: list[_Value] = []
         if set(left.strides) | set(right.strides) == set(value.strides):
             left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
+        elif prod([self.extents[x] for x in {**left.strides, **right.strides}]) >= WORTH_A_COPY:
+            left, right = self.relaid(left, right, value, scratch)
         found = self.emit(left, right, value)
         self.release(scratch)
         return found
@@ -221,6 +225,36 @@ class _Planner:
         scratch.append(repeated)
         self.emit(x, self.one, repeated)
         return repeated
+
+    def relaid(self, left: _Value, right: _Value, value: _Value, scratch: list[_Value]) -> tuple[_Value, _Value]:
+        """Operands, or copies that lie otherwise where that is cheaper."""
+        plain = self.step_of(left, right, value)
+        if plain is None:
+            return left, right
+        best = plain.cost
+        chosen: tuple[Labels | None, Labels | None] = (None, None)
+        for ways in relays(self.extents, self.kind.item, left.strides, right.strides, value.strides):
+            pairs = [
+                (x, way if way is None else _Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)
+            ]
+            copies = [self.copy_of(x, made) for x, made in pairs if made is not None]
+            after = self.step_of(pairs[0][1] or left, pairs[1][1] or right, value)
+            cost = sum([step.cost for step in (*copies, after) if step is not None])
+            if cost < best:
+                best, chosen = cost, ways
+        found = []
+        for x, way in zip((left, right), chosen, strict=True):
+            found.append(x)
+            if way is not None:
+                found[-1] = self.room(way)
+                scratch.append(found[-1])
+                self.put(self.copy_of(x, found[-1]), x, self.one, found[-1])
+        return found[0], found[1]
+
+    def copy_of(self, x: _Value, made: _Value) -> Step | None:
+        """A copy as a step."""
+        axes = [Axis(self.extents[label], x.strides[label], 0, along) for label, along in made.strides.items()]
+        return copied(self.kind, axes, self.most) or self.step_of(x, self.one, made)
 
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""

@@ -54,6 +54,8 @@ class _Product(Step):
         self.batch = self.share(0, self.field("batch"))
         self.row = self.share(1, self.size["rows"])
         self.column = self.share(2, self.size["columns"])
+        whole = self.test("eq", self.let("and", self.raw(f"ptrtoint ptr {self.base('c')} to i64"), 63), 0)
+        self.stream = self.raw(f"select i1 {whole}, i64 {self.field('stream')}, i64 0")
 
     def entry(self, table: str, number: str) -> str:
         """Address of an entry of a table of words."""
@@ -90,9 +92,17 @@ class _Product(Step):
                 self.do(
                     f"call void @pack_{w}(ptr {a}, ptr {self.entry('row_a', row)}, ptr {self.entry('inner_a', inner)}, "
                     f"i64 {self.raw(f'zext i8 {flag} to i64')}, "
-                    f"ptr {self.flag('row_inner_flags', self.let('udiv', inner, w))}, i64 {w}, i64 {count}, "
+                    f"ptr {self.flag('row_inner_flags', self.let('udiv', inner, w))}, "
+                    f"i64 {self.least(self.let('sub', end, row), w)}, i64 {count}, "
                     f"ptr {self.at(panel, self.let('mul', r, w * item))}, i64 {step})"
                 )
+
+    def ended(self) -> str:
+        """The text; what was written past the caches is there for all threads."""
+        with self.when(self.test("ne", self.stream, 0)):
+            self.do("fence seq_cst")
+        self.do("ret void")
+        return self.text()
 
     def vectors(self, row: str, end: str) -> str:
         """Vectors of the tile that begins at a row."""
@@ -110,6 +120,7 @@ class _Product(Step):
         kernel = self.raw(f"load ptr, ptr {self.raw(f'getelementptr ptr, ptr @tiles_{self.way}, i64 {number}')}")
         flag = self.raw(f"load i8, ptr {self.flag('tile_flags', self.let('udiv', i, self.kind.rows))}")
         flags = self.let("or", self.raw(f"zext i8 {flag} to i64"), add)
+        flags = self.raw(f"select i1 {self.test('eq', flags, 0)}, i64 {self.stream}, i64 {flags}")
         rows = self.least(self.let("sub", ends[0], i), self.kind.rows)
         tables = [self.entry("row_a", i), self.entry("inner_a", k[0])]
         others = [self.entry("column_b", j), self.entry("inner_b", k[0])]
@@ -156,8 +167,7 @@ def packed(kind: Kind) -> str:
                         with p.loop(ic, i_end, kind.rows) as i:
                             across = p.at(rows_to, _panel(p, i, ic, k, item))
                             p.one(i, j, (i_end, j_end), (across, down, c), (kc, k), add)
-    p.do("ret void")
-    return p.text()
+    return p.ended()
 
 
 def _panel(p: _Product, index: str, first: str, k: str, item: int) -> str:
@@ -192,5 +202,24 @@ def direct(kind: Kind, way: str) -> str:
                 down = p.at("%scratch", _panel(p, j, p.column[0], size["inner"], item)) if way == "dp" else b
                 with p.loop(first, end, kind.rows) as i:
                     p.one(i, j, (end, p.column[1]), (a, down, c), ("0", size["inner"]), add)
-    p.do("ret void")
-    return p.text()
+    return p.ended()
+
+
+def turn(kind: Kind) -> str:
+    """A copy whose innermost axis is another one: rows are packed into the result as if it were a panel."""
+    s, w = Step("turn", kind), kind.width
+    a, c, batch_a, batch_c = s.base("a"), s.base("c"), s.table("batch_a"), s.table("batch_c")
+    rows, inner, step = s.field("rows"), s.field("inner"), s.field("run")
+    row_a, inner_a, flags = s.table("row_a"), s.table("inner_a"), s.table("row_inner_flags")
+    first, end = s.share(1, rows)
+    with s.loop(*s.share(0, s.field("batch"))) as n:
+        x, z = s.at(a, s.word(batch_a, n)), s.at(c, s.word(batch_c, n))
+        with s.loop(first, end, w) as i:
+            some = s.least(s.let("sub", end, i), w)
+            s.do(
+                f"call void @pack_{w}(ptr {x}, ptr {s.raw(f'getelementptr i64, ptr {row_a}, i64 {i}')}, "
+                f"ptr {inner_a}, i64 0, ptr {flags}, i64 {some}, i64 {inner}, "
+                f"ptr {s.at(z, s.let('mul', i, kind.item))}, i64 {step})"
+            )
+    s.do("ret void")
+    return s.text()

@@ -17,13 +17,15 @@ FIELDS: Final = (
     "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks lie together, as bytes
     "tile_flags",  # for each tile of rows, how its result is written
     "row_block", "inner_block", "column_block",  # what is packed at once
-    "run",  # length of the runs that lie together
+    "stream",  # flag of tiles whose full vectors are whole lines of memory, 0 where these are better kept near
+    "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
 )  # fmt: skip
 PLACE: Final = {name: number for number, name in enumerate(FIELDS)}
 WORDS: Final = len(FIELDS)
 
 KERNELS: Final = (
-    "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "fill",
+    "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "lanes", "turn", "fill",
 )  # fmt: skip
 """Kernels by number: products of packed panels, of rows or of both operands where they lie; products of runs, of a
-run and a number, of single elements; inner products of runs; zeros."""
+run and a number, of single elements; inner products of runs; products whose batch is a run; a copy in
+another order; zeros."""

@@ -11,8 +11,28 @@ from typing import Any, Final
 
 from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
 from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._costs import (
+    FAR,
+    FLOP,
+    MOST_ROWS,
+    MOVED,
+    SUMMED,
+    TILE,
+    TURNED,
+    WORTH,
+    alone,
+    best_order,
+    lines,
+    moved,
+    packed,
+    stored,
+    streams,
+)
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
+from tenferro_cpu.native.contraction._strip_text import CHUNK
+from tenferro_cpu.native.contraction._strip_text import most as most_of
 from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, filled, lying, offsets
+from tenferro_cpu.native.contraction._tile_text import STREAM
 from tenferro_tensor.functions._table import Table
 
 ROW_BLOCK_BYTES: Final = 192 * 8
@@ -20,7 +40,7 @@ INNER_BLOCK: Final = 256
 COLUMN_BLOCK: Final = 2048
 """Packed at once: so many bytes of each row, summed indices, and columns."""
 
-MOST_ROWS, MOST_COLUMNS, MOST_INNER = 1 << 14, 1 << 16, 1 << 16
+MOST_COLUMNS, MOST_INNER = 1 << 16, 1 << 16
 """Entries of tables; outer axes beyond become part of the batch."""
 
 RUN: Final = 4096
@@ -33,16 +53,18 @@ PIECE_BYTES: Final = 128 << 10
 NEAR: Final = 16 << 10
 """Bytes of rows that stay in the nearest cache while all columns pass."""
 
-FLOP, MOVED, TURNED, SINGLE = 0.02, 0.5, 1.0, 2.5
-"""Estimated nanoseconds: of a multiplication or addition; of an element that is read or written in a run, turned while
-it is packed, moved alone."""
-
 FEW: Final = 64
 """Elements below which an outer product of each batch is not worth a tile."""
 
 THIN: Final = 32
 """Columns up to which rows are read where they lie, if they lie together."""
 
+
+STRIPS: Final = ("dot", "lanes")
+SIDES: Final = ("rows", "columns")
+
+Groups = tuple[list[Axis], list[Axis], list[Axis], list[Axis]]
+"""Axes of batch, rows, columns and sum."""
 
 _A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
 
@@ -130,16 +152,30 @@ def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
             return _cut(kind, found, most)
-    swaps = _swaps(kind, groups, last)
+    ways = [_swaps(kind, groups, last)]
+    if min(sizes[1:3]) < THIN and prod(sizes) >= WORTH:
+        ways.append(not ways[0])
+    found = min([_oriented(kind, groups, swaps) for swaps in ways], key=_cost)
+    strips = [_strips(kind, name, groups, sizes) for name in STRIPS]
+    return _cut(kind, min([found, *[step for step in strips if step is not None]], key=_cost), most)
+
+
+def _cost(step: Step) -> float:
+    return step.cost
+
+
+def _oriented(kind: Kind, groups: Groups, swaps: bool) -> Step:
+    """A matrix product whose rows come from the left operand, or from the right one."""
     if swaps:
-        batch, rows, columns, inner = [[axis.swapped() for axis in group] for group in (batch, columns, rows, inner)]
-        sizes = (sizes[0], sizes[2], sizes[1], sizes[3])
-    found = _dot(kind, batch, rows, columns, inner, sizes) or _product(kind, batch, rows, columns, inner, sizes)
+        batch, columns, rows, inner = [[axis.swapped() for axis in group] for group in groups]
+        groups = batch, rows, columns, inner
+    batch, rows, columns, inner = groups
+    found = _product(kind, batch, rows, columns, inner, (size(batch), size(rows), size(columns), size(inner)))
     found.swapped = swaps
-    return _cut(kind, found, most)
+    return found
 
 
-def _groups(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
+def _groups(axes: Sequence[Axis]) -> Groups:
     batch: list[Axis] = []
     rows: list[Axis] = []
     columns: list[Axis] = []
@@ -150,7 +186,7 @@ def _groups(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], list[Axis], l
     return batch, rows, columns, inner
 
 
-def _swaps(kind: Kind, groups: tuple[list[Axis], ...], last: Axis | None) -> bool:
+def _swaps(kind: Kind, groups: Groups, last: Axis | None) -> bool:
     """Whether the right operand gives the rows: it has the innermost axis of the result, or the left one is thin."""
     rows, columns = size(groups[1]), size(groups[2])
     if last in groups[1]:
@@ -204,7 +240,7 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     more, rows = capped([*left, *outer], max(1, RUN // size(chunk)))
     words = {"rows": size(rows), "run": size(chunk), "sums": size(inner), "batch": size(more) * size(inner)}
     found = Step("elementwise" if with_a and with_b else "scaling", sizes, with_b and not with_a, words)
-    found.cost = MOVED * prod(sizes) * (2 + (with_a and with_b))
+    found.cost = MOVED[1] * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
         more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
     _put(found, "batch", tables([*more, *inner]))
@@ -216,7 +252,7 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], 
     more, left = capped(axes, RUN)
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
-    found = Step("gather", sizes, False, words, cost=2 * SINGLE * prod(sizes))
+    found = Step("gather", sizes, False, words, cost=2 * alone(kind, prod(sizes), True) * prod(sizes))
     for name, group in (("batch", [*more, *summed]), ("row", rows), ("inner", inner)):
         _put(found, name, tables(group))
     return found
@@ -226,28 +262,38 @@ def _put(step: Step, name: str, found: tuple[Offsets, Offsets, Offsets]) -> None
     step.tables.update({f"{name}_{operand}": table for operand, table in zip("abc", found, strict=True)})
 
 
-def _dot(
-    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis],
-    sizes: tuple[int, int, int, int],
-) -> Step | None:  # fmt: skip
-    """Inner products, where one operand is thin and summed indices lie together in both."""
-    last = next((axis for axis in inner if axis.a == axis.b == kind.item), None)
-    thin = min(sizes[1:3])
-    if last is None or last.n < 2 * kind.width or thin > 4 or any(axis.a == kind.item for axis in rows):
+def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, int]) -> Step | None:
+    """Products whose vectors run along the sum or along the batch, if an axis of these lies together everywhere."""
+    batch, rows, columns, inner = groups
+    dot, item, w = name == "dot", kind.item, kind.width
+    among = inner if dot else batch
+    last = next((x for x in among if x.a == x.b == item and (dot or x.c == item)), None)
+    if last is None or last.n < (w if dot else w // 2) or max(sizes[1:3]) > MOST_COLUMNS:
         return None
-    if max(sizes[1:3]) > MOST_COLUMNS:
-        return None
-    rest = ordered([axis for axis in inner if axis is not last], 1)
-    outer, near = capped(rest, MOST_INNER)
+    run = last.n
+    rest = ordered([x for x in inner if x is not last], 1)
+    outer, near = capped(rest, max(1, min(MOST_INNER, CHUNK // run if dot else MOST_INNER)))
+    outside = [x for x in batch if x is not last]
     words = {
-        "batch": sizes[0] * size(outer), "sums": size(outer), "rows": sizes[1], "columns": sizes[2],
-        "inner": size(near), "run": last.n,
+        "batch": size(outside) * size(outer), "sums": size(outer), "rows": sizes[1], "columns": sizes[2],
+        "inner": size(near), "run": run,
     }  # fmt: skip
-    found = Step("dot", sizes, False, words, cost=MOVED * prod(sizes))
-    _put(found, "batch", tables([*batch, *outer]))
+    found = Step(name, sizes, False, words)
+    _put(found, "batch", tables([*outside, *outer]))
     found.tables["row_a"], _, found.tables["row_c"] = tables(rows)
     _, found.tables["column_b"], found.tables["column_c"] = tables(columns)
     found.tables["inner_a"], found.tables["inner_b"], _ = tables(near)
+    m, n = (min(x, y) for x, y in zip(sizes[1:3], most_of(kind, name), strict=True))
+    vectors = prod(sizes) // run * -(-run // w)
+    left, right, result = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3], prod(sizes[:3])
+    passes = -(-sizes[1] // m)  # of the columns, from memory that is near if they fit
+    reach = sizes[2] * item * (min(sizes[3], CHUNK) if dot else w * sizes[3])
+    found.cost = (
+        2 * w * FLOP * kind.parts**2 * vectors * max(1.0, (m + n) / (m * n))
+        + moved(kind, left)
+        + moved(kind, right) * (passes if 2 * reach > FAR else 1)
+        + (SUMMED * -(-sizes[3] // CHUNK) * result if dot else moved(kind, result))
+    )
     return found
 
 
@@ -258,8 +304,9 @@ def _product(
     """A matrix product; which side is read where it lies, and which is packed."""
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
-    rows = _row_order(kind, rows, left, result * max(1, sizes[3] // INNER_BLOCK))
-    columns = ordered(columns, 2 if right > 2 * result else 3)
+    passes = max(1, sizes[3] // INNER_BLOCK)
+    rows = best_order(kind, rows, 1, (left, lines(inner, 1)), (result * passes, lines(columns, 3)))
+    columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
     inner = ordered(inner, 1 if left >= right else 2)
     more_rows, rows = capped(rows, MOST_ROWS)
     more_columns, columns = capped(columns, MOST_COLUMNS)
@@ -273,27 +320,30 @@ def _product(
     row_a, row_c, inner_a, inner_b = along(rows, 1), along(rows, 3), along(inner, 1), along(inner, 2)
     column_b, column_c = along(columns, 2), along(columns, 3)
     found.tables |= {
-        "row_a": Offsets(row_a, m, -m % w),  # packing reads whole vectors
-        "row_c": Offsets(row_c, m), "inner_a": Offsets(inner_a, k), "inner_b": Offsets(inner_b, k),
+        "row_a": Offsets(row_a, m), "row_c": Offsets(row_c, m),
+        "inner_a": Offsets(inner_a, k), "inner_b": Offsets(inner_b, k),
         "column_b": Offsets(column_b, n), "column_c": Offsets(column_c, n),
-        "row_flags": Flags("row_a", m, w, item, m % w != 0), "row_inner_flags": Flags("inner_a", k, w, item),
-        "column_flags": Flags("column_b", n, n_w, item, n % n_w != 0),
+        "row_flags": Flags("row_a", m, w, item), "row_inner_flags": Flags("inner_a", k, w, item),
+        "column_flags": Flags("column_b", n, n_w, item),
         "column_inner_flags": Flags("inner_b", k, n_w, item),
         "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
     read = lying(row_a, w, item)
     lies = read == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
-    apart = kind.vectors * (1.0 - lying(row_c, w, item)) + (m % w != 0) * kind.rows / m
-    costs = [
-        _moving(read, lying(inner_a, w, item)) * left,
-        _moving(lying(column_b, n_w, item), lying(inner_b, n_w, item)) * right,
-        (MOVED + SINGLE * min(1.0, apart)) * result * -(-k // INNER_BLOCK),
-        FLOP * kind.parts**2 * prod(sizes) * 2 * (-(-m // w) * w / m) + 10.0 * found.words["batch"],
-    ]
-    found.cost = sum(costs)
-    near = m * k * item <= 128 << 10
-    if lies and (n <= THIN or near):
-        few = m <= 2 * kind.rows or n * k * item <= 8 << 10
+    direct = lies and (n <= THIN or m * k * item <= 128 << 10)
+    few = m <= 2 * kind.rows or n * k * item <= 8 << 10
+    vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
+    found.cost = (
+        (moved(kind, left) if direct else packed(kind, rows, inner, 1, (left, m * k)))
+        + (moved(kind, right) if direct and few else packed(kind, columns, inner, 2, (right, n * k)))
+        + stored(kind, rows, columns, result) * -(-k // INNER_BLOCK)
+        + FLOP * kind.parts**2 * 2 * prod(sizes) * (-(-m // w) * w / m) * max(1.0, (vectors + full) / (vectors * full))
+        + TILE * -(-m // (vectors * w)) * -(-n // full) * -(-k // INNER_BLOCK) * found.words["batch"]
+        + TILE * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w)) * found.words["batch"]
+    )  # fmt: skip
+    if k <= INNER_BLOCK and sums == 1 and streams(kind, rows, [*outer, *columns], result):
+        found.words["stream"] = STREAM
+    if direct:
         found.kernel = "gemm direct" if few else "gemm direct rows"
         found.words["scratch"] = 0 if few else n * k * item
         found.words["row_block"] = kind.rows * max(1, NEAR // (kind.rows * k * item))
@@ -306,25 +356,21 @@ def _product(
     return found
 
 
-def _row_order(kind: Kind, rows: list[Axis], read: int, written: int) -> list[Axis]:
-    """Rows in the order of the operand that gives them, or of the result: whichever leaves less in single elements."""
-    if len(rows) < 2:
-        return rows
-    orders = [ordered(rows, 3), ordered(rows, 1)]
-    if orders[0] == orders[1]:
-        return orders[0]
-
-    def cost(order: list[Axis]) -> float:
-        _, inner = capped(order, MOST_ROWS)
-        read_alone, written_alone = (1.0 - lying(along(inner, place), kind.width, kind.item) for place in (1, 3))
-        return read * read_alone + 2.5 * written * written_alone
-
-    return min(orders, key=cost)
-
-
-def _moving(runs: float, turned: float) -> float:
-    """Nanoseconds for an element of an operand that is packed, by the parts that lie in runs of rows, of sums."""
-    return runs * MOVED + (1 - runs) * (turned * TURNED + (1 - turned) * SINGLE)
+def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+    """The copy of a left operand to a result with another innermost axis, where each has one that lies together."""
+    axes, item = merged(axes), kind.item
+    row = next((x for x in axes if x.c == item), None)
+    inner = next((x for x in axes if x.a == item), None)
+    if row is None or inner is None or row is inner:
+        return None
+    batch = [x for x in axes if x is not row and x is not inner]
+    sizes = (size(batch), row.n, 1, inner.n)
+    words = {"batch": sizes[0], "sums": 1, "rows": row.n, "columns": 1, "inner": inner.n, "run": inner.c}
+    found = Step("turn", sizes, False, words, cost=TURNED[prod(sizes) * item > FAR] * prod(sizes))
+    _put(found, "batch", tables(batch))
+    found.tables["row_a"], found.tables["inner_a"] = offsets(along([row], 1)), offsets(along([inner], 1))
+    found.tables["row_inner_flags"] = Flags("inner_a", inner.n, kind.width, item)
+    return _cut(kind, found, most)
 
 
 def _cut(kind: Kind, step: Step, most: int) -> Step:
@@ -335,13 +381,15 @@ def _cut(kind: Kind, step: Step, most: int) -> Step:
     pays = min(most, max(flops // PIECE_FLOPS, touched * kind.item // PIECE_BYTES))
     sums = words["sums"]
     ways = [(words["batch"] // sums, 0, sums)]
-    if step.kernel.startswith("gemm"):
+    if step.kernel == "turn":
+        ways.append((-(-words["rows"] // kind.width), 1, kind.width))
+    elif step.kernel.startswith("gemm"):
         ways += [
             (-(-words["rows"] // kind.rows), 1, kind.rows),
             (-(-words["columns"] // kind.columns), 2, kind.columns),
         ]
-    elif step.kernel == "dot":
-        ways += [(words["rows"], 1, 1), (words["columns"], 2, 1)]
+    elif step.kernel in STRIPS:
+        ways += [(-(-words[side] // n), k + 1, n) for k, (side, n) in enumerate(zip(SIDES, most_of(kind, step.kernel)))]
     if ways[0][0] >= 4 * most:
         ways = ways[:1]
     units, words["split"], words["unit"] = max(ways)

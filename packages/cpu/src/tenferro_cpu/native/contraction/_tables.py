@@ -21,12 +21,10 @@ class Offsets(NamedTuple):
     Attributes:
         pairs: extent and stride of each axis.
         length: number of offsets.
-        pad: how often the last one is repeated.
     """
 
     pairs: Pairs
     length: int
-    pad: int = 0
 
 
 class Flags(NamedTuple):
@@ -37,14 +35,12 @@ class Flags(NamedTuple):
         length: its number of offsets.
         width: offsets of one block.
         step: bytes from one to the next.
-        clear: whether the last block is said not to.
     """
 
     of: str
     length: int
     width: int
     step: int
-    clear: bool = False
 
 
 class Tiles(NamedTuple):
@@ -69,20 +65,20 @@ Entries = Offsets | Flags | Tiles
 _OFFSETS, _FLAGS, _TILES = range(3)
 
 
-def offsets(pairs: Sequence[tuple[int, int]], pad: int = 0) -> Offsets:
+def offsets(pairs: Sequence[tuple[int, int]]) -> Offsets:
     """The table of offsets over axes.
 
     >>> listed(offsets([(2, 100), (3, 8)]))
     [0, 8, 16, 100, 108, 116]
     """
-    return Offsets(tuple(pairs), prod([n for n, _ in pairs]), pad)
+    return Offsets(tuple(pairs), prod([n for n, _ in pairs]))
 
 
 def listed(table: Offsets) -> list[int]:
     """What a table of offsets holds."""
     room, at = filled({"one": table})
     first = (at["one"] - room.buffer_info()[0]) // 8
-    return list(room[first : first + table.length + table.pad])
+    return list(room[first : first + table.length])
 
 
 def lying(pairs: Pairs, width: int, step: int) -> float:
@@ -112,21 +108,21 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
     at = 8
     for name, table in tables.items():
         if isinstance(table, Offsets):
-            pairs, count, pad = table
-            if not pairs and not pad:
+            pairs, count = table
+            if not pairs:
                 zeros.append(name)
                 continue
             places[name] = at
-            words += (_OFFSETS, 5 + 2 * len(pairs), at, pad, len(pairs))
+            words += (_OFFSETS, 4 + 2 * len(pairs), at, len(pairs))
             for pair in reversed(pairs):
                 words += pair
-            at += 8 * (count + pad)
+            at += 8 * count
         else:
-            tiles = isinstance(table, Tiles)
-            of, count, width, step, last = table
+            what, vectors = (_TILES, table.vectors) if isinstance(table, Tiles) else (_FLAGS, 1)
+            of, count, width, step = table[:4]
             places[name] = at
-            words += (_TILES if tiles else _FLAGS, 8, at, places.get(of, 0), count, width, step, int(last))
-            at += -(-count // (width * last if tiles else width)) + 7 & -8
+            words += (what, 8, at, places.get(of, 0), count, width, step, vectors)
+            at += -(-count // (width * vectors)) + 7 & -8
     program, room = array("q", words), array("q", bytes(at))
     start = room.buffer_info()[0]
     if places:
@@ -170,11 +166,11 @@ def _set(code: Code, slot: str, value: str | int) -> None:
 
 def _offsets(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
     """Each axis repeats what is there, moved by its stride; the innermost comes first."""
-    pad, axes = code.word(here, 3), code.word(here, 4)
+    axes = code.word(here, 3)
     _set(code, to, 0)
     _set(code, slots["size"], 1)
     with code.loop(0, axes) as k:
-        place = code.let("add", code.let("mul", k, 2), 5)
+        place = code.let("add", code.let("mul", k, 2), 4)
         n, stride = code.word(here, place), code.word(here, code.let("add", place, 1))
         size = _get(code, slots["size"])
         with code.loop(1, n) as i:
@@ -184,10 +180,6 @@ def _offsets(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
                 entry = code.raw(f"getelementptr i64, ptr {start}, i64 {j}")
                 _set(code, entry, code.let("add", code.word(to, j), far))
         _set(code, slots["size"], code.let("mul", size, n))
-    size = _get(code, slots["size"])
-    last = code.word(to, code.let("sub", size, 1))
-    with code.loop(size, code.let("add", size, pad)) as i:
-        _set(code, code.raw(f"getelementptr i64, ptr {to}, i64 {i}"), last)
 
 
 def _breaks(code: Code, source: str, first: str, end: str, step: str, slot: str, keep: str | int) -> None:
@@ -204,15 +196,13 @@ def _store_byte(code: Code, to: str, number: str, value: str) -> None:
 
 def _flags(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
     table = code.at("%to", code.word(here, 3))
-    count, width, step, clear = (code.word(here, n) for n in range(4, 8))
+    count, width, step = (code.word(here, n) for n in range(4, 7))
     blocks = code.let("sdiv", code.let("add", count, code.let("sub", width, 1)), width)
     with code.loop(0, blocks) as b:
         first = code.let("mul", b, width)
         _set(code, slots["bits"], 1)
         _breaks(code, table, first, code.least(code.let("add", first, width), count), step, slots["bits"], 0)
         _store_byte(code, to, b, _get(code, slots["bits"]))
-    with code.when(code.test("ne", clear, 0)):
-        code.do(f"store i8 0, ptr {code.at(to, code.let('sub', blocks, 1))}")
 
 
 def _tiles(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:

@@ -10,6 +10,9 @@ from tenferro_cpu.native.contraction._code import Code, Kind
 ACCUMULATE, SCATTER = 1, 2
 """Flags of a tile: add to what the result holds; its rows are not full vectors that lie together."""
 
+STREAM = 1 << 16
+"""Flag of a tile of full vectors on whole lines of memory: they are written past the caches, which wait for no line."""
+
 PARAMETERS = (
     "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags"
 )
@@ -20,8 +23,11 @@ WAYS = ("pp", "dp", "dd")
 
 def mask(code: Code, kind: Kind, rows: str) -> str:
     """The lanes of the first `rows` elements."""
-    n = kind.lanes
-    reals = code.let("mul", rows, kind.parts)
+    return mask_of(code, kind.lanes, code.let("mul", rows, kind.parts))
+
+
+def mask_of(code: Code, n: int, reals: str) -> str:
+    """The first `reals` lanes of `n`."""
     short = code.raw(f"trunc i64 {code.least(reals, n)} to i32")
     one = code.raw(f"insertelement <{n} x i32> poison, i32 {short}, i32 0")
     every = code.raw(f"shufflevector <{n} x i32> {one}, <{n} x i32> poison, <{n} x i32> zeroinitializer")
@@ -134,18 +140,20 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
 def _store(code: Code, kind: Kind, sums: dict[tuple[int, int], str], held: str, vectors: int) -> None:
     """Whole vectors at once; anything else is written to the stack, and from there by `scatter`."""
     v, size, columns = kind.vector, kind.lanes * kind.real_bytes, len(sums) // vectors
-    plain, other, together = code.new_label("plain"), code.new_label("other"), code.new_label("together")
-    code.do(f"switch i64 %flags, label %{other} [ i64 0, label %{plain} i64 {ACCUMULATE}, label %{together} ]")
-    for label, adds in ((plain, False), (together, True)):
+    plain, other, together, stream = (code.new_label(x) for x in ("plain", "other", "together", "stream"))
+    ways = {plain: 0, together: ACCUMULATE, stream: STREAM}
+    code.do(f"switch i64 %flags, label %{other} [ {' '.join(f'i64 {n}, label %{x}' for x, n in ways.items())} ]")
+    for label, flag in ways.items():
         code.begin(label)
         rows = [code.at("%c", code.word("%cm", r * kind.width)) for r in range(vectors)]
         for j in range(columns):
             column = code.word("%cn", j)
             for r in range(vectors):
                 p, x = code.at(rows[r], column), sums[r, j]
-                if adds:
+                if flag == ACCUMULATE:
                     x = code.raw(f"fadd {v} {x}, {code.raw(f'load {v}, ptr {p}, align {kind.real_bytes}')}")
-                code.do(f"store {v} {x}, ptr {p}, align {kind.real_bytes}")
+                past = f"{size}, !nontemporal !0" if flag == STREAM else f"{kind.real_bytes}"
+                code.do(f"store {v} {x}, ptr {p}, align {past}")
         code.do("ret void")
     code.begin(other)
     for (r, j), x in sums.items():

@@ -1,0 +1,155 @@
+"""What steps cost, in nanoseconds as estimated, and orders of axes that keep lines of memory near."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenferro_cpu.native.contraction._axes import Axis, along, capped, ordered
+from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._tables import lying
+
+WORTH: Final = 20_000
+"""Multiplications from which on several ways are compared."""
+
+FLOP: Final = 0.02
+"""For a multiplication or addition."""
+
+MOVED, TURNED = (0.15, 0.5), (0.35, 1.0)
+"""For an element that is read or written in a run, or turned while it is packed; of what stays near, and of others."""
+
+SINGLE: Final = (0.4, 1.0, 2.5)
+"""For an element that is moved alone: of what stays near; of others whose lines do while they are used; and if not."""
+
+TILE: Final = 10.0
+"""For a tile besides its sums, or a block that is packed besides its elements."""
+
+SUMMED: Final = 3.0
+"""For adding up the lanes of a vector."""
+
+FAR, FARTHEST = 1 << 20, 8 << 20
+"""Bytes that stay near, and that stay in some cache."""
+
+STREAMED: Final = 4 << 20
+"""Bytes of a result from which on it may be written past the caches."""
+
+LINE: Final = 64
+"""Bytes that memory moves at once."""
+
+MOST_ROWS: Final = 1 << 14
+"""Entries of a table of rows; outer axes beyond become part of the batch."""
+
+
+def moved(kind: Kind, elements: int) -> float:
+    """Elements that are read or written in runs."""
+    return elements * MOVED[elements * kind.item > FAR]
+
+
+def alone(kind: Kind, elements: int, apart: bool) -> float:
+    """One of so many elements, moved alone; `apart` says that lines are left before all of them is used."""
+    size = elements * kind.item
+    return SINGLE[(size > FAR) + (size > FARTHEST and apart)]
+
+
+def packed(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], place: int, elements: tuple[int, int]) -> float:
+    """All elements of an operand, and those of one of its batch, that are packed along some axes."""
+    width = kind.width if place == 1 else kind.columns
+    runs, turned = lying(along(axes, place), width, kind.item), lying(along(inner, place), width, kind.item)
+    every, once = elements
+    far = every * kind.item > FAR
+    single = alone(kind, every, once * LINE > FAR and leaves(axes, place, lines(inner, place)))
+    return every * (runs * MOVED[far] + (1 - runs) * (turned * TURNED[far] + (1 - turned) * single))
+
+
+def stored(kind: Kind, rows: Sequence[Axis], columns: Sequence[Axis], elements: int) -> float:
+    """The result, tile by tile."""
+    single = alone(kind, elements, leaves(rows, 3, lines(columns, 3)))
+    return moved(kind, elements) + elements * (1 - lying(along(rows, 3), kind.width, kind.item)) * single
+
+
+def lines(axes: Sequence[Axis], place: int) -> int:
+    """Lines of memory that an operand touches along axes, about.
+
+    >>> lines([Axis(4, 800, 0, 0), Axis(16, 8, 0, 0)], 1), lines([Axis(5, 0, 8, 0)], 1)
+    (8, 1)
+    """
+    apart, span = 1, 0
+    for axis in axes:
+        stride = abs(axis[place])
+        if stride >= LINE:
+            apart *= axis.n
+        else:
+            span += axis.n * stride
+    return apart * max(1, span // LINE)
+
+
+def streams(kind: Kind, rows: Sequence[Axis], others: Sequence[Axis], elements: int) -> bool:
+    """Whether a large result is written in whole lines of memory, each far from the one before.
+
+    >>> from tenferro_cpu.native.machine._host import Host
+    >>> kind = Kind("d", Host("x86_64", "znver4", "", "avx512", 64, 32, 32 << 20))
+    >>> rows = [Axis(1 << 17, 0, 0, 128), Axis(2, 0, 0, 1 << 24), Axis(8, 0, 0, 8)]
+    >>> streams(kind, rows, [], 1 << 21), streams(kind, rows, [], 1 << 15), streams(kind, rows[2:], rows[1:2], 1 << 21)
+    (True, False, True)
+    """
+    run = kind.item
+    outside = [*others, *rows]
+    while outside and outside[-1].c == run:
+        run *= outside.pop().n
+    whole = run % LINE == 0 and all(x.c % LINE == 0 for x in outside)
+    return whole and run <= 4 * LINE and elements * kind.item >= STREAMED
+
+
+def leaves(axes: Sequence[Axis], place: int, count: int) -> bool:
+    """Whether a line is left and comes back when it is near no more; each of the axes' elements has `count` lines."""
+    reach = window = 1
+    for axis in reversed(axes):
+        reach *= axis.n
+        if 0 < abs(axis[place]) < LINE:
+            window = reach
+    return 2 * window * LINE * count > FAR
+
+
+def best_order(kind: Kind, axes: list[Axis], place: int, read: tuple[int, int], written: tuple[int, int]) -> list[Axis]:
+    """Axes of one side in the order of the operand or of the result, or in that of the operand with those inside
+    along which lines of either are filled: what is cheapest.
+
+    Args:
+        kind: the dtype on its host.
+        axes: of the side.
+        place: of the operand in an axis.
+        read: elements of the operand, and lines of memory that one index of the side has in it.
+        written: the same of the result.
+    """
+    if len(axes) < 2:
+        return axes
+    orders = [ordered(axes, 3), ordered(axes, place)]
+    if orders[0] == orders[1]:
+        return orders[0]
+    split = _split(kind, _split(kind, orders[1], place), 3)
+    filling = [x for x in ordered(split, 3) if 0 < abs(x[3]) < LINE]
+    inside = [x for x in split if 0 < abs(x[place]) < LINE and x not in filling]
+    if filling and inside:
+        orders.append([*[x for x in split if x not in inside and x not in filling], *inside, *filling])
+
+    def cost(order: list[Axis]) -> float:
+        _, near = capped(order, MOST_ROWS)
+        total = 0.0
+        for where, (elements, count) in ((place, read), (3, written)):
+            single = alone(kind, elements, leaves(order, where, count))
+            total += moved(kind, elements) + elements * (1 - lying(along(near, where), kind.width, kind.item)) * single
+        return total
+
+    return min(orders, key=cost)
+
+
+def _split(kind: Kind, axes: list[Axis], place: int) -> list[Axis]:
+    """Long axes that fill lines are cut, so that inside is about one line."""
+    found: list[Axis] = []
+    for axis in axes:
+        least = -(-LINE // max(1, abs(axis[place])))
+        parts = [d for d in range(least, min(axis.n, 8 * LINE // kind.item)) if axis.n % d == 0]
+        if abs(axis[place]) < LINE and axis[place] and parts:
+            d = min(parts, key=lambda d: (d % kind.width != 0, d))
+            found += [Axis(axis.n // d, axis.a * d, axis.b * d, axis.c * d), axis._replace(n=d)]
+        else:
+            found.append(axis)
+    return found
