@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from tenferro_cpu import CpuPool
 from tenferro_tensor import (
     HOST,
     Backend,
@@ -90,10 +91,10 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         made.append(f"{op.primitive.name} on {device}")
         return general(self, op, ins, outs, device)
 
-    monkeypatch.setattr(type(cpu), "devices", lambda self: (CPU0, CPU1))
     monkeypatch.setattr(type(cpu), "kernel", kernel)
     clear_plans()
-    yield made
+    with CpuPool(index=1):
+        yield made
     clear_plans()
 
 

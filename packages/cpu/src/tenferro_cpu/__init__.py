@@ -5,5 +5,16 @@ from tenferro_cpu._context import CpuContext
 from tenferro_cpu._info import info
 from tenferro_cpu.native.memory._pool import MemoryPool, memory_pool
 from tenferro_cpu.native.threads._threads import threads
+from tenferro_cpu.pools import CpuPool, open_pools
 
-__all__ = ["CpuBackend", "CpuContext", "MemoryPool", "info", "make_backend", "memory_pool", "threads"]
+__all__ = [
+    "CpuBackend",
+    "CpuContext",
+    "CpuPool",
+    "MemoryPool",
+    "info",
+    "make_backend",
+    "memory_pool",
+    "open_pools",
+    "threads",
+]

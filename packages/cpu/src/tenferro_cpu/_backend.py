@@ -16,6 +16,9 @@ from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.products import _products
 from tenferro_cpu.native.regions import _region, _stepped
 from tenferro_cpu.native.threads import _threads
+from tenferro_cpu.pools import inside, open_pools, opened
+from tenferro_cpu.pools._opened import CALLER
+from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.reference import kernels
@@ -28,18 +31,16 @@ _VIEWS = frozenset(
 _ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
 """Primitives of which there is one answer, however the loops of NumPy go over operands that they write to."""
 
-_DEVICES = (ComputeDevice("cpu:0"),)
-
 
 class CpuBackend(Backend):
-    """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread."""
+    """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread, the others are pools."""
 
     name = "cpu"
     overwrites = True
 
     def devices(self) -> tuple[ComputeDevice, ...]:
-        """The calling thread; other pools do not exist yet."""
-        return _DEVICES
+        """The calling thread, and the pools that are open."""
+        return pool_devices()
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
         """The array itself: it is in main memory already."""
@@ -50,16 +51,27 @@ class CpuBackend(Backend):
         return np.asarray(raw)
 
     def synchronize(self) -> None:
-        """Nothing is pending: every kernel returns when it is done."""
+        """Wait until the pools have carried out what was posted to them; kernels return when they are done."""
+        for pool in open_pools():
+            pool.synchronize()
+
+    def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
+        """As the contract says: `cpu:0` carries it out now, pools carry out one after the other what is posted."""
+        if device is CALLER:
+            run()
+        else:
+            opened(device).submit(run)
 
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
         """As the contract says; kernels that call BLAS or LAPACK get as many threads as the operands pay for, and large
-        results come from the memory pool."""
+        results come from the memory pool. Those of pools run in the pool's thread, and with its memory."""
         run = super().kernel(op, ins, outs, device)
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
+        if device is not CALLER:
+            return run if op.primitive in _VIEWS else _handed_over(device, run)
         # A kernel that becomes a faster one takes its memory from the pool by itself.
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
@@ -103,14 +115,27 @@ class CpuBackend(Backend):
     ) -> OpenKernel | None:
         """As the contract says; a kernel that calls BLAS or LAPACK is told how many threads it gets."""
         found = super().open_kernel(op, ins, outs, device)
+        if found is not None and device is not CALLER and op.primitive not in _VIEWS:
+            found = found._replace(run=_handed_over(device, found.run))
         if found is None or not getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             return found
         threads = _threads.wanted(sum(map(_threads.work_of, ins)))
         return found._replace(run=_threads.bounded_open(found.run), sizes=(*found.sizes, threads))
 
-    def replayed(self, run: Callable[..., Any], largest: int) -> Callable[..., Any]:
-        """The program, with large values taken from the memory pool."""
+    def replayed(self, run: Callable[..., Any], largest: int, device: ComputeDevice) -> Callable[..., Any]:
+        """The program, with large values taken from the memory pool; that of a pool runs there as a whole."""
+        if device is not CALLER:
+            return _handed_over(device, run)
         return _pool.pooled_replay(run) if largest >= _pool.POOLED else run
+
+
+def _handed_over(device: ComputeDevice, run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run` in the pool of a device, whichever is open at the time of the call."""
+
+    def run_in_pool(*raws: Any) -> Any:
+        return run(*raws) if inside() else opened(device).call(run, *raws)
+
+    return run_in_pool
 
 
 def make_backend() -> CpuBackend:

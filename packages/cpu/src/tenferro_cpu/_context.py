@@ -1,37 +1,82 @@
 """`CpuContext`: the execution resources of the CPU as an explicit object."""
 
-from dataclasses import dataclass
-from typing import Final
+from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+from tenferro_cpu.native.threads._threads import threads as at_most
+from tenferro_cpu.native.threads._threads import usable_cores
+from tenferro_cpu.pools import CpuPool, opened
+from tenferro_cpu.pools._opened import CALLER
 from tenferro_tensor import ComputeDevice
-from tenferro_tensor_core import PlacementError
-
-CALLER: Final = ComputeDevice("cpu:0")
-"""The calling thread."""
+from tenferro_tensor_core import ArgumentError, PlacementError
 
 
-@dataclass(frozen=True, slots=True)
 class CpuContext:
-    """Execution on the CPU, for ``with compute_context(...)``.
+    """Execution on a CPU device with so many threads, for ``with compute_context(...)``.
+
+    All is checked when the context is made; the thread of a pool is made when work first comes.
+
+    Args:
+        device: a CPU device, its number or its pool; by default ``cpu:0``, the calling thread.
+        threads: threads that one piece of work may use, of the calling thread or of the pool; by default no limit but
+            theirs.
 
     Attributes:
-        device: the device that work runs on; ``cpu:0`` is the calling thread.
+        device: the device that work runs on.
+        threads: the limit, or None.
 
     Raises:
-        PlacementError: the device is not one of this backend.
+        PlacementError: the device is not one of this backend, or no pool of that number is open.
+        ArgumentError: `threads` is not a positive integer.
 
-    >>> CpuContext()
-    CpuContext(device=ComputeDevice('cpu:0'))
+    >>> CpuContext(threads=1)
+    CpuContext('cpu:0', threads=1)
     """
 
-    device: ComputeDevice = CALLER
+    __slots__ = ("device", "threads")
+    device: ComputeDevice
+    threads: int | None
 
-    def __post_init__(self) -> None:
-        device = ComputeDevice(self.device)
-        if device is not CALLER:
+    def __init__(self, device: str | ComputeDevice | CpuPool | int = CALLER, threads: int | None = None) -> None:
+        name = device.device if isinstance(device, CpuPool) else f"cpu:{device}" if isinstance(device, int) else device
+        self.device = ComputeDevice(name)
+        if self.device.kind != "cpu":
             raise PlacementError(
-                f"a CpuContext was asked for on {device}, but the CPU backend offers cpu:0 alone; use that, "
+                f"a CpuContext was asked for on {self.device}, which is no CPU device; use 'cpu:<number>', "
                 "or the context of the backend that offers the device",
-                device=str(device),
+                device=str(self.device),
             )
-        object.__setattr__(self, "device", device)
+        if self.device is not CALLER:
+            opened(self.device)
+        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+            raise ArgumentError(f"CpuContext(threads={threads!r}): it is a positive integer; pass 1 or more")
+        self.threads = None if threads is None else min(threads, usable_cores())
+
+    @classmethod
+    def for_device(cls, index: int = 0) -> CpuContext:
+        """The context without a limit of ``cpu:<index>``, always the same one.
+
+        Raises:
+            PlacementError: no pool of that number is open now.
+
+        >>> CpuContext.for_device(0) is CpuContext.for_device(0)
+        True
+        """
+        if index:
+            opened(ComputeDevice(f"cpu:{index}"))
+        return _kept(index)
+
+    def activate(self) -> AbstractContextManager[Any]:
+        """What `compute_context` enters: the limit of the threads."""
+        return nullcontext() if self.threads is None else at_most(self.threads)
+
+    def __repr__(self) -> str:
+        return f"CpuContext({str(self.device)!r}{'' if self.threads is None else f', threads={self.threads}'})"
+
+
+@cache
+def _kept(index: int) -> CpuContext:
+    return CpuContext(index)

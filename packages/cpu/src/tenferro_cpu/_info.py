@@ -8,6 +8,7 @@ import numpy as np
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.threads import _blas, _team, _threads
+from tenferro_cpu.pools import open_pools
 
 
 def info() -> dict[str, Any]:
@@ -18,10 +19,10 @@ def info() -> dict[str, Any]:
         the thread team, or None without machine code; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS that
         NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the process;
         ``native``, whether machine code is compiled here, else the reason why not; ``memory``, the statistics of the
-        memory pool, or None without one.
+        memory pool, or None without one; ``pools``, the CPU pools that are open, by device.
 
     >>> sorted(info())
-    ['blas', 'cores', 'memory', 'native', 'numpy', 'products', 'scipy', 'team', 'threads']
+    ['blas', 'cores', 'memory', 'native', 'numpy', 'pools', 'products', 'scipy', 'team', 'threads']
     """
     build: Any = np.show_config(mode="dicts")
     memory, team = _pool.pool(), _team.team()
@@ -36,6 +37,7 @@ def info() -> dict[str, Any]:
         "products": _blas.report(),
         "native": _jit.unavailable() or True,
         "memory": None if memory is None else memory.stats(),
+        "pools": {str(pool.device): repr(pool) for pool in open_pools()},
     }
 
 

@@ -200,9 +200,25 @@ class Backend(ABC):
         large = make.large(ins, outs, **op.params) if hasattr(make, "large") else None
         return OpenKernel(make(ins, outs, **op.params), sizes, large)
 
-    def replayed(self, run: Callable[..., Any], largest: int) -> Callable[..., Any]:
-        """A program over raw arrays as this backend runs it; its largest intermediate value has `largest` bytes."""
+    def replayed(self, run: Callable[..., Any], largest: int, device: ComputeDevice) -> Callable[..., Any]:
+        """A program over raw arrays as this backend runs it on a device; its largest value has `largest` bytes."""
         return run
+
+    def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
+        """Post a closure, which must not raise, to the thread of a host device; ``cpu:0`` carries it out at once.
+
+        What is posted to one device is carried out in that order. Nobody waits; `synchronize` does. A thread of such a
+        device carries out at once what it posts itself, to whichever.
+
+        Raises:
+            PlacementError: there is no such device now.
+            UnsupportedError: the devices of this backend have streams, and no threads.
+        """
+        raise UnsupportedError(
+            f"a closure was posted to {device}, but only CPU devices have threads that take some; "
+            "launch kernels on a stream of the device",
+            device=str(device),
+        )
 
 
 _made: dict[str, Backend] = {}

@@ -92,12 +92,13 @@ def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> 
 def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -> ComputeDevice:
     """The device of an op on array operands, which are specs or values.
 
-    Scopes have no say where metadata name the place, as they do in creation and transfer.
+    Scopes have no say where metadata name the place, as they do in creation and transfer; a transfer asks nothing of
+    the pool that its operand names, which may be closed.
     """
     if operands and op.primitive is not catalog.transfer:
         return decide(op.primitive.name, operands, record)
     if operands:
-        device: ComputeDevice = spec_of(operands[0]).place.device
+        device: ComputeDevice = spec_of(operands[0]).place.memory_space.default_device
     else:
         out = op.infer()
         device = (out[0] if isinstance(out, tuple) else out).place.device

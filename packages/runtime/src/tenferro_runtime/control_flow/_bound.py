@@ -9,8 +9,8 @@ from typing import Any, Final
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import occurring
 from tenferro_runtime.rendering._render import render_open
-from tenferro_runtime.running._execute import executable, lowered
-from tenferro_tensor import HOST, get_backend
+from tenferro_runtime.running._execute import device_of_program, executable, lowered
+from tenferro_tensor import get_backend
 from tenferro_tensor_core import DimLike
 
 Steps = tuple[Callable[..., Any], ...]
@@ -31,16 +31,16 @@ def bound_steps(programs: tuple[Program, ...]) -> Callable[[tuple[int, ...]], St
         return lambda sizes: ready
     names = tuple(occurring(*programs))
     forms = [render_open(lowered(p), names=names) for p in programs]
-    places = [next((s.place for s in (*p.inputs, *p.outputs)), HOST) for p in programs]
+    homes = [device_of_program(p) for p in programs]
     known: dict[tuple[int, ...], Steps] = {}
 
     def at(sizes: tuple[int, ...]) -> Steps:
         steps = known.get(sizes)
         if steps is None:
             found = []
-            for form, place in zip(forms, places, strict=True):
+            for form, home in zip(forms, homes, strict=True):
                 values, _, largest = form.bind(*sizes)
-                found.append(partial(get_backend(place.device.kind).replayed(form.run, largest), values))
+                found.append(partial(get_backend(home.kind).replayed(form.run, largest, home), values))
             if len(known) >= BOUND:
                 known.clear()
             steps = known[sizes] = tuple(found)

@@ -24,7 +24,20 @@ from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
-from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, Spec, Tensor, _select, get_backend, tensor
+from tenferro_tensor import (
+    HOST,
+    REGISTRY,
+    SCALARS,
+    Array,
+    ComputeDevice,
+    Spec,
+    Tensor,
+    _select,
+    catalog,
+    get_backend,
+    tensor,
+)
+from tenferro_tensor._plan import device_of
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import InconclusiveDimError
 
@@ -75,8 +88,21 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     key = ("raw", scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
-        found = program.memo[key] = render(lowered(program), "raw")
+        found = render(lowered(program), "raw")  # whose errors name the steps
+        home = device_of_program(program)
+        found = program.memo[key] = get_backend(home.kind).replayed(found, 0, home)
     return found
+
+
+def device_of_program(program: Program) -> ComputeDevice:
+    """The device that a program runs on as a whole: that of its steps where they agree, else of its first value."""
+    place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
+    found = {
+        device_of(eq.op, [program.specs[v] for v in eq.variables])
+        for eq in program.equations
+        if eq.variables and eq.op.primitive is not catalog.transfer
+    }
+    return found.pop() if len(found) == 1 else place.device
 
 
 def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Rendered:
@@ -98,6 +124,7 @@ def preparing(
         bare: let `run` return the only output itself instead of a tuple of one.
         donated: positions of inputs that may be written over where they are contiguous and writable.
     """
+<<<<<<< HEAD
     key = ("preparing", bare, donated, scoped_device())
     found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
     if found is None:
@@ -118,6 +145,14 @@ def preparing(
 def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
     """The program prepared for values of its open sizes."""
     return preparing(program)(sizes)
+=======
+    COUNTERS.binds += 1
+    form = replay(program, bare=bare, donated=donated)
+    bound = form.bind(*sizes)
+    home = device_of_program(program)
+    run = get_backend(home.kind).replayed(form.run, bound.largest, home)
+    return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
+>>>>>>> 3d6f7cc (CPU pools: devices with a thread, cores and an allocator of their own; programs are handed over whole)
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:

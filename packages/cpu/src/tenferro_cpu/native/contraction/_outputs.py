@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.memory._pool import POOLED, pool
+from tenferro_cpu.native.memory._pool import POOLED, serving
 from tenferro_tensor.device_model import ContractionGraph, Labels
 
 BLOCK: Final = 1 << 18
@@ -18,7 +18,7 @@ MANY: Final = 4
 
 def maker(nbytes: int) -> Callable[..., Any]:
     """What makes arrays of this size."""
-    memory = pool() if nbytes >= POOLED else None
+    memory = serving() if nbytes >= POOLED else None
     return np.empty if memory is None else memory.empty
 
 

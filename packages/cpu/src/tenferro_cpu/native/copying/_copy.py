@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_cpu.native.copying._copy_ir import JOB, PIECE, Words, text
 from tenferro_cpu.native.copying._copy_plan import Piece, plan, streamed
 from tenferro_cpu.native.machine._jit import available, engine
-from tenferro_cpu.native.memory._pool import pool
+from tenferro_cpu.native.memory._pool import serving
 from tenferro_cpu.native.memory._pool_ir import POOLED
 from tenferro_cpu.native.python import _capi
 from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
@@ -216,7 +216,7 @@ def contiguous(x: Array) -> Array:
     """
     if x.nbytes < SMALLEST or x.flags.c_contiguous or not x.flags.aligned or x.dtype.hasobject:
         return np.ascontiguousarray(x)
-    have = pool() if x.nbytes >= POOLED else None
+    have = serving() if x.nbytes >= POOLED else None
     out = np.empty(x.shape, x.dtype) if have is None else have.empty(x.shape, x.dtype)
     # New memory shares nothing, and its layout is known: the checks of `copy_into` are not needed.
     return COPIES.find(x.shape, x.strides, out.strides, x.itemsize)(out, x)

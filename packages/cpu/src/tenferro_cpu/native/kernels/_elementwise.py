@@ -14,7 +14,7 @@ from tenferro_cpu.native.kernels._render import render_row
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
-from tenferro_cpu.native.memory._pool import pool
+from tenferro_cpu.native.memory._pool import serving
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
@@ -99,7 +99,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     count = dtype.itemsize
     for d in shape:
         count *= d
-    have = pool() if count >= POOLED else None
+    have = serving() if count >= POOLED else None
     return np.empty(shape, dtype) if have is None else have.empty(shape, dtype)
 
 

@@ -8,6 +8,7 @@ to it goes, from wherever that is, and never earlier; views, buffers and DLPack 
 import ctypes
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -248,6 +249,16 @@ def memory_pool() -> MemoryPool | None:
     ...     assert pool.stats()["cached"] == 0
     """
     return pool()
+
+
+here = threading.local()
+"""``here.memory``: the allocator of the calling thread, where it has one of its own."""
+
+
+def serving() -> MemoryPool | None:
+    """The allocator of the calling thread, else that of the process; None where there is none."""
+    own: MemoryPool | None = getattr(here, "memory", None)
+    return pool() if own is None else own
 
 
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:

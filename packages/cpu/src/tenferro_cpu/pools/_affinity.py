@@ -1,0 +1,63 @@
+"""Cores that a thread is pinned to; Linux only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from tenferro_tensor_core import ArgumentError, UnsupportedError
+
+PINS: Final = hasattr(os, "sched_setaffinity")
+"""Whether threads can be pinned here."""
+
+
+def checked(cpus: Iterable[int]) -> frozenset[int]:
+    """Cores that the user asks for.
+
+    Raises:
+        ArgumentError: there are none, or the process may not run on them.
+        UnsupportedError: the system pins no threads.
+    """
+    wanted = frozenset(cpus)
+    if not wanted or not all(isinstance(c, int) and not isinstance(c, bool) for c in wanted):
+        raise ArgumentError(
+            f"a CPU pool was asked for on the cores {_shown(wanted)}; give their numbers, at least one", cpus=wanted
+        )
+    if not PINS:
+        raise UnsupportedError(
+            f"a CPU pool was asked for on the cores {_shown(wanted)}, but this system pins no threads; "
+            "leave cpus=None, and the system chooses",
+            cpus=wanted,
+        )
+    usable = os.sched_getaffinity(0)
+    if not wanted <= usable:
+        raise ArgumentError(
+            f"a CPU pool was asked for on the cores {_shown(wanted)}, but this process may use {_shown(usable)}; "
+            "choose among these",
+            cpus=wanted,
+            usable=frozenset(usable),
+        )
+    return wanted
+
+
+def usual(index: int, threads: int) -> frozenset[int] | None:
+    """The cores of pool `index` where the user names none: neighbours, pools one after the other; None: unpinned.
+
+    >>> usual(1, 1) is None or len(usual(1, 1))
+    1
+    """
+    if not PINS:
+        return None
+    usable = sorted(os.sched_getaffinity(0))
+    return frozenset([usable[(index * threads + i) % len(usable)] for i in range(threads)])
+
+
+def pin(cpus: frozenset[int] | None) -> None:
+    """Pin the calling thread; threads that it starts later are pinned alike."""
+    if cpus is not None:
+        os.sched_setaffinity(0, cpus)
+
+
+def _shown(cpus: Iterable[int]) -> str:
+    return "{" + ", ".join(map(str, sorted(cpus, key=str))) + "}"
