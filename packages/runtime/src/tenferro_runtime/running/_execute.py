@@ -124,18 +124,17 @@ def preparing(
         bare: let `run` return the only output itself instead of a tuple of one.
         donated: positions of inputs that may be written over where they are contiguous and writable.
     """
-<<<<<<< HEAD
     key = ("preparing", bare, donated, scoped_device())
     found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
     if found is None:
         run, bind, direct = replay(program, bare=bare, donated=donated)
-        place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
-        replayed = get_backend(place.device.kind).replayed
+        home = device_of_program(program)
+        replayed = get_backend(home.kind).replayed
 
         def prepare(sizes: tuple[int, ...]) -> Ready:
             COUNTERS.binds += 1
             values, outputs, largest = bind(*sizes)
-            chosen = replayed(run, largest)
+            chosen = replayed(run, largest, home)
             return Ready(chosen, values, outputs, direct if chosen is run else None)
 
         found = program.memo[key] = prepare
@@ -145,14 +144,6 @@ def preparing(
 def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
     """The program prepared for values of its open sizes."""
     return preparing(program)(sizes)
-=======
-    COUNTERS.binds += 1
-    form = replay(program, bare=bare, donated=donated)
-    bound = form.bind(*sizes)
-    home = device_of_program(program)
-    run = get_backend(home.kind).replayed(form.run, bound.largest, home)
-    return Ready(run, bound.values, bound.outputs, form.direct if run is form.run else None)
->>>>>>> 3d6f7cc (CPU pools: devices with a thread, cores and an allocator of their own; programs are handed over whole)
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
