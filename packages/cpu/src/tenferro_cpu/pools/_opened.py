@@ -5,24 +5,47 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import PlacementError
 
-if TYPE_CHECKING:
-    from tenferro_cpu.pools._pool import CpuPool
-
 CALLER: Final = ComputeDevice("cpu:0")
 """The calling thread, whichever that is."""
 
-_pools: dict[int, CpuPool] = {}
+
+class Pool(Protocol):
+    """What the table needs of a `CpuPool`."""
+
+    device: ComputeDevice
+
+    def number(self, index: int) -> None:
+        """Become the device with this number."""
+
+    def submit(self, run: Callable[[], None]) -> None:
+        """Post a closure."""
+
+    def call(self, run: Callable[..., Any], *raws: Any) -> Any:
+        """``run(*raws)`` in the thread of the pool."""
+
+    def synchronize(self) -> None:
+        """Wait for what was posted."""
+
+    def close(self) -> None:
+        """End the thread."""
+
+    def lose(self) -> None:
+        """Learn that the thread is not there."""
+
+
+_pools: dict[int, Pool] = {}
 _lost: dict[int, str] = {}
 """Pools that are not open any more, and why."""
 _lock = threading.RLock()
 
 
-def register(pool: CpuPool, index: int | None) -> None:
+def register(pool: Pool, index: int | None) -> None:
     """Take a pool in and tell it its number: the one that it wants, or the lowest that is free.
 
     Raises:
@@ -48,7 +71,7 @@ def forget(index: int, why: str) -> None:
         _lost[index] = why
 
 
-def opened(device: ComputeDevice) -> CpuPool:
+def opened(device: ComputeDevice) -> Pool:
     """The pool of a device other than ``cpu:0``.
 
     Raises:
@@ -66,20 +89,15 @@ def opened(device: ComputeDevice) -> CpuPool:
     return pool
 
 
-def open_pools() -> tuple[CpuPool, ...]:
-    """The pools that are open, by index; ``cpu:0``, the calling thread, is none.
-
-    >>> with CpuPool(index=5) as pool:
-    ...     [p.device for p in open_pools()]
-    [ComputeDevice('cpu:5')]
-    """
+def pools() -> tuple[Pool, ...]:
+    """The pools that are open, by index."""
     with _lock:
         return tuple([_pools[i] for i in sorted(_pools)])
 
 
 def devices() -> tuple[ComputeDevice, ...]:
     """``cpu:0`` and the devices of open pools."""
-    return (CALLER, *[pool.device for pool in open_pools()])
+    return (CALLER, *[pool.device for pool in pools()])
 
 
 def _lose_all() -> None:
@@ -92,7 +110,7 @@ def _lose_all() -> None:
 
 
 def _close_all() -> None:
-    for pool in open_pools():
+    for pool in pools():
         pool.close()
 
 

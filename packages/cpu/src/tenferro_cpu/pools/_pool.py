@@ -10,7 +10,7 @@ from typing import Any, Self
 from tenferro_cpu.native.memory._pool import MemoryPool, memory_pool
 from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_cpu.pools._affinity import checked, usual
-from tenferro_cpu.pools._opened import forget, register
+from tenferro_cpu.pools._opened import forget, pools, register
 from tenferro_cpu.pools._thread import PoolThread, awaited, inside
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import ArgumentError, PlacementError
@@ -147,6 +147,16 @@ class CpuPool:
     def __repr__(self) -> str:
         cores = "any cores" if self.cpus is None else f"cores {', '.join(map(str, sorted(self.cpus)))}"
         return f"CpuPool({self.device}, {cores}, threads={self.threads}{', closed' if self._closed else ''})"
+
+
+def open_pools() -> tuple[CpuPool, ...]:
+    """The pools that are open, by index; ``cpu:0``, the calling thread, is none.
+
+    >>> with CpuPool(index=5) as pool:
+    ...     [p.device for p in open_pools()]
+    [ComputeDevice('cpu:5')]
+    """
+    return tuple([pool for pool in pools() if isinstance(pool, CpuPool)])
 
 
 def _count(name: str, n: int, most: int | None) -> int:
