@@ -17,8 +17,8 @@ from tenferro_tensor import SCALARS, Array, Spec, tensor
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy."""
 
-PAIRS: BoundedCache[Any, Op] = BoundedCache("tenferro_einsum: short ways", 1024, recency=False)
-"""Contractions of two operands that are one op as they stand, by subscripts and specs."""
+PAIRS: BoundedCache[Any, Op | ContractionPlan] = BoundedCache("tenferro_einsum: short ways", 1024, recency=False)
+"""Contractions of two operands by subscripts and specs: those that are one op as they stand, and plans."""
 
 
 def einsum(
@@ -70,13 +70,13 @@ def einsum(
         except (AttributeError, TypeError):  # no tensors, or labels in lists
             op = None
         if op is not None:
-            return op(args[1], args[2])
+            return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
     subscripts, operands = _split(args)
     values = [_value(x) for x in operands]
     specs = tuple([x.spec for x in values])
     prepared = _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
-    if prepared.op is not None and memory_budget is None and not any(s.symbolic for s in specs):
-        PAIRS.put((subscripts, *specs), prepared.op)
+    if len(specs) == 2 and memory_budget is None and not any(s.symbolic for s in specs):
+        PAIRS.put((subscripts, *specs), prepared.op or prepared)
     return prepared.run(*values)
 
 

@@ -126,8 +126,20 @@ class ContractionPlan:
     @property
     def op(self) -> Op | None:
         """The one op that contracts two operands as they are, ``None`` where more is to be done."""
-        plain = len(self.specs) == 2 and not self._prepares and self._finish is None
+        plain = len(self.specs) == 2 and not self._prepares and self._finish is None and self._concrete is None
         return self._run if plain and isinstance(self._run, Op) else None
+
+    @cached_property
+    def _concrete(self) -> Op | None:
+        """For concrete tensors: an engine's kernel in place of several ops, or of a sum of several axes to a number."""
+        if len(self.specs) != 2 or self.slicing is not None:
+            return None
+        sums_all = not self._output and len(self._extents) > 1
+        if isinstance(self._run, Op) and not (sums_all and self._run.primitive is catalog.dot_general):
+            return None
+        if any(s.symbolic for s in self.specs) or self._whole_engine is None:
+            return None
+        return contract.op(inputs=self._labels, output=self._output, steps=self.steps, kept=())
 
     @property
     def peak_bytes(self) -> int:
@@ -196,6 +208,8 @@ class ContractionPlan:
             if x.__class__ is not Tensor:
                 run = self._recorded or run
                 break
+        else:
+            run = self._concrete or run
         result = run(*values)
         if result.__class__ is tuple:
             result = result[0]
@@ -219,9 +233,12 @@ class ContractionPlan:
     @cached_property
     def _engine(self) -> ContractionKernel | None:
         """What the backend has for the whole contraction, where nothing is left to do after it."""
-        if self._finish is not None or not self.steps or self.slicing is not None:
-            return None
-        specs = tuple([Spec(tuple([self._extents[x] for x in t]), self.dtype) for t in self._labels])
+        return self._whole_engine if self._finish is None and self.steps and self.slicing is None else None
+
+    @cached_property
+    def _whole_engine(self) -> ContractionKernel | None:
+        """What the backend has for all steps."""
+        specs = tuple([self.specs[0].with_(tuple([self._extents[x] for x in t]), self.dtype) for t in self._labels])
         found: ContractionKernel | None = engine(specs, self._labels, self._output, self.steps, ())
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -155,6 +156,10 @@ class ContractionKernel(ABC):
             out: a raw array that gets the result, or a graph's first output, and is returned; it shares no memory with
                 an operand.
         """
+
+    def direct(self) -> Callable[..., Any]:
+        """What gives the result for raw arrays of the right shapes with the least overhead; it takes no `out`."""
+        return self
 
     @property
     @abstractmethod

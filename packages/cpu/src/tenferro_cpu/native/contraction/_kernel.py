@@ -1,6 +1,8 @@
 """The contraction kernel of the CPU: plans by strides, memory from the pool, one call of machine code."""
 
+import sys
 import threading
+from array import array
 from collections import OrderedDict
 from functools import cached_property
 from math import prod
@@ -8,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.contraction._module import machine
+from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, numbers
+from tenferro_cpu.native.contraction._module import HEADER, machine
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
-from tenferro_cpu.native.contraction._plan import Plan, make, reports
+from tenferro_cpu.native.contraction._plan import LONG_WORK, Plan, make, reports
 from tenferro_cpu.native.machine._jit import available
 from tenferro_cpu.native.python._builtin import builtin
 from tenferro_cpu.native.python._capi import symbols
@@ -40,9 +43,11 @@ class CpuContraction(ContractionKernel):
         self.ir = ir
         self._graph = graph = ir if isinstance(ir, ContractionGraph) else ir.graph
         self._several = len(graph.outputs) > 1 or ir is graph
-        self._kind, self._define = machine(ir.dtype.char)
+        self._kind, self._define, self._enter = machine(ir.dtype.char)
         self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
         self._lock = threading.Lock()
+        self._quick: Any = None
+        self._quick_plan: Plan | None = None
         self._one = np.ones((), ir.dtype)
         self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
         self._scalars = frozenset(number for number, shape in enumerate(self._shapes) if not shape)
@@ -88,10 +93,35 @@ class CpuContraction(ContractionKernel):
         strides = None if out is None else out.strides
         plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
         with self._lock:
+            if out is None and self._quick is not None:
+                self._quicken(plan, [x.strides for x in raws])
             self._plans[key] = plan, builtin(self._define, plan.header), Outputs(self._graph, plan.orders)
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
             return self._plans[key]
+
+    def direct(self) -> Any:
+        """A built-in function, where plans may be small enough for `_entry_text`."""
+        few = len(self._shapes) <= OPERANDS and self.ir.flops <= LONG_WORK
+        if not few or self._several or self._scalars or self._result is not np.empty:
+            return self
+        with self._lock:
+            self._quick = self._quick or array("q", bytes(8 * ROOM))
+        at = self._quick.buffer_info()[0].to_bytes(8, sys.byteorder)
+        return builtin(self._enter, (at, self, self._quick))
+
+    def _quicken(self, plan: Plan, strides: list[tuple[int, ...]]) -> None:
+        """Let calls with operands that lie this way be done by the entry."""
+        assert self._quick is not None
+        head = dict(zip(HEADER, array("q", plan.header), strict=True))
+        if plan.arena > STACK or head["pieces"] > 1:
+            return
+        known = {"descr": id(self.ir.dtype), "one": self._one.ctypes.data}
+        known |= {name: head[name] for name in ("records", "steps", "scratch")}
+        told = array("q", numbers(known, self._shape, list(zip(self._shapes, strides, strict=True))))
+        if len(told) <= ROOM:
+            self._quick_plan = plan  # its records
+            self._quick[: len(told)] = told
 
     @cached_property
     def _contiguous(self) -> Plan:

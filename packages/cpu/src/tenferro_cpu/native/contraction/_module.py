@@ -1,11 +1,12 @@
 """The machine code of the engine: one module for each dtype, whatever is contracted."""
 
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenferro_cpu.native.contraction import _elementwise_text as elementwise
 from tenferro_cpu.native.contraction import _product_text as products
 from tenferro_cpu.native.contraction._code import Code, Kind
+from tenferro_cpu.native.contraction._entry_text import enter
 from tenferro_cpu.native.contraction._pack_text import pack
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
 from tenferro_cpu.native.contraction._strip_text import strips
@@ -13,7 +14,7 @@ from tenferro_cpu.native.contraction._tile_text import tiles
 from tenferro_cpu.native.machine._jit import Engine, engine
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, definition
 from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import BYTES, DATA
+from tenferro_cpu.native.python._layout import BYTES, DATA, Layout
 from tenferro_cpu.native.threads._team import team
 
 _FUNCTIONS: Final = {
@@ -24,8 +25,8 @@ _FUNCTIONS: Final = {
 _STEP: Final = "ptr, ptr, ptr, i64, i64"
 
 
-def source(kind: Kind) -> str:
-    """The module."""
+def source(kind: Kind, tuple_items: int) -> str:
+    """The module; `tuple_items` is where the items of a tuple begin."""
     widths = {kind.width, kind.columns}
     parts = [
         _declarations(kind),
@@ -46,6 +47,7 @@ def source(kind: Kind) -> str:
         + " ]",
         _piece(kind),
         _run(kind),
+        enter(kind, tuple_items),
     ]
     return "\n".join(parts)
 
@@ -66,6 +68,9 @@ declare i64 @tenferro_allowed()
 declare ptr @tenferro_save_thread()
 declare void @tenferro_restore_thread(ptr)
 declare void @tenferro_incref(ptr)
+@tenferro_ndarray = external global i8
+declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
 !0 = !{{i32 1}}
 """
 
@@ -140,15 +145,25 @@ def _work(kind: Kind) -> str:
     return code.text()
 
 
-def load(have: Engine, char: str) -> tuple[Kind, MethodDef]:
-    """What `have` renders a dtype for, and the function that runs plans of it."""
-    kind, helpers, known = Kind(char, have.host), team(), symbols()
-    assert helpers is not None and known is not None
-    return kind, definition("contract", have.function(source(kind), "run", known | helpers.symbols), FASTCALL)
+class Machine(NamedTuple):
+    """What a dtype is rendered for, the function that runs plans, and the entry of small contractions."""
+
+    kind: Kind
+    run: MethodDef
+    enter: MethodDef
+
+
+def load(have: Engine, char: str) -> Machine:
+    """The machine code of a dtype from `have`."""
+    kind, helpers, known, layout = Kind(char, have.host), team(), symbols(), Layout.found()
+    assert helpers is not None and known is not None and layout is not None
+    text = source(kind, layout.tuple_items)
+    run, quick = have.functions(text, ("run", "enter"), known | helpers.symbols)
+    return Machine(kind, definition("contract", run, FASTCALL), definition("contract", quick, FASTCALL))
 
 
 @cache
-def machine(char: str) -> tuple[Kind, MethodDef]:
+def machine(char: str) -> Machine:
     """`load` of the engine of the process.
 
     Raises:
