@@ -8,9 +8,8 @@ import pytest
 
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._identity import identity
-from tenferro_cpu.native.machine._cache import ObjectCache
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Reduction
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, ObjectCache, Operand, Reduction
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 

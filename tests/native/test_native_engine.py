@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native.machine._cache import ObjectCache
-from tenferro_tensor.device_model import CompileError
+from tenferro_tensor.device_model import CompileError, ObjectCache
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -151,7 +150,7 @@ def test_optimised_code_is_another_entry(make):
 def test_two_processes_compile_one_kernel_once(tmp_path):
     text = (
         "from pathlib import Path; import sys\n"
-        "from tenferro_cpu.native.machine._cache import ObjectCache; from tenferro_cpu.native import Engine\n"
+        "from tenferro_tensor.device_model import ObjectCache; from tenferro_cpu.native import Engine\n"
         f"e = Engine(ObjectCache(Path({str(tmp_path / 'o')!r})))\n"
         "sys.stdin.readline()\n"
         f"[e.function({PLUS!r}.format(k), 'f') for k in range(20)]\n"

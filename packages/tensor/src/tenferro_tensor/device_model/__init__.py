@@ -10,6 +10,7 @@ from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Pr
 from tenferro_tensor.device_model._errors import CompileError
 from tenferro_tensor.device_model._expansions import expanded, expansion
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
+from tenferro_tensor.device_model._object_cache import ObjectCache, user_folder
 from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
 from tenferro_tensor.device_model._region import Later, Region
 
@@ -30,6 +31,7 @@ __all__ = [
     "Labels",
     "Launch",
     "Literal",
+    "ObjectCache",
     "Operand",
     "Over",
     "Program",
@@ -41,4 +43,5 @@ __all__ = [
     "Variable",
     "expanded",
     "expansion",
+    "user_folder",
 ]

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.machine._cache import ObjectCache, user_folder
 from tenferro_cpu.native.machine._host import Host, detect
-from tenferro_tensor.device_model import CompileError
+from tenferro_tensor.device_model import CompileError, ObjectCache, user_folder
 from tenferro_tensor_core import BackendUnavailableError
 
 OLDEST_LLVM = 20
@@ -296,7 +295,7 @@ def engine() -> Engine:
             )
         with _making:
             if _engine is None:
-                _engine = Engine(ObjectCache(user_folder()))
+                _engine = Engine(ObjectCache(user_folder("cpu")))
     return _engine
 
 

@@ -29,14 +29,14 @@ _MAGIC = b"tenferro-object-1"
 _STRIPES = 64
 
 
-def user_folder() -> Path:
-    """Where compiled kernels of this user are kept; ``TENFERRO_CACHE_DIR`` names another place."""
+def user_folder(kind: str) -> Path:
+    """Where this user's compiled kernels for a kind of device are kept; ``TENFERRO_CACHE_DIR`` names another place."""
     chosen = os.environ.get("TENFERRO_CACHE_DIR")
     if chosen:
-        return Path(chosen) / "cpu"
+        return Path(chosen) / kind
     import platformdirs  # comes with the extra, like the compiler
 
-    return Path(platformdirs.user_cache_dir("tenferro", appauthor=False)) / "cpu"
+    return Path(platformdirs.user_cache_dir("tenferro", appauthor=False)) / kind
 
 
 class ObjectCache:

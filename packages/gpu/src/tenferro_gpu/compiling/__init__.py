@@ -1,0 +1,6 @@
+"""Source to code: the run-time compilers of CUDA and HIP, and what they made on disk."""
+
+from tenferro_gpu.compiling._compiler import RuntimeCompiler, compiler
+from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
+
+__all__ = ["RuntimeCompiler", "RuntimeLibrary", "compiler", "runtime_library"]

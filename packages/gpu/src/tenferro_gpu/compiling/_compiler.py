@@ -1,0 +1,99 @@
+"""`RuntimeCompiler`: kernels compiled once for an architecture, kept in memory and on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from functools import cache
+
+from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
+from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_folder
+
+
+class RuntimeCompiler(Compiler):
+    """Compiles for one architecture; devices of one architecture share what it makes. Safe to call from many threads.
+
+    Args:
+        library: what compiles.
+        architecture: ``"90"`` for compute capability 9.0, or a gfx name.
+        cache: compiled kernels on disk; None keeps them in memory only.
+    """
+
+    def __init__(self, library: RuntimeLibrary, architecture: str, cache: ObjectCache | None = None) -> None:
+        self.library, self.architecture, self._cache = library, architecture, cache
+        self._compiled: dict[str, bytes] = {}
+        self._making: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._counts = {"compiled": 0, "from_disk": 0, "code_bytes": 0}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._lock, self._making = threading.Lock(), {}
+
+    def compile(self, spec: ProgramSpec) -> CompiledSpec:
+        """As the contract says; the code is what the driver loads."""
+        key = self.key(spec.source)
+        code = self._compiled.get(key)
+        if code is None:
+            with self._lock:
+                making = self._making.setdefault(key, threading.Lock())
+            with making:  # one thread compiles a source, others go on with theirs
+                code = self._compiled.get(key)
+                if code is None:
+                    code = self._code(key, spec.source)
+                    with self._lock:
+                        self._compiled[key] = code
+                        self._counts["code_bytes"] += len(code)
+        return CompiledSpec(spec, code, key)
+
+    def key(self, source: str) -> str:
+        """Content, compiler, architecture and options: what makes code another."""
+        version = ".".join(map(str, self.library.version))
+        content = "\0".join((self.library.kind, version, *self.library.options(self.architecture), source))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def _code(self, key: str, source: str) -> bytes:
+        if self._cache is None:
+            return self._made(source)
+        stored = self._cache.get(key)
+        if stored is None:
+            with self._cache.writing(key):
+                stored = self._cache.get(key)  # another process may have made it meanwhile
+                if stored is None:
+                    made = self._made(source)
+                    self._cache.put(key, made)
+                    return made
+        with self._lock:
+            self._counts["from_disk"] += 1
+        return stored
+
+    def _made(self, source: str) -> bytes:
+        code = self.library.compile(source, self.architecture)
+        with self._lock:
+            self._counts["compiled"] += 1
+        return code
+
+    def stats(self) -> dict[str, int]:
+        """How many sources are at hand, were compiled, came from disk; bytes of their code."""
+        with self._lock:
+            return {"loaded": len(self._compiled), **self._counts}
+
+    def clear(self) -> None:
+        """Forget compiled kernels, also on disk; those that programs hold stay loaded."""
+        with self._lock:
+            self._compiled.clear()
+        if self._cache is not None:
+            self._cache.clear()
+
+
+@cache
+def compiler(kind: str, architecture: str, major: int | None = None) -> RuntimeCompiler:
+    """The compiler of the process for all devices of a kind and architecture, with the user's folder on disk.
+
+    Raises:
+        BackendUnavailableError: there is no compiler; the text says what to install.
+    """
+    folder = user_folder(kind) / architecture.split(":")[0]
+    return RuntimeCompiler(runtime_library(kind, major), architecture, ObjectCache(folder))

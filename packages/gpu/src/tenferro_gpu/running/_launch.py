@@ -1,0 +1,75 @@
+"""What a launch is told: work groups, and the numbers that follow the buffers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final, NamedTuple
+
+from tenferro_gpu.rendering import BLOCK
+from tenferro_gpu.running._layout import Layout
+from tenferro_tensor.device_model import Access, Over
+
+GROUPS: Final = 1 << 16
+"""Work groups of one launch at most; more elements are taken in several rounds."""
+
+BUSY: Final = 512
+"""Work groups that keep a large device busy: reductions to fewer results are split into parts."""
+
+SHORT: Final = 32
+"""Elements of a result up to which one work item sums them: a group would mostly wait for itself."""
+
+
+class Launch(NamedTuple):
+    """One launch of a kernel.
+
+    Attributes:
+        groups: work groups.
+        numbers: the integer arguments.
+        parts: into which what goes into a result is split; 1 where nothing is.
+    """
+
+    groups: int
+    numbers: tuple[int, ...]
+    parts: int = 1
+
+
+def over_of(layout: Layout) -> Over:
+    """Who makes a result of a reduction: a group of work items, or each of them one.
+
+    A work item alone reads neighbouring results' elements beside its neighbours, which pays where these lie beside
+    each other in memory.
+    """
+    if prod(layout.reduced) <= SHORT:
+        return Over.LEADING
+    for own, access in zip(layout.strides, layout.accesses):
+        if access is not Access.FIXED:
+            inner, kept = own[-1], own[len(layout.kept) - 1] if layout.kept else 0
+            return Over.LEADING if kept == 1 and inner != 1 else Over.TRAILING
+    return Over.TRAILING
+
+
+def launch_of(layout: Layout, over: Over | None = None) -> Launch:
+    """The launch of a kernel on operands that lie so.
+
+    Args:
+        layout: how operands lie.
+        over: of a reduction, who makes a result.
+
+    >>> from tenferro_gpu.running import laid
+    >>> launch_of(laid((5, 300), ((300, 1), (0, 1))))
+    Launch(groups=6, numbers=(1500, 300, 0, 1), parts=1)
+    """
+    strides = [s for own, access in zip(layout.strides, layout.accesses) if access is Access.STRIDED for s in own]
+    rows = prod(layout.kept)
+    if over is None:
+        return Launch(_groups(rows), (rows, *layout.kept[1:], *strides))
+    length = prod(layout.reduced)
+    at_once = rows if over is Over.TRAILING else _groups(rows)
+    least = 4 * BLOCK if over is Over.TRAILING else SHORT
+    parts = max(1, min(BUSY // at_once, length // least))
+    groups = min(rows * parts, GROUPS) if over is Over.TRAILING else _groups(rows * parts)
+    return Launch(groups, (rows, length, parts, *layout.kept[1:], *layout.reduced[1:], *strides), parts)
+
+
+def _groups(items: int) -> int:
+    return min(-(-items // BLOCK), GROUPS)

@@ -1,0 +1,99 @@
+"""How operands lie over an iteration space: as few axes as they allow, and what each needs to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final, NamedTuple
+
+from tenferro_tensor.device_model import Access
+
+WIDE: Final = 2**30
+"""Elements, or offsets, from which 32 bits might not do: what is added on the way is below as many again."""
+
+Ints = tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """An iteration space and the operands over it.
+
+    Attributes:
+        kept: extents of its axes, of a reduction of those that stay.
+        reduced: extents of the axes that go.
+        accesses: of each operand.
+        strides: of each operand, in elements, over the axes that stay and those that go.
+        wide: whether counting its elements takes 64 bits.
+    """
+
+    kept: Ints
+    reduced: Ints
+    accesses: tuple[Access, ...]
+    strides: tuple[Ints, ...]
+    wide: bool
+
+    @property
+    def variant(self) -> tuple[int, int, tuple[Access, ...], bool]:
+        """What the text of a kernel depends on."""
+        return len(self.kept), len(self.reduced), self.accesses, self.wide
+
+
+def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequence[int] = ()) -> Layout:
+    """The layout of operands over a space.
+
+    Args:
+        extents: of the space, none of them 0.
+        strides: of each operand over all axes, in elements; 0 where it is repeated.
+        reduced: the axes that go.
+
+    >>> contiguous, row = (3, 1), (0, 1)
+    >>> laid((5, 3), (contiguous, contiguous))
+    Layout(kept=(15,), reduced=(), accesses=(<Access.UNIT: 'unit'>, <Access.UNIT: 'unit'>), strides=((1,), (1,)), ...
+    >>> laid((5, 3), (contiguous, row)).kept, laid((5, 3), (contiguous,), reduced=(1,)).reduced
+    ((5, 3), (3,))
+    """
+    stay = [a for a in range(len(extents)) if a not in reduced]
+    kept, first = _merged(extents, strides, stay)
+    gone, second = _merged(extents, strides, reduced)
+    if reduced:
+        gone, second = (gone, second) if gone else ([1], [[0]] * len(strides))
+    else:
+        kept, first = (kept, first) if kept else ([1], [[0]] * len(strides))
+    space, found = (*kept, *gone), tuple([(*a, *b) for a, b in zip(first, second)])
+    accesses = tuple([access_of(own, space) for own in found])
+    reach = max([sum([abs(s) * (n - 1) for s, n in zip(own, space)]) for own in found], default=0)
+    return Layout(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE)
+
+
+def access_of(strides: Ints, space: Ints) -> Access:
+    """The access that strides over a space mean.
+
+    >>> access_of((3, 1), (5, 3)), access_of((0, 0), (5, 3)), access_of((0, 1), (5, 3))
+    (<Access.UNIT: 'unit'>, <Access.FIXED: 'fixed'>, <Access.STRIDED: 'strided'>)
+    """
+    count = 1
+    for own, n in zip(reversed(strides), reversed(space)):
+        if n != 1 and own != count:
+            return Access.STRIDED if any(s for s, d in zip(strides, space) if d != 1) else Access.FIXED
+        count *= n
+    return Access.UNIT
+
+
+def _merged(
+    extents: Sequence[int], strides: Sequence[Sequence[int]], axes: Sequence[int]
+) -> tuple[list[int], list[list[int]]]:
+    """Axes of extent 1 left out, and neighbours that every operand goes through in one stride made one."""
+    kept: list[int] = []
+    found: list[list[int]] = [[] for _ in strides]
+    for a in axes:
+        n = extents[a]
+        if n == 1:
+            continue
+        if kept and all(own[-1] == s[a] * n for own, s in zip(found, strides)):
+            kept[-1] *= n
+            for own, s in zip(found, strides):
+                own[-1] = s[a]
+        else:
+            kept.append(n)
+            for own, s in zip(found, strides):
+                own.append(s[a])
+    return kept, found

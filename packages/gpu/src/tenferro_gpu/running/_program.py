@@ -1,0 +1,101 @@
+"""`GpuProgram`: a compiled kernel on the devices of one kind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_gpu.rendering import BLOCK
+from tenferro_gpu.running._launch import launch_of
+from tenferro_gpu.running._layout import Ints, Layout, access_of
+from tenferro_tensor.device_model import Access, CompiledSpec, Over, Program
+from tenferro_tensor_core import ArgumentError, ShapeError
+
+Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
+Load = Callable[[CompiledSpec, int], Function]
+
+
+class GpuProgram(Program):
+    """A kernel on CuPy arrays; its code is loaded once on every device that runs it.
+
+    Args:
+        compiled: the kernel.
+        load: gives its function on a device, by number.
+        reduced: number of axes that its reduction removes; None where it has none.
+        over: who makes a result of the reduction.
+    """
+
+    __slots__ = ("_functions", "_load", "_lock", "compiled", "over", "reduced")
+
+    def __init__(
+        self, compiled: CompiledSpec, load: Load, reduced: int | None = None, over: Over | None = None
+    ) -> None:
+        self.compiled, self._load, self.reduced, self.over = compiled, load, reduced, over
+        self._functions: dict[int, Function] = {}
+        self._lock = threading.Lock()
+
+    def function(self, device: int) -> Function:
+        """The loaded kernel on a device, which must be current."""
+        found = self._functions.get(device)
+        if found is None:
+            with self._lock:
+                found = self._functions.get(device)
+                if found is None:
+                    found = self._functions[device] = self._load(self.compiled, device)
+        return found
+
+    def launch(self, device: int, groups: int, buffers: tuple[Any, ...], numbers: Ints) -> None:
+        """Start it on the current stream of the device, which must be current."""
+        self.function(device)((groups,), (BLOCK,), (*buffers, *numbers))
+
+    def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
+        """As the contract says; inputs broadcast to the extents, results have those that stay, in order.
+
+        A reduction takes the axes that go after those that stay, and is not split.
+        """
+        spec, space = self.compiled.spec, tuple(values)
+        gone = tuple(range(len(space) - self.reduced, len(space))) if self.reduced is not None else ()
+        devices = {x.device.id for x in buffers}
+        if len(devices) != 1:
+            raise ArgumentError(f"{spec.entry} got buffers of devices {sorted(devices)}; move them to one")
+        strides = []
+        for number, (x, operand) in enumerate(zip(buffers, spec.operands)):
+            if x.dtype != operand.dtype:
+                raise ArgumentError(f"buffer {number} of {spec.entry} is an array of {operand.dtype}, got {x.dtype}")
+            if number in spec.writes:
+                self._require_in_order(number, x, tuple(space[: len(space) - len(gone)]))
+            else:
+                strides.append(self._strides(number, x, space))
+        if not all(space):
+            return
+        rendered = tuple([spec.operands[k].access for k in spec.reads])
+        for number, (own, access) in enumerate(zip(strides, rendered)):
+            if access not in (Access.STRIDED, access_of(own, space)):
+                raise ShapeError(
+                    f"buffer {number} of {spec.entry} has strides {own} over {space}, but the kernel was rendered for "
+                    f"{access.value} access; render it for these strides",
+                    buffer=number,
+                )
+        stay = len(space) - len(gone)
+        launch = launch_of(Layout(space[:stay], space[stay:], rendered, tuple(strides), True), self.over)
+        numbers = launch.numbers if self.over is None else (*launch.numbers[:2], 1, *launch.numbers[3:])
+        self.launch(devices.pop(), launch.groups, tuple(buffers), numbers)
+
+    def _strides(self, number: int, x: Any, space: Ints) -> Ints:
+        own = (1,) * (len(space) - x.ndim) + x.shape
+        if x.ndim > len(space) or any(d not in (1, n) for d, n in zip(own, space)):
+            raise ShapeError(
+                f"buffer {number} of {self.compiled.spec.entry} of shape {x.shape} does not broadcast to {space}",
+                buffer=number,
+            )
+        strides = (0,) * (len(space) - x.ndim) + tuple([s // x.itemsize for s in x.strides])
+        return tuple([0 if d == 1 else s for d, s in zip(own, strides)])
+
+    def _require_in_order(self, number: int, y: Any, shape: Ints) -> None:
+        if y.shape != shape or not y.flags.c_contiguous:
+            raise ShapeError(
+                f"buffer {number} of {self.compiled.spec.entry} is written, in order, as an array of shape {shape}; "
+                f"got shape {y.shape} with strides {y.strides}",
+                buffer=number,
+            )

@@ -1,0 +1,191 @@
+"""Regions of programs as functions of arrays of a device: one kernel for each way in which operands lie."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from tenferro_gpu.rendering import CudaRenderer
+from tenferro_gpu.running._launch import SHORT, launch_of, over_of
+from tenferro_gpu.running._layout import Ints, Layout, laid
+from tenferro_gpu.running._program import GpuProgram
+from tenferro_tensor.device_model import (
+    Access,
+    CompileError,
+    KernelIR,
+    Later,
+    Operand,
+    Over,
+    ProgramSpec,
+    Reduction,
+    Region,
+)
+
+PLANS: Final = 256
+"""Shapes and strides for which a region keeps what its launch is told; then it starts again."""
+
+
+class Target(Protocol):
+    """What a region needs of the devices of a kind."""
+
+    def program(self, spec: ProgramSpec, over: Over | None) -> GpuProgram:
+        """The compiled kernel; may take as long as a compiler does."""
+
+    def empty(self, shape: Ints, dtype: np.dtype[Any]) -> Any:
+        """An array on the current device."""
+
+    def on(self, raws: Sequence[Any]) -> Any:
+        """A context manager in which the device of the arrays, which it gives, is current and runs what is started."""
+
+
+class Plan(NamedTuple):
+    """How a region runs on operands of some shapes and strides.
+
+    Attributes:
+        program: the kernel.
+        groups, numbers: what its launch is told.
+        shape: of the results.
+        join: joins the parts of each result, where there are several.
+        parts: how many.
+    """
+
+    program: GpuProgram
+    groups: int
+    numbers: Ints
+    shape: Ints
+    join: Plan | None = None
+    parts: int = 1
+
+
+class RegionKernel:
+    """The region for arrays of any layout; what is not compiled yet is left to the fallback, and compiled.
+
+    Args:
+        region: what to compute, its kernel one that the renderer takes.
+        target: where.
+        fallback: computes the same op by op, for calls that nothing is ready for.
+        later: has the missing kernel compiled in the background.
+    """
+
+    def __init__(self, region: Region, target: Target, fallback: Callable[..., Any], later: Later) -> None:
+        self.region, self.target, self.fallback, self.later = region, target, fallback, later
+        self.dtypes = tuple([o.dtype for o in region.kernel.written])
+        self._plans: dict[Any, Plan] = {}
+        self._programs: dict[Any, GpuProgram | None] = {}
+        self._asked: set[Any] = set()
+        self._lock = threading.Lock()
+        # Operands without gaps are what most calls bring, and reductions of more than a few elements.
+        shapes = [tuple([2 * SHORT + a for a in axes]) for axes in region.axes]
+        strides = [tuple([prod(shape[a + 1 :]) for a in range(len(shape))]) for shape in shapes]
+        self.compile(*self._variants(self._layout(shapes, strides)))
+
+    def __call__(self, *raws: Any) -> Any:
+        key = tuple([(x.shape, x.strides) for x in raws])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(raws)
+            if plan is None:
+                return self.fallback(*raws)
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        with self.target.on(raws) as device:
+            results = self._run(plan, device, raws)
+        return results[0] if len(results) == 1 else results
+
+    def _run(self, plan: Plan, device: int, raws: tuple[Any, ...]) -> tuple[Any, ...]:
+        shape = plan.shape if plan.join is None else (prod(plan.shape), plan.parts)
+        results = tuple([self.target.empty(shape, dtype) for dtype in self.dtypes])
+        plan.program.launch(device, plan.groups, (*raws, *results), plan.numbers)
+        return results if plan.join is None else self._run(plan.join, device, results)
+
+    def _plan(self, raws: Sequence[Any]) -> Plan | None:
+        """The plan for operands, or None where the fallback serves: nothing to compute, or a kernel that is missing."""
+        if any(x.size == 0 or any(s % x.itemsize for s in x.strides) for x in raws):
+            return None
+        layout = self._layout([x.shape for x in raws], [tuple([s // x.itemsize for s in x.strides]) for x in raws])
+        variants = self._variants(layout)
+        programs = [self._programs.get(v) for v in variants]
+        missing = [v for v, program in zip(variants, programs) if program is None and v not in self._programs]
+        if missing:
+            with self._lock:
+                missing = [v for v in missing if v not in self._asked]
+                self._asked.update(missing)
+            if missing:
+                self.later(lambda: self.compile(*missing))
+            return None
+        program, *rest = programs
+        if program is None or None in rest:
+            return None
+        launch = launch_of(layout, program.over)
+        stay = [n for a, n in enumerate(self._extents([x.shape for x in raws])) if a not in self.region.reduced]
+        plan = Plan(program, launch.groups, launch.numbers, tuple(stay), None, launch.parts)
+        if launch.parts == 1:
+            return plan
+        (join,) = rest
+        assert join is not None
+        rows = prod(layout.kept)
+        last = launch_of(self._joined(rows, launch.parts), join.over)
+        numbers = (*last.numbers[:2], 1, *last.numbers[3:])
+        return plan._replace(join=Plan(join, min(rows, last.groups), numbers, tuple(stay)))
+
+    def _extents(self, shapes: Sequence[Ints]) -> Ints:
+        found = [1] * self.region.rank
+        for shape, axes in zip(shapes, self.region.axes):
+            for axis, extent in zip(axes, shape):
+                found[axis] = extent if found[axis] == 1 else found[axis]
+        return tuple(found)
+
+    def _layout(self, shapes: Sequence[Ints], strides: Sequence[Ints]) -> Layout:
+        full = []
+        for shape, own, axes in zip(shapes, strides, self.region.axes):
+            over = [0] * self.region.rank
+            for axis, n, s in zip(axes, shape, own):
+                over[axis] = 0 if n == 1 else s
+            full.append(tuple(over))
+        return laid(self._extents(shapes), full, self.region.reduced)
+
+    def _joined(self, rows: int, parts: int) -> Layout:
+        return laid((rows, parts), ((parts, 1),) * len(self.dtypes), (1,))
+
+    def _variants(self, layout: Layout) -> list[Any]:
+        """The texts that a layout takes: of the kernel, and of the one that joins parts."""
+        if self.region.kernel.reduction is None:
+            return [(layout.variant, None, False)]
+        over = over_of(layout)
+        parts = launch_of(layout, over).parts
+        found = [(layout.variant, over, False)]
+        if parts > 1:
+            found.append((self._joined(prod(layout.kept), parts).variant, Over.TRAILING, True))
+        return found
+
+    def compile(self, *variants: Any) -> None:
+        """Render and compile texts."""
+        for variant in variants:
+            (rank, reduced, accesses, wide), over, joins = variant
+            kernel = self.region.kernel
+            if joins:
+                kernel = _joining(kernel)
+            inputs = tuple([Operand(o.dtype, access) for o, access in zip(kernel.inputs, accesses)])
+            if over is not None:
+                assert kernel.reduction is not None
+                kernel = replace(kernel, reduction=Reduction(kernel.reduction.kind, over))
+            spec = CudaRenderer(rank, reduced, wide).render(replace(kernel, inputs=inputs), "fused")
+            try:
+                made: GpuProgram | None = self.target.program(spec, over)
+            except CompileError:
+                self._programs[variant] = None  # the fallback serves
+                raise
+            self._programs[variant] = made
+
+
+def _joining(kernel: KernelIR) -> KernelIR:
+    """The kernel that reduces the parts of each output."""
+    count = len(kernel.outputs)
+    inputs = tuple([Operand(o.dtype, Access.UNIT) for o in kernel.written])
+    return KernelIR(inputs, (), tuple(range(count)), reduction=kernel.reduction)

@@ -1,0 +1,15 @@
+"""The functions that rendered kernels call, as text that the compilers of CUDA and HIP take."""
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def library(complex_numbers: bool) -> str:
+    """The functions of numbers, with those of complex numbers where a kernel has any.
+
+    >>> "tf_add" in library(False), "tf_complex" in library(False), "tf_complex" in library(True)
+    (True, False, True)
+    """
+    names = ("numbers.cuh", "complex.cuh") if complex_numbers else ("numbers.cuh",)
+    return "\n".join([files(__package__).joinpath(name).read_text("utf-8") for name in names])
