@@ -97,20 +97,31 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="host-kernels-"))
 
 
+_OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")
+
+
+def _compiled(text: str, path: Path, *options: str) -> Path:
+    assert COMPILER is not None
+    done = subprocess.run([COMPILER, *_OPTIONS, *options, "-o", str(path)], input=text, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    return path
+
+
+@cache
+def _shim() -> Path:
+    """The shim as a header that is compiled already, which most of the time would go into."""
+    header = _folder() / "shim.h"
+    header.write_text(_SHIM)
+    _compiled("", header.with_suffix(".h.gch"), "-x", "c++-header", str(header))
+    return header
+
+
 @cache
 def library_of(source: str) -> Path:
     """A shared library with a function ``run_<kernel>`` for each kernel of a source."""
-    text = _SHIM + source + "\n".join([_driver(*found) for found in _SIGNATURE.findall(source)])
+    text = source + "\n".join([_driver(*found) for found in _SIGNATURE.findall(source)])
     path = _folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.so"
-    assert COMPILER is not None
-    done = subprocess.run(
-        [COMPILER, "-x", "c++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-", "-o", path],
-        input=text,
-        text=True,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr[:4000]
-    return path
+    return _compiled(text, path, "-include", str(_shim()), "-shared", "-x", "c++", "-")
 
 
 class HostFunction:
