@@ -1,8 +1,14 @@
-"""Tests marked `gpu` run where CuPy sees a device, and are skipped with the reason elsewhere."""
+"""Tests marked `gpu` run where CuPy sees a device, and are skipped with the reason elsewhere; others simulate CuPy."""
+
+import sys
 
 import pytest
 
-from tenferro_gpu import CudaContext
+from fake_cupy import FakeCupy
+from simulated.installed import no_accelerator
+from tenferro_gpu import CudaContext, _kernels, _stack
+from tenferro_tensor import REGISTRY, clear_plans
+from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError
 
 
@@ -12,3 +18,35 @@ def pytest_runtest_setup(item):
             CudaContext.for_device(0)
         except BackendUnavailableError as reason:
             pytest.skip(str(reason))
+
+
+def forget():
+    for cached in (_stack.cupy, _kernels.core_kernels):
+        cached.cache_clear()
+    for kind in ("cuda", "rocm"):
+        backends._made.pop(kind, None)
+        for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:
+            del REGISTRY._tables["kernel"][key]
+    clear_plans()
+
+
+@pytest.fixture
+def fake_process():
+    """A process that has used no accelerator, before the test and after it."""
+    with no_accelerator():
+        forget()
+        yield
+        forget()
+
+
+@pytest.fixture
+def with_cupy(fake_process, monkeypatch):
+    """Installs a simulated CuPy."""
+
+    def install(**kind):
+        forget()
+        module = FakeCupy(**kind)
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        return module
+
+    return install

@@ -1,30 +1,65 @@
-"""A stand-in for CuPy on NumPy: arrays remember the device that was current when they were made.
+"""A stand-in for CuPy on NumPy: arrays remember the device and stream that were current when they were made.
 
-It checks what a test without a GPU can check: that work runs with the right device current, that nothing mixes
-devices or memories, and that the ambient device is restored.
+It checks what a test without a GPU can check: that work runs with the right device and stream current, that nothing
+mixes devices or memories, and that what was current before is restored. Modules load libraries of `host_kernels`.
 """
 
+import ctypes
 import types
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+
+from host_kernels import HostFunction
 
 
 class CUDARuntimeError(RuntimeError):
     """What CuPy raises where the driver fails."""
 
 
+class OutOfMemoryError(MemoryError):
+    """What CuPy raises where memory does not suffice."""
+
+
 class DeviceArray(np.ndarray):
     """An array in the memory of a simulated device."""
 
     _device: Any
+    stream: Any
 
     def __array_finalize__(self, parent: Any) -> None:
-        self._device = Device(FakeCupy.current)
+        self._device, self.stream = Device(FakeCupy.current), FakeCupy.stream
 
     @property
     def device(self) -> Any:  # NumPy's own attribute of this name is always "cpu"
         return self._device
+
+    @property
+    def data(self) -> Any:
+        return types.SimpleNamespace(ptr=self.__array_interface__["data"][0])
+
+    def set(self, host: np.ndarray, stream: Any) -> None:
+        assert self.device.id == FakeCupy.current
+        assert FakeCupy.is_pinned(host), "a copy from memory that is not page-locked"
+        FakeCupy.log.append(("set", stream))
+        self.view(np.ndarray)[...] = host
+
+    def get(self, stream: Any, out: np.ndarray, blocking: bool) -> np.ndarray:
+        assert self.device.id == FakeCupy.current
+        assert not blocking
+        assert FakeCupy.is_pinned(out), "a copy to memory that is not page-locked"
+        FakeCupy.log.append(("get", stream))
+        out[...] = self.view(np.ndarray)
+        return out
+
+    def __dlpack__(self, **options: Any) -> Any:
+        FakeCupy.log.append(("dlpack", FakeCupy.stream))
+        plain = self.view(np.ndarray)
+        return plain.__dlpack__(**{k: v for k, v in options.items() if k not in ("stream", "dl_device")})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device.id
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         plain = []
@@ -64,14 +99,88 @@ class Device:
         FakeCupy.synchronized.append(self.id)
 
 
+class Stream:
+    """CuPy's stream; work is done when it is issued, and what was ordered is written down."""
+
+    null: ClassVar[Any]
+
+    def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
+        self.name = "null" if null else f"stream of {FakeCupy.current}"
+        self.ptr, self.priority = id(self), priority
+        self._before: list[Any] = []
+
+    def __enter__(self) -> "Stream":
+        self._before.append(FakeCupy.stream)
+        FakeCupy.stream = self
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        FakeCupy.stream = self._before.pop()
+
+    def wait_event(self, event: Any) -> None:
+        assert event.stream is not None, "waits for an event that nobody recorded"
+        FakeCupy.log.append(("wait", self, event.stream))
+
+    def synchronize(self) -> None:
+        FakeCupy.synchronized.append((FakeCupy.current, self))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Stream.null = Stream(null=True)
+
+
+class Event:
+    """CuPy's event."""
+
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+        assert block, "waiting would keep a processor busy"
+        self.stream: Any = None
+        self.device = FakeCupy.current
+        self.done = True
+
+    def record(self, stream: Any) -> None:
+        self.stream = stream
+
+    def synchronize(self) -> None:
+        FakeCupy.synchronized.append((self.device, self.stream))
+        if FakeCupy.failing is not None:
+            raise FakeCupy.failing
+
+
+class Module:
+    """A loaded library of kernels."""
+
+    def load(self, code: str) -> None:
+        self._path = Path(code)
+
+    def get_function(self, entry: str) -> Any:
+        run = HostFunction(self._path, entry)
+
+        def launch(grid: Any, block: Any, args: Any) -> None:
+            for a in args:
+                assert isinstance(a, int) or a.device.id == FakeCupy.current
+            FakeCupy.launched.append((FakeCupy.current, FakeCupy.stream))
+            run(grid, (8,), args)
+
+        return launch
+
+
 class FakeCupy(types.ModuleType):
     """The module; functions are NumPy's, their results are arrays of the current device."""
 
     current = 0
-    synchronized: ClassVar[list[int]] = []
+    stream: ClassVar[Any] = Stream.null
+    synchronized: ClassVar[list[Any]] = []
+    log: ClassVar[list[Any]] = []
+    launched: ClassVar[list[Any]] = []
+    pinned: ClassVar[list[Any]] = []
+    failing: ClassVar[Exception | None] = None
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:
         super().__init__("cupy")
+        self.room = 2**40
 
         def get_device_count() -> int:
             if failure:
@@ -82,19 +191,47 @@ class FakeCupy(types.ModuleType):
             return {"name": b"Simulated", "totalGlobalMem": 2**30, "warpSize": 32, "major": 9, "minor": 0,
                     "gcnArchName": b"gfx90a"}  # fmt: skip
 
-        runtime = types.SimpleNamespace(is_hip=is_hip, getDeviceCount=get_device_count, getDeviceProperties=properties)
-        self.cuda = types.SimpleNamespace(Device=Device, runtime=runtime)
+        def memcpy_peer(to: int, goal: int, source: int, home: int, nbytes: int, stream: int) -> None:
+            FakeCupy.log.append(("peer", home, goal))
+            ctypes.memmove(to, source, nbytes)
+
+        runtime = types.SimpleNamespace(
+            is_hip=is_hip, getDeviceCount=get_device_count, getDeviceProperties=properties,
+            CUDARuntimeError=CUDARuntimeError, runtimeGetVersion=lambda: 13020, memGetInfo=lambda: (2**29, 2**30),
+            deviceCanAccessPeer=lambda a, b: 1, memcpyPeerAsync=memcpy_peer,
+        )  # fmt: skip
+        self.cuda = types.SimpleNamespace(
+            Device=Device, runtime=runtime, Stream=Stream, Event=Event,
+            memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+            function=types.SimpleNamespace(Module=Module), alloc_pinned_memory=self._alloc_pinned,
+            get_elapsed_time=lambda a, b: 2.0,
+        )  # fmt: skip
         self.ndarray = DeviceArray
-        FakeCupy.current, FakeCupy.synchronized = 0, []
+        FakeCupy.current, FakeCupy.stream, FakeCupy.failing = 0, Stream.null, None
+        for record in (FakeCupy.synchronized, FakeCupy.log, FakeCupy.launched, FakeCupy.pinned):
+            record.clear()
 
     @staticmethod
-    def asnumpy(x: Any) -> np.ndarray:
-        assert x.device.id == FakeCupy.current
-        return np.array(x.view(np.ndarray))
+    def _alloc_pinned(size: int) -> Any:
+        memory = bytearray(size)
+        FakeCupy.pinned.append(memory)
+        return memory
 
     @staticmethod
-    def asarray(x: Any) -> Any:
-        return as_device(np.array(x))
+    def is_pinned(x: np.ndarray) -> bool:
+        at = x.__array_interface__["data"][0]
+        starts = [(ctypes.addressof(ctypes.c_char.from_buffer(m)), len(m)) for m in FakeCupy.pinned]
+        return any(start <= at < start + size for start, size in starts)
+
+    @staticmethod
+    def get_default_memory_pool() -> Any:
+        return types.SimpleNamespace(used_bytes=lambda: 10, total_bytes=lambda: 20)
+
+    def empty(self, shape: Any, dtype: Any = float) -> Any:
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if nbytes > self.room:
+            raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")
+        return as_device(np.empty(shape, dtype))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name)

@@ -2,17 +2,21 @@
 
 from tenferro_gpu._backend import CudaBackend, RocmBackend, make_cuda_backend, make_rocm_backend
 from tenferro_gpu._context import CudaContext, RocmContext
-from tenferro_gpu._stack import Capabilities
-from tenferro_gpu._transfer import download, upload
+from tenferro_gpu._transfer import PendingTransfer, download, upload
+from tenferro_gpu.devices import CudaRuntime, RocmRuntime, register_cuda, register_rocm
 
 __all__ = [
-    "Capabilities",
     "CudaBackend",
     "CudaContext",
+    "CudaRuntime",
+    "PendingTransfer",
     "RocmBackend",
     "RocmContext",
+    "RocmRuntime",
     "download",
     "make_cuda_backend",
     "make_rocm_backend",
+    "register_cuda",
+    "register_rocm",
     "upload",
 ]

@@ -1,25 +1,37 @@
-"""The CUDA and ROCm backends: the reference kernels on CuPy arrays, each run on the device that it was made for.
+"""The CUDA and ROCm backends: kernels on CuPy arrays, each on the device and stream that it is meant for.
 
-CuPy's current device is a hidden argument of every allocation and launch. It is entered around each kernel and
-restored after it, so that results do not depend on what the caller's program has made current.
+CuPy's current device and stream are hidden arguments of every allocation and launch. They are entered around each
+kernel and restored after it, so that results do not depend on what the caller's program has made current.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tenferro_gpu._stack import checked_index, cupy, device_count
-from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog
-from tenferro_tensor.reference import kernels
-from tenferro_tensor_core import UnsupportedError
+from tenferro_gpu._fusing import Fusing
+from tenferro_gpu._kernels import core_kernels
+from tenferro_gpu._stack import checked_index, cupy
+from tenferro_gpu.devices import CupyRuntime, CupyStream
+from tenferro_tensor import (
+    REGISTRY,
+    AcceleratorBackend,
+    ComputeDevice,
+    DeviceMemoryError,
+    Op,
+    OpenKernel,
+    RuntimeDevice,
+    Spec,
+    catalog,
+    current_stream,
+)
+from tenferro_tensor.device_model import Later, Literal, Region
+from tenferro_tensor_core import HostAdapterError
 
 
-class _CupyBackend(Backend):
+class _CupyBackend(AcceleratorBackend):
     """What the two kinds share; CuPy has one interface for both."""
 
     kind: ClassVar[str]
@@ -27,48 +39,109 @@ class _CupyBackend(Backend):
     def __init__(self) -> None:
         self.name = self.kind
         self._cupy = cupy(self.kind)
+        self._exhausted = self._cupy.cuda.memory.OutOfMemoryError
+        self.fusing = Fusing(self)
 
-    def devices(self) -> tuple[ComputeDevice, ...]:
-        """The devices that the driver shows."""
-        return tuple(ComputeDevice(f"{self.kind}:{i}") for i in range(device_count(self.kind)))
+    @property
+    def runtime(self) -> CupyRuntime:
+        """The device runtime of the kind."""
+        found = super().runtime
+        assert isinstance(found, CupyRuntime)
+        return found
+
+    def require(self, device: ComputeDevice) -> None:
+        """Check that there is the device.
+
+        Raises:
+            BackendUnavailableError: there is not.
+        """
+        checked_index(self.kind, device.index)
 
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
-        """The kernel, with `device` current while it runs."""
-        return self._on(device, super().kernel(op, ins, outs, device))
+        """The kernel, with `device` and the stream of its operands current while it runs."""
+        run = super().kernel(op, ins, outs, device)
+        return run if op.primitive is catalog.transfer else self._on(device, run)
 
     def open_kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> OpenKernel | None:
-        """The kernel for all sizes, with `device` current while it runs."""
+        """The kernel for all sizes, run in the same way."""
+        if op.primitive is catalog.transfer:
+            return None
         found = super().open_kernel(op, ins, outs, device)
         return found and found._replace(run=self._on(device, found.run))
 
+    def stream_for(self, device: RuntimeDevice, raws: Iterable[Any]) -> CupyStream:
+        """As the contract says; while all values are of the default streams there is nothing to wait for."""
+        found = super().stream_for(device, raws)
+        assert isinstance(found, CupyStream)
+        return found
+
     def _on(self, device: ComputeDevice, run: Callable[..., Any]) -> Callable[..., Any]:
-        on = self._cupy.cuda.Device(checked_index(self.kind, device.index))
+        target = self.runtime.device(device.index)
+        return lambda *raws: self.started(target, run, raws)
 
-        def run_on_device(*raws: Any) -> Any:
-            with on:
-                return run(*raws)
+    def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
+        """Run a function that issues work on raw values, with the device and the stream of that work current."""
+        runtime = self.runtime
+        stream = self.stream_for(device, raws)
+        try:
+            with stream:
+                result = run(*raws)
+        except self._exhausted as cause:
+            raise self._no_room(stream, cause) from cause
+        if runtime.marked or stream is not stream.device.default_stream:
+            if runtime.others(stream, raws):
+                stream.device.keeping.keep(stream.record(), raws)
+            runtime.mark(stream, *(result if isinstance(result, (tuple, list)) else (result,)))
+        return result
 
-        return run_on_device
+    def _no_room(self, stream: CupyStream, cause: Exception) -> DeviceMemoryError:
+        have = stream.device.memory()
+        return DeviceMemoryError(
+            f"{stream.device.id} has no room for a result ({cause}): {have['live']} bytes are in use by values, "
+            f"{have['free']} of {have['total']} free; drop tensors, work in smaller pieces, or use another device",
+            device=str(stream.device.id),
+        )
 
-    def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
-        """A copy in the memory of `device`."""
-        with self._cupy.cuda.Device(checked_index(self.kind, device.index)):
-            return self._cupy.asarray(array)
+    def exported(self, raw: Any, **options: Any) -> Any:
+        """As the contract says: the stream of the consumer waits for that of the value."""
+        stream = self.runtime.stream_of(raw)
+        assert stream is not None
+        with stream:  # CuPy orders the consumer after what is current
+            return raw.__dlpack__(**options)
 
-    def download(self, raw: Any) -> np.ndarray[Any, Any]:
-        """A copy in main memory; waits for the work that computes it."""
-        with raw.device:
-            return self._cupy.asnumpy(raw)  # type: ignore[no-any-return]
+    def imported(self, producer: Any, *, copy: bool) -> Any:
+        """As the contract says: the stream of the value waits for that of the producer."""
+        device = self.runtime.device(int(producer.__dlpack_device__()[1]))
+        stream = current_stream(device)
+        assert isinstance(stream, CupyStream)
+        try:
+            with stream:
+                raw = self._cupy.from_dlpack(producer)
+                raw = raw.copy() if copy else raw
+        except Exception as error:  # a producer is foreign code
+            raise HostAdapterError(
+                f"from_dlpack cannot read {type(producer).__name__} on {device.id}: {error}; detach or copy it in its "
+                "own library first",
+                given=type(producer),
+            ) from error
+        self.runtime.mark(stream, raw)
+        return raw
 
-    def synchronize(self) -> None:
-        """Wait for all work on all devices."""
-        for device in self.devices():
-            with self._cupy.cuda.Device(device.index) as current:
-                current.synchronize()
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
+        """As the contract says: what the renderer knows."""
+        return self.fusing.fuses(op, operands, result)
+
+    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
+        """As the contract says: one kernel for each way in which operands lie in memory."""
+        return self.fusing.fused(region, fallback, later)
+
+    def compiled(self) -> int:
+        """As the contract says: sources that are compiled, for all architectures."""
+        return self.fusing.compiled()
 
 
 class CudaBackend(_CupyBackend):
@@ -105,27 +178,6 @@ def make_rocm_backend() -> RocmBackend:
 
 
 def _registered(backend: _B) -> _B:
-    for primitive, make in _reference(backend.kind).items():
+    for primitive, make in core_kernels(backend.kind).items():
         REGISTRY.kernel(primitive, backend.kind, make)
     return backend
-
-
-@cache
-def _reference(kind: str) -> dict[Any, Any]:
-    table = kernels(cupy(kind), lambda: import_module("cupyx.scipy.special"))
-    table[catalog.scatter] = _without_products(table[catalog.scatter])
-    return table
-
-
-def _without_products(make: Callable[..., Any]) -> Callable[..., Any]:
-    """CuPy has no atomic product, so that duplicate indices would lose factors."""
-
-    def make_checked(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, mode: str, **params: Any) -> Callable[..., Any]:
-        if mode == "mul":
-            raise UnsupportedError(
-                "scatter with mode='mul' has no kernel on accelerators; move the operands with to_device('cpu:0')",
-                mode=mode,
-            )
-        return make(ins, outs, mode=mode, **params)  # type: ignore[no-any-return]
-
-    return make_checked

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
+from tenferro_tensor import Capabilities
 from tenferro_tensor_core import BackendUnavailableError
 
 _INSTALL: Final = {
@@ -14,23 +14,6 @@ _INSTALL: Final = {
     "rocm": "pip install 'tenferro-gpu[rocm]'",
 }
 _CHECK: Final = {"cuda": "nvidia-smi", "rocm": "rocminfo"}
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a device can do.
-
-    Attributes:
-        name: its name.
-        memory: bytes of its memory.
-        warp: lanes that run in lock-step (wave width on ROCm).
-        architecture: ``"90"`` for compute capability 9.0, or a gfx name.
-    """
-
-    name: str
-    memory: int
-    warp: int
-    architecture: str
 
 
 @cache

@@ -321,7 +321,9 @@ class Array:
         copy: bool | None = None,
     ) -> Any:
         if self.spec.place.memory_space is not HOST.memory_space:
-            return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+            options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+            given = {name: option for name, option in options.items() if option is not None}
+            return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
         host = self._concrete()
         # Old consumers know no read-only memory, and may write into it; reversed axes make PyTorch 2.13 abort.
         locked = not host.flags.writeable and (max_version is None or max_version[0] < 1)

@@ -79,6 +79,23 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until all work submitted so far is done."""
 
+    def exported(self, raw: Any, **options: Any) -> Any:
+        """A DLPack capsule of a raw array, for a consumer that passed these options of ``__dlpack__``.
+
+        What the consumer's stream does with it comes after what computes it.
+        """
+        return raw.__dlpack__(**options)
+
+    def imported(self, producer: Any, *, copy: bool) -> Any:
+        """A raw array that shares the memory of a DLPack producer of the backend's kind, or a copy of it.
+
+        What the backend does with it comes after what computes it.
+        """
+        raise UnsupportedError(
+            f"the {self.name} backend takes no memory of DLPack producers; copy the data to main memory first",
+            backend=self.name,
+        )
+
     def require(self, device: ComputeDevice) -> None:
         """Check that `device` can run work now.
 

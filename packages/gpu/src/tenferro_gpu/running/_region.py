@@ -39,8 +39,8 @@ class Target(Protocol):
     def empty(self, shape: Ints, dtype: np.dtype[Any]) -> Any:
         """An array on the current device."""
 
-    def on(self, raws: Sequence[Any]) -> Any:
-        """A context manager in which the device of the arrays, which it gives, is current and runs what is started."""
+    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
+        """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
 
 
 class Plan(NamedTuple):
@@ -94,11 +94,10 @@ class RegionKernel:
             if len(self._plans) >= PLANS:
                 self._plans.clear()
             self._plans[key] = plan
-        with self.target.on(raws) as device:
-            results = self._run(plan, device, raws)
+        results = self.target.start(lambda device, raws: self._run(plan, device, raws), raws)
         return results[0] if len(results) == 1 else results
 
-    def _run(self, plan: Plan, device: int, raws: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _run(self, plan: Plan, device: int, raws: Sequence[Any]) -> tuple[Any, ...]:
         shape = plan.shape if plan.join is None else (prod(plan.shape), plan.parts)
         results = tuple([self.target.empty(shape, dtype) for dtype in self.dtypes])
         plan.program.launch(device, plan.groups, (*raws, *results), plan.numbers)

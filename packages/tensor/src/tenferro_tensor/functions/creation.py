@@ -5,16 +5,17 @@ else in main memory, and the ``*_like`` functions stay where their argument is.
 """
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._backend import place_of
+from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._origins import noted
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
@@ -37,6 +38,9 @@ from tenferro_tensor_core import (
 )
 from tenferro_tensor_core import dtype as known_dtype
 from tenferro_tensor_core import from_dlpack as _from_dlpack
+
+_DLPACK_KINDS: Final = {2: "cuda", 13: "cuda", 10: "rocm"}
+"""Accelerators by DLPack's number of their kind of device."""
 
 __all__ = [
     "arange",
@@ -102,15 +106,39 @@ def _stacked(obj: Any) -> Any:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor that shares the memory of a DLPack producer, or copies it where sharing is impossible.
 
+    Data of a CUDA or ROCm device stay there; work on the tensor comes after the work that computes them.
+
     Raises:
-        HostAdapterError: the producer's data are not in main memory, or a copy is needed and `copy` is ``False``.
+        HostAdapterError: the producer refuses, or a copy is needed and `copy` is ``False``.
+        BackendUnavailableError: the data are on an accelerator whose backend is not installed.
+        DTypeError: the element type is not supported.
 
     >>> tr.from_dlpack(np.asarray([1.0, 2.0]))
     Tensor([1., 2.])
     """
     if hasattr(x, "spec"):
         return _adapted(x, None, device)
+    home = _accelerator_of(x)
+    if home is not None:
+        return _adapted(noted(_shared(x, home, copy)), None, device)
     return _adapted(noted(Primitive.adopt(_from_dlpack(x, copy=copy))), None, device)
+
+
+def _accelerator_of(x: Any) -> str | None:
+    """The device whose memory a DLPack producer's data are in, where that is an accelerator of a known kind."""
+    if not hasattr(x, "__dlpack_device__") or isinstance(x, np.ndarray):
+        return None
+    try:
+        kind, number = map(int, x.__dlpack_device__())
+    except Exception:
+        return None  # refused with its own words where the data are read
+    return f"{_DLPACK_KINDS[kind]}:{number}" if kind in _DLPACK_KINDS else None
+
+
+def _shared(x: Any, home: str, copy: bool | None) -> Any:
+    place = place_of(home)
+    raw = get_backend(place.device.kind).imported(x, copy=bool(copy))
+    return Primitive.wrap(raw, Spec(tuple(raw.shape), known_dtype(raw.dtype), place))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:

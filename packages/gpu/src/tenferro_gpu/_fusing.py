@@ -1,0 +1,109 @@
+"""Fused regions on the devices of a kind: which ops join one, and where its kernels are compiled and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tenferro_gpu.compiling import RuntimeCompiler, compiler
+from tenferro_gpu.rendering import CudaRenderer, rendered
+from tenferro_gpu.running import GpuProgram, RegionKernel
+from tenferro_tensor import Op, catalog
+from tenferro_tensor.device_model import (
+    CompiledSpec,
+    Later,
+    Literal,
+    Over,
+    ProgramSpec,
+    Region,
+    expanded,
+    expansion,
+)
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+
+if TYPE_CHECKING:
+    from tenferro_gpu._backend import _CupyBackend
+
+_REDUCED: Final = frozenset({
+    catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
+    catalog.reduce_any,
+})  # fmt: skip
+
+_MOST: Final = 60
+"""Arrays of one region; with the strides of all of them its arguments stay below 4 KiB, as old drivers ask for."""
+
+
+class Fusing:
+    """What a backend of a kind fuses, and how it runs."""
+
+    def __init__(self, backend: _CupyBackend) -> None:
+        self._backend = backend
+        self._compilers: dict[str, RuntimeCompiler] = {}
+
+    def compiler(self, ordinal: int) -> RuntimeCompiler:
+        """The compiler for a device; devices of one architecture have the same one."""
+        architecture = self._backend.runtime.device(ordinal).capabilities.architecture
+        found = self._compilers.get(architecture)
+        if found is None:
+            major = None
+            if self._backend.kind == "cuda":  # the driver that CuPy works with takes the code of its own version
+                major = int(self._backend.runtime.cupy.cuda.runtime.runtimeGetVersion()) // 1000
+            found = self._compilers[architecture] = compiler(self._backend.kind, architecture, major)
+        return found
+
+    @cached_property
+    def available(self) -> bool:
+        """Whether kernels can be compiled."""
+        try:
+            self.compiler(0)
+        except BackendUnavailableError:
+            return False
+        return True
+
+    def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
+        """Whether an op may be part of a region."""
+        dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
+        if op.primitive in _REDUCED:
+            return self.available
+        if op.primitive is catalog.convert and dtypes[0].kind in "fc" and result.kind in "iu":
+            return False  # out of range CuPy's own conversion decides
+        if not op.primitive.elementwise:
+            return False
+        return (rendered(op.primitive, dtypes) or expansion(op, *operands) is not None) and self.available
+
+    def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
+        """The region as a function of raw arrays, or None where it has no kernel."""
+        if not self.available or len(region.axes) + len(region.kernel.outputs) > _MOST // max(region.rank, 1):
+            return None
+        try:
+            region = replace(region, kernel=expanded(region.kernel, CudaRenderer().decompose))
+            return RegionKernel(region, self, fallback, later)
+        except UnsupportedError:
+            return None
+
+    def compiled(self) -> int:
+        """Number of sources that are compiled."""
+        return sum([c.stats()["loaded"] for c in self._compilers.values()])
+
+    def program(self, spec: ProgramSpec, over: Over | None) -> GpuProgram:
+        """A kernel, compiled for the first device; other architectures compile it when they load it."""
+        return GpuProgram(self.compiler(0).compile(spec), self._load, over=over)
+
+    def _load(self, compiled: CompiledSpec, ordinal: int) -> Any:
+        code = self.compiler(ordinal).compile(compiled.spec).code
+        module = self._backend.runtime.cupy.cuda.function.Module()
+        module.load(code)
+        return module.get_function(compiled.spec.entry)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array on the current device."""
+        return self._backend.runtime.cupy.empty(shape, dtype)
+
+    def start(self, run: Callable[..., Any], raws: Sequence[Any]) -> Any:
+        """Run a function that launches kernels on arrays, where these are."""
+        device = self._backend.runtime.device_of(raws[0])
+        return self._backend.started(device, lambda *raws: run(device.ordinal, raws), tuple(raws))

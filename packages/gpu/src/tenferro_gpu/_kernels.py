@@ -1,0 +1,97 @@
+"""Kernels of the core primitives on CuPy arrays: the reference kernels, others where these wait or lack something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tenferro_gpu._stack import cupy
+from tenferro_tensor import Spec, catalog, sized
+from tenferro_tensor.reference import kernels
+from tenferro_tensor_core import UnsupportedError
+
+Kernel = Callable[..., Any]
+
+
+@cache
+def core_kernels(kind: str) -> dict[Any, Any]:
+    """The maker of every core primitive's kernel."""
+    xp = cupy(kind)
+    table = kernels(xp, lambda: import_module("cupyx.scipy.special"))
+    return table | {
+        catalog.scatter: _scatter(xp, table[catalog.scatter]),
+        catalog.dynamic_slice: _dynamic_slice(xp),
+        catalog.dynamic_update_slice: _dynamic_update_slice(xp),
+    }
+
+
+def _scatter(xp: Any, reference: Any) -> Any:
+    """CuPy combines elements atomically, which it does for some dtypes only; the others go through one of these."""
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, mode: str, **params: Any) -> Kernel:
+        if mode == "mul":
+            raise UnsupportedError(
+                "scatter with mode='mul' has no kernel on accelerators, where duplicate indices would lose factors; "
+                "move the operands with to_device('cpu:0')",
+                mode=mode,
+            )
+        run: Kernel = reference(ins, outs, mode=mode, **params)
+        carried = _carrier(xp, ins[0].dtype, mode)
+        if carried is None:
+            return run
+        there, back = carried
+        return lambda x, at, updates, *sizes: back(run(there(x), at, there(updates), *sizes))
+
+    make.sizes = reference.sizes  # type: ignore[attr-defined]
+    return make
+
+
+def _carrier(xp: Any, dtype: np.dtype[Any], mode: str) -> tuple[Kernel, Kernel] | None:
+    """To a dtype that has the atomic operation and back; None where the dtype has it, or needs none."""
+    if mode == "set" or dtype.kind in "fc" or dtype.name in ("int32", "uint32", "uint64"):
+        return None
+    if dtype.itemsize < 4:  # sums wrap the same when they are narrowed
+        return lambda x: x.astype("int32"), lambda y: y.astype(dtype)
+    if mode == "add":
+        return lambda x: xp.ascontiguousarray(x).view("uint64"), lambda y: y.view("int64")
+    top = np.uint64(1 << 63)  # with the sign bit turned over, signed integers are in the order of unsigned ones
+    return lambda x: xp.ascontiguousarray(x).view("uint64") ^ top, lambda y: (y ^ top).view("int64")
+
+
+def _positions(xp: Any, starts: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The block of some extents at `starts`, moved where it would leave the shape, as one index for each axis.
+
+    The numbers are not looked at here: that would wait for the device.
+    """
+    index = []
+    for d, (size, n) in enumerate(zip(sizes, shape, strict=True)):
+        first = xp.clip(starts[d : d + 1], 0, n - size).astype("int64")
+        index.append((first + xp.arange(size)).reshape([size if e == d else 1 for e in range(len(shape))]))
+    return tuple(index)
+
+
+def _dynamic_slice(xp: Any) -> Any:
+    @sized(lambda ins, outs, *, sizes: (sizes,))
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: tuple[int, ...]) -> Kernel:
+        if not ins[0].ndim:
+            return lambda x, starts, sizes: x
+        return lambda x, starts, sizes: x[_positions(xp, starts, sizes, x.shape)]
+
+    return make
+
+
+def _dynamic_update_slice(xp: Any) -> Any:
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        def run(x: Any, update: Any, starts: Any) -> Any:
+            out = x.copy()
+            out[_positions(xp, starts, update.shape, x.shape)] = update
+            return out
+
+        return run if ins[0].ndim else lambda x, update, starts: update
+
+    make.any_size = True  # type: ignore[attr-defined]
+    return make

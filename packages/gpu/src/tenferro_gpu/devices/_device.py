@@ -1,0 +1,180 @@
+"""`CupyDevice`: streams, memory and copies of one device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import numpy as np
+
+from tenferro_gpu._stack import capabilities
+from tenferro_gpu.devices._streams import CupyEvent, CupyStream, Keeping
+from tenferro_tensor import (
+    Capabilities,
+    ComputeDevice,
+    DeviceMemoryError,
+    Pending,
+    RuntimeDevice,
+    Spec,
+    Stream,
+)
+from tenferro_tensor_core import ArgumentError, PlacementError
+
+if TYPE_CHECKING:
+    from tenferro_gpu.devices._runtime import CupyRuntime
+
+
+class CupyPending(Pending):
+    """A download into page-locked memory.
+
+    Args:
+        host: the memory, as an array.
+        event: the event after the copy.
+    """
+
+    event: CupyEvent
+
+    def __init__(self, host: np.ndarray[Any, Any], event: CupyEvent) -> None:
+        self.host, self.event = host, event
+
+    def result(self) -> np.ndarray[Any, Any]:
+        """As the contract says; the array lies in page-locked memory, and is the same at every call."""
+        self.event.synchronize()
+        self.event.device.keeping.sweep()
+        return self.host
+
+
+class CupyDevice(RuntimeDevice):
+    """One device of a kind.
+
+    Attributes:
+        runtime: that of its kind.
+        cupy: the module.
+        raw: CuPy's device.
+        keeping: what is kept alive for work on its way.
+    """
+
+    def __init__(self, runtime: CupyRuntime, ordinal: int) -> None:
+        self.id = ComputeDevice(f"{runtime.kind}:{ordinal}")
+        self.runtime, self.cupy, self.keeping = runtime, runtime.cupy, Keeping()
+        self.raw = self.cupy.cuda.Device(ordinal)
+        self._lock = threading.RLock()
+        self._streams: WeakSet[CupyStream] = WeakSet()
+        self._default = self._noted(self.cupy.cuda.Stream.null)
+        self._copy: CupyStream | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """As the contract says."""
+        return capabilities(self.runtime.kind, self.ordinal)
+
+    @property
+    def default_stream(self) -> CupyStream:
+        """The stream that CuPy and other libraries use by default, so that their work is in order with ours."""
+        return self._default
+
+    @property
+    def copy_stream(self) -> CupyStream:
+        """As the contract says."""
+        with self._lock:
+            if self._copy is None:
+                self._copy = self.stream()
+            return self._copy
+
+    def stream(self, priority: int = 0) -> CupyStream:
+        """As the contract says; the stream does not wait for the default stream by itself."""
+        with self.raw:
+            return self._noted(self.cupy.cuda.Stream(non_blocking=True, priority=priority or None), priority)
+
+    def _noted(self, raw: Any, priority: int = 0) -> CupyStream:
+        stream = CupyStream(self, raw, priority)
+        with self._lock:
+            self._streams.add(stream)
+        return stream
+
+    @property
+    def streams(self) -> tuple[CupyStream, ...]:
+        """As the contract says."""
+        with self._lock:
+            return tuple(self._streams)
+
+    def memory(self) -> dict[str, int]:
+        """``"live"`` bytes of values; ``"peak"`` what CuPy's pool has taken from the device, which it keeps for reuse;
+        ``"free"`` and ``"total"`` of the device."""
+        self.keeping.sweep()
+        with self.raw:
+            pool = self.cupy.get_default_memory_pool()
+            free, total = self.cupy.cuda.runtime.memGetInfo()
+            return {
+                "live": int(pool.used_bytes()),
+                "peak": int(pool.total_bytes()),
+                "free": int(free),
+                "total": int(total),
+            }
+
+    def empty(self, spec: Spec, stream: Stream) -> Any:
+        """As the contract says."""
+        own = self._own(stream)
+        with self.enough(spec.size, spec.dtype), own:
+            raw = self.cupy.empty(spec.shape, spec.dtype)
+        self.runtime.mark(own, raw)
+        return raw
+
+    def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream) -> Any:
+        """As the contract says."""
+        own = self._own(stream)
+        if isinstance(host, CupyPending):
+            own.wait(host.event)
+            staged = host.host
+        else:
+            assert isinstance(host, np.ndarray)
+            staged = self.pinned(host.shape, host.dtype)
+            staged[...] = host
+        with self.enough(staged.size, staged.dtype), own:
+            raw = self.cupy.empty(staged.shape, staged.dtype)
+            if staged.size:
+                raw.set(staged, own.raw)
+        self.keeping.keep(own.record(), staged)
+        self.runtime.mark(own, raw)
+        return raw
+
+    def download(self, raw: Any, stream: Stream) -> CupyPending:
+        """As the contract says."""
+        own = self._own(stream)
+        if self.runtime.device_of(raw) is not self:
+            raise PlacementError(f"a download from {self.id} takes values in its memory, got one of {raw.device}")
+        with own:
+            lying = self.cupy.ascontiguousarray(raw).reshape(raw.shape)
+            host = self.pinned(raw.shape, raw.dtype)
+            if host.size:
+                lying.get(stream=own.raw, out=host, blocking=False)
+        event = own.record()
+        self.keeping.keep(event, raw, lying, host)
+        return CupyPending(host, event)
+
+    def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """A host array in page-locked memory, which the device reads and writes by itself."""
+        count = int(np.prod(shape, dtype=np.int64))
+        memory = self.cupy.cuda.alloc_pinned_memory(max(count, 1) * dtype.itemsize)
+        return np.frombuffer(memory, dtype, count).reshape(shape)
+
+    @contextmanager
+    def enough(self, size: Any, dtype: np.dtype[Any]) -> Iterator[None]:
+        """Memory that does not suffice as the typed error."""
+        try:
+            yield
+        except self.cupy.cuda.memory.OutOfMemoryError as cause:
+            have = self.memory()
+            raise DeviceMemoryError(
+                f"{self.id} has no room for {int(size) * dtype.itemsize} bytes: {have['live']} are in use by values, "
+                f"{have['free']} of {have['total']} free; drop tensors, work in smaller pieces, or use another device",
+                device=str(self.id),
+            ) from cause
+
+    def _own(self, stream: Stream) -> CupyStream:
+        if not isinstance(stream, CupyStream) or stream.device is not self:
+            raise ArgumentError(f"{self.id} was given {stream!r}, which is none of its streams")
+        return stream

@@ -1,0 +1,128 @@
+"""`CupyRuntime`: all devices of a kind, who writes which value, and copies between devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, ClassVar
+from weakref import ref
+
+from tenferro_gpu._stack import checked_index, cupy, device_count
+from tenferro_gpu.devices._device import CupyDevice
+from tenferro_gpu.devices._streams import CupyStream
+from tenferro_tensor import DeviceRuntime, RuntimeDevice, Stream, register_device_runtime
+from tenferro_tensor_core import ArgumentError
+
+
+class CupyRuntime(DeviceRuntime):
+    """The devices that CuPy sees.
+
+    Raises:
+        BackendUnavailableError: CuPy, the driver or a device is missing; the text says what to do.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.cupy = cupy(self.kind)
+        self._devices = tuple([CupyDevice(self, i) for i in range(device_count(self.kind))])
+        # The streams other than the default one that values were written on, by identity of the value.
+        self._marks: dict[int, tuple[ref[Any], CupyStream]] = {}
+        self._lock = threading.Lock()
+
+    def devices(self) -> tuple[CupyDevice, ...]:
+        """As the contract says."""
+        return self._devices
+
+    def device(self, ordinal: int) -> CupyDevice:
+        """As the contract says.
+
+        Raises:
+            BackendUnavailableError: there is no such device.
+        """
+        return self._devices[checked_index(self.kind, ordinal)]
+
+    def device_of(self, raw: Any) -> CupyDevice:
+        """As the contract says."""
+        if not isinstance(raw, self.cupy.ndarray):
+            raise ArgumentError(f"an array of CuPy was expected, got {type(raw).__name__}; move it with to_device")
+        found: CupyDevice = self._devices[raw.device.id]
+        return found
+
+    @property
+    def marked(self) -> bool:
+        """Whether a value of another stream than the default ones is alive."""
+        return bool(self._marks)
+
+    def stream_of(self, raw: Any) -> CupyStream | None:
+        """As the contract says; of values that nobody marked it is the default stream of their device."""
+        if not isinstance(raw, self.cupy.ndarray):
+            return None
+        found = self._marks.get(id(raw))
+        return self._devices[raw.device.id].default_stream if found is None else found[1]
+
+    def mark(self, stream: CupyStream, *raws: Any) -> None:
+        """Note that values are written by the work of a stream."""
+        if stream is stream.device.default_stream:
+            return
+        for raw in raws:
+            if isinstance(raw, self.cupy.ndarray):
+                key = id(raw)
+                # Reading and dropping an entry is one step each, so that a value's end needs no lock.
+                self._marks[key] = ref(raw, lambda _, key=key: self._marks.pop(key, None)), stream  # type: ignore[misc]
+
+    def others(self, stream: CupyStream, raws: Iterable[Any]) -> tuple[CupyStream, ...]:
+        """The other streams that write any of the values."""
+        found = {self.stream_of(raw) for raw in raws} - {None, stream}
+        return tuple([other for other in found if other is not None])
+
+    def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
+        """As the contract says."""
+        if source is target:
+            return True
+        return bool(self.cupy.cuda.runtime.deviceCanAccessPeer(target.ordinal, source.ordinal))
+
+    def copy_peer(self, raw: Any, source: Stream | None, target: Stream) -> Any:
+        """As the contract says; the driver goes by way of main memory where the devices do not reach each other."""
+        assert isinstance(target, CupyStream)
+        home, goal = self.device_of(raw), target.device
+        if source is not None:
+            target.wait(source.record())
+        lying = raw
+        if not raw.flags.c_contiguous:
+            writer = self.stream_of(raw) if source is None else source
+            assert isinstance(writer, CupyStream)
+            with writer:
+                lying = self.cupy.ascontiguousarray(raw)
+            target.wait(writer.record())
+        with goal.enough(raw.size, raw.dtype), target:
+            copy = self.cupy.empty(raw.shape, raw.dtype)
+            if raw.size:
+                self.cupy.cuda.runtime.memcpyPeerAsync(
+                    copy.data.ptr, goal.ordinal, lying.data.ptr, home.ordinal, raw.nbytes, target.raw.ptr
+                )
+        goal.keeping.keep(target.record(), raw, lying)
+        self.mark(target, copy)
+        return copy
+
+
+class CudaRuntime(CupyRuntime):
+    """NVIDIA devices."""
+
+    kind = "cuda"
+
+
+class RocmRuntime(CupyRuntime):
+    """AMD devices."""
+
+    kind = "rocm"
+
+
+def register_cuda() -> None:
+    """Offer the CUDA devices; the entry point of the device runtimes."""
+    register_device_runtime("cuda", CudaRuntime)
+
+
+def register_rocm() -> None:
+    """Offer the ROCm devices; the entry point of the device runtimes."""
+    register_device_runtime("rocm", RocmRuntime)
