@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
 from tenferro_gpu.compiling import RuntimeCompiler, compiler
+from tenferro_gpu.devices import CupyRuntime
 from tenferro_gpu.rendering import CudaRenderer, rendered
 from tenferro_gpu.running import GpuProgram, RegionKernel
-from tenferro_tensor import Op, catalog
+from tenferro_tensor import Op, RuntimeDevice, catalog
 from tenferro_tensor.device_model import (
     CompiledSpec,
     Later,
@@ -25,9 +26,6 @@ from tenferro_tensor.device_model import (
 )
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
-if TYPE_CHECKING:
-    from tenferro_gpu._backend import _CupyBackend
-
 _REDUCED: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
     catalog.reduce_any,
@@ -37,10 +35,23 @@ _MOST: Final = 60
 """Arrays of one region; with the strides of all of them its arguments stay below 4 KiB, as old drivers ask for."""
 
 
+class Home(Protocol):
+    """What is asked of a backend."""
+
+    kind: ClassVar[str]
+
+    @property
+    def runtime(self) -> CupyRuntime:
+        """The device runtime of the kind."""
+
+    def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
+        """Run a function that issues work on raw values, where that work goes to."""
+
+
 class Fusing:
     """What a backend of a kind fuses, and how it runs."""
 
-    def __init__(self, backend: _CupyBackend) -> None:
+    def __init__(self, backend: Home) -> None:
         self._backend = backend
         self._compilers: dict[str, RuntimeCompiler] = {}
 

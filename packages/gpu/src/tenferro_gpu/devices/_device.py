@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -22,9 +22,6 @@ from tenferro_tensor import (
     Stream,
 )
 from tenferro_tensor_core import ArgumentError, PlacementError
-
-if TYPE_CHECKING:
-    from tenferro_gpu.devices._runtime import CupyRuntime
 
 
 class CupyPending(Pending):
@@ -51,13 +48,13 @@ class CupyDevice(RuntimeDevice):
     """One device of a kind.
 
     Attributes:
-        runtime: that of its kind.
+        runtime: the `CupyRuntime` of its kind.
         cupy: the module.
         raw: CuPy's device.
         keeping: what is kept alive for work on its way.
     """
 
-    def __init__(self, runtime: CupyRuntime, ordinal: int) -> None:
+    def __init__(self, runtime: Any, ordinal: int) -> None:
         self.id = ComputeDevice(f"{runtime.kind}:{ordinal}")
         self.runtime, self.cupy, self.keeping = runtime, runtime.cupy, Keeping()
         self.raw = self.cupy.cuda.Device(ordinal)

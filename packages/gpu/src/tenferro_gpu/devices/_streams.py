@@ -6,21 +6,18 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tenferro_tensor import AsynchronousError, Event, Stream
 from tenferro_tensor_core import UnsupportedError
 
-if TYPE_CHECKING:
-    from tenferro_gpu.devices._device import CupyDevice
-
 
 class CupyEvent(Event):
-    """An event of a stream; waiting for it puts the thread to sleep."""
+    """An event of a stream of a `CupyDevice`; waiting for it puts the thread to sleep."""
 
     __slots__ = ("_cupy", "_timing", "device", "raw")
 
-    def __init__(self, device: CupyDevice, raw: Any, timing: bool) -> None:
+    def __init__(self, device: Any, raw: Any, timing: bool) -> None:
         self.device, self.raw, self._timing, self._cupy = device, raw, timing, device.cupy
 
     @property
@@ -44,7 +41,7 @@ class CupyEvent(Event):
 
 
 class CupyStream(Stream):
-    """A stream of CuPy.
+    """A stream of a `CupyDevice`.
 
     Attributes:
         raw: CuPy's stream.
@@ -52,8 +49,8 @@ class CupyStream(Stream):
 
     __slots__ = ("_on", "device", "priority", "raw")
 
-    def __init__(self, device: CupyDevice, raw: Any, priority: int = 0) -> None:
-        self.device: CupyDevice = device
+    def __init__(self, device: Any, raw: Any, priority: int = 0) -> None:
+        self.device: Any = device
         self.raw, self.priority, self._on = raw, priority, device.raw
 
     def __enter__(self) -> CupyStream:
@@ -128,7 +125,7 @@ class Keeping:
 
 
 @contextmanager
-def failures_of(device: CupyDevice) -> Iterator[None]:
+def failures_of(device: Any) -> Iterator[None]:
     """Errors of the driver as failures of work that had been accepted."""
     try:
         yield

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from tenferro_tensor._libraries import library
+
 BOUND = 256 << 20
 """Bytes that the folder may hold; the entries used longest ago go first."""
 
@@ -34,9 +36,8 @@ def user_folder(kind: str) -> Path:
     chosen = os.environ.get("TENFERRO_CACHE_DIR")
     if chosen:
         return Path(chosen) / kind
-    import platformdirs  # comes with the extra, like the compiler
-
-    return Path(platformdirs.user_cache_dir("tenferro", appauthor=False)) / kind
+    home = library("platformdirs").user_cache_dir("tenferro", appauthor=False)  # comes with extras, as compilers do
+    return Path(home) / kind
 
 
 class ObjectCache:
