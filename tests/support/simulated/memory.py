@@ -85,19 +85,17 @@ class SimArray:
     nbytes = property(lambda self: self.buffer.nbytes)
     size = property(lambda self: self.buffer.data.size)
 
-    def astype(self, dtype: Any) -> "SimArray":
-        """The value in another dtype, computed where kernels of the thread go."""
-        return self.device.cast(self, np.dtype(dtype))
-
     def copy(self) -> "SimArray":
         """The value once more."""
-        return self.device.cast(self, self.dtype)
+        return self.device.duplicate(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise PlacementError(f"host code reads {self!r}; download it first", device=str(self.device.id))
 
-    def __iter__(self) -> Any:
-        raise PlacementError(f"host code iterates over {self!r}; download it first", device=str(self.device.id))
+    def _refuse(self) -> Any:
+        raise PlacementError(f"host code reads {self!r}; download it first", device=str(self.device.id))
+
+    __iter__ = __bool__ = __int__ = __float__ = __index__ = __complex__ = __len__ = _refuse
 
     def __del__(self) -> None:
         buffer = getattr(self, "buffer", None)

@@ -129,12 +129,12 @@ class SimDevice(RuntimeDevice):
         stream.issue("download", copy, [buffer], [staging], kind="transfer")
         return SimPending(staging, stream.record())
 
-    def cast(self, raw: SimArray, dtype: np.dtype) -> SimArray:
-        """A copy in another dtype, on the stream that the thread's work goes to."""
+    def duplicate(self, raw: SimArray) -> SimArray:
+        """A copy, on the stream that the thread's work goes to."""
         stream: Any = current_stream(self)
         if stream is not raw.stream:
             stream.wait(raw.stream.record())
-        return stream.compute("astype", lambda x: np.asarray(x).astype(dtype), (raw,), [(raw.shape, dtype)])[0]
+        return stream.compute("copy", np.copy, (raw,), [(raw.shape, raw.dtype)])[0]
 
     def require_here(self, raw: Any, what: str) -> None:
         """Raise where a raw value is not in this memory."""

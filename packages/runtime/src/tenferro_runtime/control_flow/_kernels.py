@@ -1,4 +1,4 @@
-"""Kernels of branches and loops on raw arrays of any backend: Python's own, around rendered programs.
+"""Kernels of branches and loops on raw arrays: Python's own, around rendered programs.
 
 They serve all sizes: a body with open ones is rendered once, and bound to the sizes that a call brings.
 """
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
+from tenferro_runtime.control_flow._elsewhere import on_host, reader, scan_elsewhere
 from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import WATCH
-from tenferro_tensor import REGISTRY, Spec, tensor
+from tenferro_tensor import REGISTRY, Spec
 from tenferro_tensor_core import DimLike
 
 Kernel = Callable[..., Any]
@@ -25,11 +26,11 @@ Specs = tuple[Spec, ...]
 
 def _make_cond(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Kernel:
     count, last = len(ins), len(branches) - 1
-    at = bound_steps(branches)
+    at, number = bound_steps(branches), reader(ins[0])
 
     def run(*raws: Any) -> Any:
         index, *xs = raws[:count]
-        return at(raws[count:])[min(max(int(index), 0), last)](*xs)
+        return at(raws[count:])[min(max(int(number(index)), 0), last)](*xs)
 
     return run
 
@@ -40,13 +41,13 @@ def _cond_sizes(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> tu
 
 def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Kernel:
     count = len(ins)
-    at = bound_steps((cond, body))
+    at, asked = bound_steps((cond, body)), reader(cond.outputs[0])
 
     def run(*raws: Any) -> Any:
         fixed, carry = raws[:consts], raws[consts:count]
         goes_on, step = at(raws[count:])
         left = -1 if max_steps is None else max_steps
-        while left and goes_on(*fixed, *carry)[0]:
+        while left and asked(goes_on(*fixed, *carry)[0]):
             carry = step(*fixed, *carry)
             left -= 1
         return carry
@@ -63,6 +64,8 @@ def _while_sizes(
 def _make_scan(
     ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool
 ) -> Kernel:
+    if not all(map(on_host, (*ins, *outs))):
+        return scan_elsewhere(ins, outs, body=body, consts=consts, carry=carry, length=length, reverse=reverse)
     count, rows = len(ins), outs[carry:]
     at = bound_steps((body,))
     loop = _looped(_loop(consts, carry, count - consts - carry, rows, reverse), body, consts, carry, reverse)
@@ -126,14 +129,13 @@ def _listed(names: Sequence[str]) -> str:
 
 def _stacker(spec: Spec) -> Callable[[list[Any], tuple[int, ...]], Any]:
     """Makes one array of rows that were kept in a list."""
-    scalars, host = spec.ndim == 1, spec.place.device.kind == "cpu"
-    dtype, device = spec.dtype, spec.place.device
+    scalars, dtype = spec.ndim == 1, spec.dtype
 
     def stack(rows: list[Any], shape: tuple[int, ...]) -> Any:
         if not rows:
-            return tensor(np.empty(shape, dtype), device=device).data
+            return np.empty(shape, dtype)
         if scalars:
-            return np.fromiter(rows, dtype, shape[0]) if host else np.stack(rows)
+            return np.fromiter(rows, dtype, shape[0])
         return np.concatenate(rows).reshape(shape)
 
     return stack

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenferro_runtime._rules import General
-from tenferro_tensor import REGISTRY, Primitive, Spec
+from tenferro_tensor import REGISTRY, Primitive, Spec, Tensor
 from tenferro_tensor.functions import stack, zeros_like
 
 
@@ -23,8 +23,20 @@ _rows.__name__ = "rows"
 rows = Primitive(_rows)
 
 
-def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    return tuple
+def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., tuple[Any, ...]]:
+    (x,) = ins
+    if x.place.device.kind == "cpu":
+        return lambda raw, *shape: tuple(raw)
+
+    def run(raw: Any, *shape: Any) -> tuple[Any, ...]:
+        whole = Tensor.wrap(raw, x.with_(shape=shape[0]) if shape else x)
+        return tuple([whole[i].data for i in range(len(outs))])
+
+    return run
+
+
+def _sizes(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> tuple[Any, ...]:
+    return (ins[0].shape,)
 
 
 def _jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...], outs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -35,6 +47,6 @@ def _vjp(primals: tuple[Any, ...], outs: tuple[Any, ...], cotangents: tuple[Any,
     return (stack([zeros_like(out) if c is None else c for c, out in zip(cotangents, outs)]),)
 
 
-_make.any_size = True  # type: ignore[attr-defined]  # the number of rows is no open size
+_make.sizes = _sizes  # type: ignore[attr-defined]
 REGISTRY.kernel(rows, "*", _make)
 REGISTRY.rule(rows, General(jvp=_jvp, vjp=_vjp))

@@ -17,7 +17,7 @@ from tenferro_runtime.ir._data_sizes import conditions, definitions, named_in, n
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import open_sizes, substituted, variables
 from tenferro_runtime.rendering._step import Step, unused
-from tenferro_tensor import Op, Spec
+from tenferro_tensor import Op, Spec, Tensor, catalog, get_backend
 from tenferro_tensor_core import Dim, Guard, evaluate
 
 KEPT: Final = 256
@@ -69,7 +69,7 @@ class LateSizes:
             if name in late and late <= {name, *self._numbers}:
                 guards.append(guard)
                 needed |= late - {name}
-        found = Definition(eq.op.params["size"], guards, (*needed, *self._open))
+        found = Definition(eq.op.params["size"], guards, (*needed, *self._open), self.program.specs[eq.variables[0]])
         sizes = [self._numbers[n] for n in needed] + [self.binder.size(d) for d in self._open.values()]
         self._numbers[name] = number = self._new()
         self.steps.append(Step(found, eq.operands, (*eq.results, number), True, eq, tuple(sizes if guards else ())))
@@ -148,16 +148,28 @@ class Definition:
         size: the size.
         guards: what was assumed of it, and of others that are known by then.
         names: the others, whose values are passed where there are guards.
+        spec: of the array that holds the value.
     """
 
-    def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str]) -> None:
+    def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str], spec: Spec) -> None:
         self.size, self.guards, self.names = size, guards, names
+        self.elsewhere = spec if spec.place.device.kind != "cpu" else None
 
     def __call__(self, k: Any, *others: int) -> tuple[Any, int]:
-        number = int(k)
+        number = int(k) if self.elsewhere is None else self._downloaded(k)
         evaluate(self.size, {str(self.size): number})
         if self.guards:
             sizes = {**dict(zip(self.names, others, strict=True)), str(self.size): number}
             for guard in self.guards:
                 require(guard, sizes)
-        return (k if k.dtype is INT64 else k.astype(INT64)), number
+        return self._counted(k), number
+
+    def _downloaded(self, k: Any) -> int:
+        assert self.elsewhere is not None
+        return int(get_backend(self.elsewhere.place.device.kind).download(k))
+
+    def _counted(self, k: Any) -> Any:
+        """The value as an array of 64-bit integers."""
+        if self.elsewhere is None:
+            return k if k.dtype is INT64 else k.astype(INT64)
+        return catalog.convert(Tensor.wrap(k, self.elsewhere), dtype=INT64).data

@@ -1,0 +1,79 @@
+"""Branches and loops over values in the memory of accelerators, whose raw arrays have no methods of NumPy.
+
+Which branch is taken, and whether a loop goes on, is asked of the device at every step: the host waits there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.control_flow._bound import bound_steps
+from tenferro_runtime.extension import Program
+from tenferro_runtime.ir._sizes import occurring
+from tenferro_tensor import Spec, Tensor, get_backend, tensor
+from tenferro_tensor.functions.joining import stack
+from tenferro_tensor_core import DimLike, evaluate
+
+Kernel = Callable[..., Any]
+
+
+def on_host(spec: Spec) -> bool:
+    """Whether raw arrays of a spec are NumPy's."""
+    return spec.place.device.kind == "cpu"
+
+
+def reader(spec: Spec) -> Callable[[Any], Any]:
+    """What gives the number in a raw array without axes; the value itself in main memory, which is one already."""
+    if on_host(spec):
+        return lambda raw: raw
+    download = get_backend(spec.place.device.kind).download
+    return lambda raw: download(raw).item()
+
+
+def scan_elsewhere(
+    ins: tuple[Spec, ...],
+    outs: tuple[Spec, ...],
+    *,
+    body: Program,
+    consts: int,
+    carry: int,
+    length: DimLike,
+    reverse: bool,
+) -> Kernel:
+    """The loop of a scan on tensors: slices and stacks are kernels of the device."""
+    count, rows, at = len(ins), outs[carry:], bound_steps((body,))
+    names = tuple(occurring(body)) if body.symbolic else ()
+    known = length.__class__ is int and not any(s.symbolic for s in (*ins, *outs)) and not names
+
+    def run(*raws: Any) -> Any:
+        n, shapes, *sizes = raws[count:] or (length, tuple([s.shape for s in rows]))
+        numbers = dict(zip(names, sizes, strict=True))
+        (step,) = at(tuple(sizes))
+        sliced = [
+            Tensor.wrap(raw, s if known else _with_numbers(s, n, numbers))
+            for raw, s in zip(raws[consts + carry : count], ins[consts + carry :], strict=True)
+        ]
+        fixed, kept, made = raws[:consts], raws[consts : consts + carry], []
+        for i in reversed(range(n)) if reverse else range(n):
+            results = step(*fixed, *kept, *[x[i].data for x in sliced])
+            kept = tuple(results[:carry])
+            made.append(results[carry:])
+        if reverse:
+            made.reverse()
+        return (*kept, *[_stacked(s, [m[k] for m in made], shapes[k]) for k, s in enumerate(rows)])
+
+    return run
+
+
+def _with_numbers(spec: Spec, n: int, numbers: dict[str, int]) -> Spec:
+    return spec.with_(shape=(n, *[evaluate(d, numbers) for d in spec.shape[1:]]))
+
+
+def _stacked(spec: Spec, rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    if not rows:
+        return tensor(np.empty(shape, spec.dtype), device=spec.place.device).data
+    row = spec.with_(shape=shape[1:])
+    return stack([Tensor.wrap(raw, row) for raw in rows]).data
