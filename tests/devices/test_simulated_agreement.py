@@ -12,7 +12,7 @@ from simulated.installed import simulated
 from tenferro_ad import EagerTensor, check_grads, grad, hvp, jvp, variable
 from tenferro_einsum import einsum
 from tenferro_runtime import fft, linalg
-from tenferro_tensor_core import PlacementError
+from tenferro_tensor_core import PlacementError, UnsupportedError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((4, 5)), RNG.standard_normal((4, 5))
@@ -106,6 +106,56 @@ def test_gradients_agree_and_stay_where_the_values_are(name):
     np.testing.assert_allclose(values(leaf.grad), want, rtol=1e-10, atol=1e-11)
     _, slope = jvp(loss, (x,), (x,))
     np.testing.assert_allclose(values(slope), np.sum(want * arrays[0]), rtol=1e-9)
+
+
+def recurrence(x):
+    carry, rows = tr.scan(lambda c, row: (c * row + 1, 2 * c), tr.ones_like(x[0]), x)
+    return tr.sum(carry) + tr.sum(rows * rows)
+
+
+def backwards(x):
+    (_, n), rows = tr.scan(lambda c, row: ((c[0] + row, c[1] + 1), c[0]), (x[0], tr.sum(x) * 0), x, reverse=True)
+    return tr.sum(rows[1]) * n
+
+
+def nothing(x):
+    carry, rows = tr.scan(lambda c, row: (c + row, c), x[0], x[:0])
+    return tr.sum(carry) + tr.sum(rows)
+
+
+CONTROL = {
+    "scan": recurrence,
+    "reversed": backwards,
+    "no steps": nothing,
+    "cond": lambda x: tr.cond(tr.sum(x) > 0, lambda x: tr.sum(x * x), lambda x: tr.sum(x), x),
+    "switch": lambda x: tr.switch(tr.argmax(x[0]) % 2, [lambda x: tr.sum(x), lambda x: tr.sum(x * x)], x),
+    "compress": lambda x: tr.sum(tr.compress(x.reshape(-1), x.reshape(-1) > 0.3) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_branches_and_loops_agree(name):
+    f = CONTROL[name]
+    want, slope = values(f(tr.asarray(X))), values(grad(f)(tr.asarray(X)))
+    for run, gradient in ((f, grad(f)), (tr.compile(f), tr.compile(grad(f))), (tr.compile(f), grad(tr.compile(f)))):
+        for _ in range(2):
+            x = tr.asarray(X, device="sim:1")
+            assert str(run(x).device) == "sim:1"
+            np.testing.assert_allclose(values(run(x)), want, rtol=1e-12)
+            np.testing.assert_allclose(values(gradient(x)), slope, rtol=1e-12, atol=1e-13)
+
+
+def test_loops_ask_the_device_whether_they_go_on(sim):
+    f = lambda x: tr.while_loop(lambda v: tr.sum(v) < 100, lambda v: v * 2 + 1, x)
+    want = values(f(tr.asarray(X)))
+    for run in (f, tr.compile(f)):
+        np.testing.assert_array_equal(values(run(tr.asarray(X, device="sim:1"))), want)
+
+
+def test_contractions_in_slices_need_arrays_of_numpy_or_cupy():
+    chain = [tr.asarray(RNG.standard_normal((6, 6, 6)), device="sim:0") for _ in range(3)]
+    with pytest.raises(UnsupportedError, match="contractions in slices have no kernel for <float64.*"):
+        einsum("iab,jbc,kca->ijk", *chain, memory_budget=16000)
 
 
 def test_second_derivatives():

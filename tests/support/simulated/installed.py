@@ -8,6 +8,7 @@ from unittest import mock
 
 from simulated.backend import SimBackend
 from simulated.runtime import SimRuntime
+from tenferro_runtime import current_runtime
 from tenferro_tensor import device_runtime, register_device_runtime
 from tenferro_tensor.device_runtimes._registry import PROCESS, DeviceRuntimes
 
@@ -43,3 +44,5 @@ def simulated(*, hazards: bool = False, **options: Any) -> Iterator[SimRuntime]:
                 assert not runtime.checker.hazards, "\n".join(map(str, runtime.checker.hazards[:5]))
         finally:
             runtime.close()
+            if runtime.issued:
+                current_runtime().clear()  # programs may hold numbers in the memory of these devices

@@ -25,7 +25,7 @@ from tenferro_einsum._graph import of_tree, transposed
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import each_task
 from tenferro_runtime import trace
-from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, primitive
+from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, UnsupportedError, primitive
 
 Part = tuple[int, tuple[Any, ...], Any]
 """Number of an output, index into it, and what is added there."""
@@ -170,6 +170,10 @@ def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
 def _array_module(raw: Any) -> Any:
     if isinstance(raw, (np.ndarray, np.generic)):
         return np
+    if type(raw).__module__.partition(".")[0] != "cupy":
+        raise UnsupportedError(
+            f"contractions in slices have no kernel for {raw!r}; leave out memory_budget, or move them to the CPU"
+        )
     import cupy  # type: ignore[import-not-found, unused-ignore]
 
     return cupy

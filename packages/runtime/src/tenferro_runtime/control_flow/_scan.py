@@ -141,7 +141,8 @@ def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> 
     run, kinds, _, (row, tree) = _traced_body(f, carry, over, slices)
     run.drop()
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
-    empty = [zeros((0, *k.spec.shape), dtype=k.spec.dtype) for k in map(kind_of, row)]
+    specs = [kind_of(leaf).spec for leaf in row]
+    empty = [zeros((0, *s.shape), dtype=s.dtype, device=s.place.device) for s in specs]
     return unflatten(carry.tree, arrays), unflatten(tree, empty)
 
 
