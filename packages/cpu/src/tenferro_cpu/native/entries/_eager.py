@@ -16,6 +16,7 @@ from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
+from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_tensor import Op, Primitive, Spec
@@ -142,19 +143,21 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         watch = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
         usual, nin, out = kernels.usual, len(ins), outs[0].dtype
+        scan = primitive in SCANNED
         how: dict[str, Any] = {
             "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
-            "scan": primitive in SCANNED, "shared": kernels.shared,
+            "scan": scan, "shared": kernels.shared,
         }  # fmt: skip
         if _short(primitive, dtype):
-            return elementwise(usual[0], nin, dtype, run, limit=LIMIT, **how)
+            return elementwise(usual[0], nin, dtype, run, limit=LIMIT, **how)  # NumPy's broadcasts as well
 
         @cache
         def streaming() -> Kernel:
             return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
 
         near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
-        return elementwise(usual[0], nin, dtype, run, limit=near, large=lambda *a: streaming()(*a), **how)
+        other = kernels.broadcast(run, watch, scan) if nin > 1 else run
+        return elementwise(usual[0], nin, dtype, other, limit=near, large=lambda *a: streaming()(*a), **how)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -176,10 +179,17 @@ class _Kernels:
         self.usual = self._addresses(False)
         self.cost = noted_cost(self._kernels[0], engine())
         self.shared = int(PAYS / self.cost)
+        self._variants = Variants()
+        for kernel, address in zip(self._kernels, self.usual):
+            self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
 
     def past(self) -> tuple[int, int, int]:
         """The same with stores past the caches."""
         return self._addresses(True)
+
+    def broadcast(self, run: Kernel, watch: bool, scan: bool) -> Kernel:
+        """The kernels on operands of other shapes, as far as neighbours are read and written; `run` for the rest."""
+        return strided(self._kernels[0], self._variants, run, cost=self.cost, watch=watch, scan=scan)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
         def address(kernel: KernelIR) -> int:

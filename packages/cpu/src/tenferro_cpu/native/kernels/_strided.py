@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
-from tenferro_cpu.native.kernels._fused_entry import POOLED
+from tenferro_cpu.native.kernels._fused_entry import NEVER, POOLED
 from tenferro_cpu.native.kernels._fused_entry_text import MOST
 from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
 from tenferro_cpu.native.machine._jit import available, engine
@@ -17,6 +17,7 @@ from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import SCALARS, Layout
+from tenferro_cpu.native.python._operand_text import WATCHED, architecture
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
 
@@ -61,7 +62,9 @@ def _definition() -> MethodDef | None:
     drive, piece = driver_addresses()
     known = known | helpers.symbols | {"tenferro_drive": drive, "tenferro_drive_piece": piece}
     return definition(
-        "strided", engine().function(strided_text(layout.tuple_items), "strided", known, level=2), FASTCALL
+        "strided",
+        engine().function(strided_text(engine().host.triple, layout.tuple_items), "strided", known, level=2),
+        FASTCALL,
     )
 
 
@@ -73,6 +76,8 @@ def strided(
     cost: float,
     axes: Sequence[tuple[int, ...]] | None = None,
     rank: int = 0,
+    watch: bool = False,
+    scan: bool = False,
 ) -> Callable[..., Any]:
     """A built-in function of arrays of any strides, or `fallback` where it cannot be had.
 
@@ -84,6 +89,8 @@ def strided(
         axes: for each operand the axes of the space that its own axes are; by default the last ones of the largest
             operand.
         rank: axes of the space, where `axes` are given.
+        watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN.
+        scan: the same where the only result is not finite.
     """
     made = _definition()
     if (
@@ -94,12 +101,19 @@ def strided(
     ):
         return fallback
     items = [o.dtype.itemsize for o in (*kernel.inputs, *kernel.written)]
-    make = partial(_builtin, made, kernel, variants, axes, rank, cost)
-    have = pool()
+    part = kernel.written[0].dtype
+    shared = NEVER if watch or scan else int(PAYS / cost)
+    warned = [
+        WATCHED[architecture(engine().host.triple)] if watch else 0,
+        part.itemsize // (2 if part.kind == "c" else 1) if scan else 0,
+    ]
+    numbers = [shared, max(1, int(GRAIN / cost)), *warned]
+    make = partial(_builtin, made, kernel, variants, axes, rank, numbers)
+    have, large = pool(), fallback
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.
-        fallback = have.scoped(make(engine().host.near_bytes // sum(items), fallback))
-    return make((POOLED - 1) // max(items[len(kernel.inputs) :]), fallback)
+        large = have.scoped(make(engine().host.near_bytes // sum(items), fallback, fallback))
+    return make((POOLED - 1) // max(items[len(kernel.inputs) :]), fallback, large)
 
 
 def _builtin(
@@ -108,13 +122,13 @@ def _builtin(
     variants: Variants,
     axes: Sequence[tuple[int, ...]] | None,
     rank: int,
-    cost: float,
+    more: list[int],
     most: int,
     fallback: Callable[..., Any],
+    large: Callable[..., Any],
 ) -> Callable[..., Any]:
     operands = [*kernel.inputs, *kernel.written]
-    numbers = [variants.address, len(kernel.inputs), len(kernel.written), rank, most]
-    numbers += [int(PAYS / cost), max(1, int(GRAIN / cost))]
+    numbers = [variants.address, len(kernel.inputs), len(kernel.written), rank, most, *more]
     kept: list[Any] = [variants]
     every = tuple(range(rank))
     for operand, own in zip(operands, [*(axes or ()), *[every] * len(operands)]):
@@ -124,5 +138,5 @@ def _builtin(
         numbers += [id(operand.dtype), operand.dtype.itemsize, len(own), 0 if scalar is None else id(scalar), places]
         kept += [operand.dtype, scalar]
     assert len(numbers) == len(HEAD.names) + len(OPERAND.names) * len(operands)
-    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept))
+    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept), large)
     return builtin(made, receiver)  # type: ignore[no-any-return]

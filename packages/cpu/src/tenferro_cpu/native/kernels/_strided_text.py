@@ -11,15 +11,19 @@ from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
 from tenferro_cpu.native.kernels._driver import CUT, ELEMENTS, SHARES
 from tenferro_cpu.native.kernels._fused_entry_text import ALONE, MOST, OBJECTS, TEAM
 from tenferro_cpu.native.kernels._results_text import give_results
+from tenferro_cpu.native.kernels._run_text import SCANS
 from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER, STRIDES
+from tenferro_cpu.native.python._operand_text import STATUS, architecture
 
 AXES: Final = 8
 """Axes of the largest iteration space."""
 
-HEAD: Final = Fields("table inputs outputs rank most shared grain")
+HEAD: Final = Fields("table inputs outputs rank most shared grain watch scan")
 """Numbers before those of the operands. `table` has pairs of the accesses along a row and machine code, up to one
-without code; spaces of more than `most` elements are left to the fallback, the team is asked from `shared` elements
-on, in pieces of at least `grain`. A `rank` of 0 is the largest of the operands, whose axes are the last ones."""
+without code; the team is asked from `shared` elements
+on, in pieces of at least `grain`. A `rank` of 0 is the largest of the operands, whose axes are the last ones. Calls
+that raise a floating-point status of `watch`, or whose only result is not finite where `scan` is the size of its
+numbers, are done again by the fallback; no team takes part in them."""
 
 OPERAND: Final = Fields("descr itemsize ndim scalar axes")
 """Numbers of each operand and result; byte a of `axes` is the operand's own axis for axis a of the space, or 255."""
@@ -32,8 +36,9 @@ declare void @tenferro_drive_piece(ptr, i64)
 """
 
 
-def strided_text(tuple_items: int) -> str:
-    """LLVM text of ``strided(self, args, nargs)``; `self` is a tuple of the numbers as bytes and the fallback."""
+def strided_text(triple: str, tuple_items: int) -> str:
+    """LLVM text of ``strided(self, args, nargs)``; `self` is a tuple of the numbers as bytes, the fallback, what they
+    need to live, and what to call for spaces of more than `most` elements."""
     b = Body("ptr @strided(ptr %self, ptr %args, i64 %nargs)")
     s = _State(b, tuple_items)
     s.extents()
@@ -42,10 +47,12 @@ def strided_text(tuple_items: int) -> str:
     s.results()
     s.block()
     s.run()
+    s.judge()
     give_results(b, s.nout, s.made, (s.k, s.d), tuple_items)
-    b.label("refuse")
-    b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
-    return OBJECTS + TEAM + _DRIVER + b.text()
+    for label, at in (("refuse", 8), ("large", 24)):
+        b.label(label)
+        b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + at), "%args", "i64 %nargs", "null"))
+    return OBJECTS + TEAM + _DRIVER + STATUS[architecture(triple)] + SCANS + b.text()
 
 
 class _State:
@@ -96,7 +103,8 @@ class _State:
             b.jump("taken")
             b.label("taken")
         self.rank = b.load(self.axes, kind="i64")
-        b.guard(b.get(f"icmp ule i64 {self.rank}, {AXES}"), "refuse")
+        # Without axes NumPy gives scalars.
+        b.guard(b.get(f"icmp ult i64 {b.get(f'sub i64 {self.rank}, 1')}, {AXES}"), "refuse")
         b.store("1", self.total, kind="i64")
         with Loop(b, self.d, self.rank, "axis") as axis:
             b.store("1", self.extent, kind="i64")
@@ -117,7 +125,7 @@ class _State:
             b.store(extent, item(b, self.dims, axis), kind="i64")
             b.store(b.get(f"mul i64 {b.load(self.total, kind='i64')}, {extent}"), self.total, kind="i64")
         self.count = b.load(self.total, kind="i64")
-        b.guard(b.get(f"icmp ule i64 {self.count}, {b.load(self.numbers, HEAD.most, 'i64')}"), "refuse")
+        b.guard(b.get(f"icmp ule i64 {self.count}, {b.load(self.numbers, HEAD.most, 'i64')}"), "large")
         self.none = b.get(f"icmp eq i64 {self.count}, 0")
         b.branch(self.none, "make", "some")
         b.label("some")
@@ -262,10 +270,16 @@ class _State:
         """Call the driver, or the team for pieces of the axis that gives most of them."""
         b = self.b
         drive = f"call void @tenferro_drive(ptr {self.kernel}, ptr {self.words})"
+        watch = b.load(self.numbers, HEAD.watch, "i64")
+        b.branch(b.get(f"icmp eq i64 {watch}, 0"), "start", "wipe")
+        b.label("wipe")
+        b.do(f"call void @clear(i32 {b.call('status', result='i32')})")
+        b.jump("start")
+        b.label("start")
         b.branch(b.get(f"icmp ugt i64 {self.count}, {ALONE}"), "release", "keep")
         b.label("keep")
         b.do(drive)
-        b.jump("finite")
+        b.jump("judge")
         b.label("release")
         b.store("1", self.threads, kind="i64")
         b.branch(b.get(f"icmp uge i64 {self.count}, {b.load(self.numbers, HEAD.shared, 'i64')}"), "ask", "alone_")
@@ -285,7 +299,24 @@ class _State:
         b.jump("regain")
         b.label("regain")
         b.call("tenferro_restore_thread", thread, result="void")
-        b.jump("finite")
+        b.jump("judge")
+
+    def judge(self) -> None:
+        """Leave it to the fallback to warn, where NumPy would."""
+        b = self.b
+        b.label("judge")
+        watch, scan = (b.load(self.numbers, at, "i64") for at in (HEAD.watch, HEAD.scan))
+        b.branch(b.get(f"icmp eq i64 {b.get(f'or i64 {watch}, {scan}')}, 0"), "finite", "look")
+        b.label("look")
+        raised = b.get(f"and i32 {b.call('status', result='i32')}, {b.get(f'trunc i64 {watch} to i32')}")
+        size = b.load(self._numbers(self.nin), OPERAND.itemsize, "i64")
+        total = b.get(f"mul i64 {self.count}, {size}")
+        odd = b.call("scan", b.load(b.load(self.made), DATA), f"i64 {total}", f"i64 {scan}", result="i32")
+        b.branch(b.get(f"icmp eq i32 {b.get(f'or i32 {raised}, {odd}')}, 0"), "finite", "discard")
+        b.label("discard")
+        with Loop(b, self.d, self.nout, "forget") as at:
+            b.drop(b.load(item(b, self.made, at)))
+        b.jump("refuse")
 
     def _cut(self, team: str) -> None:
         """What the pieces are told. The row is cut in steps of whole vectors, other axes anywhere."""

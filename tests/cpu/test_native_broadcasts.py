@@ -1,0 +1,111 @@
+"""Entries on two operands that broadcast: the bits of equal shapes, NumPy's warnings, and no call of NumPy's kernel."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenferro_cpu.native import available
+from tenferro_cpu.native.entries import _eager
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor.reference import kernels
+
+REFERENCE = kernels(np, lambda: __import__("scipy.special").special)
+PAIRS = [p for p in _eager.EAGER if len(p.operands) == 2]
+DTYPES = ("float64", "float32", "complex128", "int64", "int8", "uint16", "bool")
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are turned off, or llvmlite is missing")
+
+
+def entry_of(primitive: Any, dtype: Any, run: Any = None) -> Any:
+    """The entry of a primitive in front of `run`, where the primitive takes the dtype."""
+    spec = Spec((4, 4), np.dtype(dtype))
+    try:
+        out = primitive.infer(spec, spec)
+    except TypeError:
+        return None
+    table = REFERENCE if run is None else {primitive: lambda ins, outs: run}
+    return _eager.entries(table)[primitive]((spec, spec), (out,))
+
+
+def numbers(rng: np.random.Generator, dtype: Any, shape: Any, special: bool) -> Any:
+    d = np.dtype(dtype)
+    if d.kind in "biu":
+        return rng.integers(0, 2 if d.kind == "b" else 7, shape).astype(d)
+    real = rng.normal(size=shape) * 3
+    if special:
+        real = np.where(rng.random(shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e300], shape), real)
+    with np.errstate(all="ignore"):
+        return (real + 0.5j if d.kind == "c" else real).astype(d)
+
+
+@pytest.mark.parametrize("primitive", PAIRS, ids=lambda p: p.name)
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32), n=st.integers(0, 9), m=st.integers(0, 40), which=st.integers(0, 5),
+    dtype=st.sampled_from(DTYPES), special=st.booleans(), swap=st.booleans(),
+)  # fmt: skip
+def test_broadcasts_have_the_bits_of_equal_shapes(
+    primitive: Any, seed: int, n: int, m: int, which: int, dtype: str, special: bool, swap: bool
+) -> None:
+    run = entry_of(primitive, dtype)
+    if run is None:
+        return
+    rng = np.random.default_rng(seed)
+    shapes = [
+        ((n, m), (m,)),
+        ((n, m), (n, 1)),
+        ((n, 1), (1, m)),
+        ((n, m), ()),
+        ((2, n, m), (n, 1)),
+        ((n, m, 1), (m, 3)),
+    ]
+    x, y = [numbers(rng, dtype, shape, special) for shape in shapes[which]]
+    x, y = np.asarray(x), np.asarray(y)
+    if swap:
+        x, y = y, x
+    wide = [np.ascontiguousarray(v) for v in np.broadcast_arrays(x, y)]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(run(x, y), run(*wide), strict=True)
+
+
+@pytest.mark.parametrize("rows", [300, 7_000])
+def test_no_call_of_numpys_kernel(rows: int) -> None:
+    calls: list[Any] = []
+    run = entry_of(catalog.mul, "float64", lambda *args: calls.append(args))
+    x = np.random.default_rng(0).random((rows, 30)) + 1
+    for y in (x[0], x[:, :1], x[:1], np.array(2.0), x[:, :1].copy()):
+        np.testing.assert_array_equal(run(x, y), x * y)
+        np.testing.assert_array_equal(run(y, x), y * x)
+    assert not calls
+    assert run(x, x[0].astype("f4")) is None
+    assert run(x, x[0][::-1]) is None
+    assert len(calls) == 2
+
+
+def test_numpy_warns_once() -> None:
+    run, x = entry_of(catalog.div, "float64"), np.ones((5, 30))
+    for row in (np.zeros(30), np.where(np.arange(30) == 29, 0.0, 1.0)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = run(x, row)
+        assert [str(w.message) for w in seen] == ["divide by zero encountered in divide"]
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(found, x / row)
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+            run(x, row)
+    overflow, invalid = entry_of(catalog.mul, "float32"), entry_of(catalog.sub, "float64")
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        overflow(np.full((3, 4), 1e30, "f4"), np.full(4, 1e30, "f4"))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="invalid"):
+        invalid(np.full((3, 4), np.inf), np.full((3, 1), np.inf))
+    scanned = entry_of(catalog.nextafter, "float64")
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            scanned(np.full((2, 3), np.finfo("f8").max), np.full(3, np.inf)), np.full((2, 3), np.inf)
+        )
+    with np.errstate(all="raise"):  # a status from before is not ours
+        np.testing.assert_array_equal(run(x, np.full(30, 2.0)), x / 2)
