@@ -112,7 +112,8 @@ def test_the_rest_goes_to_the_fallback(several):
     raw = np.zeros(8 * 12 + 1, "u1")[1:].view("f8").reshape(4, 3)
     odd = [
         (raw, y), (x.astype("f4"), y), (x.astype(">f8"), y), (x,), (x, y, y), (x, None), (x, 2.0), (x, np.ones(2)),
-        (x, np.float32(1)), (np.ones((1,) * 9), y), (np.ones((0, 3)), np.ones((2, 1, 3)), y), (x, [1.0, 2.0, 3.0]), (np.array(1.0), np.float64(2.0)),
+        (x, np.float32(1)), (np.ones((1,) * 9), y), (np.ones((0, 3)), np.ones((2, 1, 3)), y), (x, [1.0, 2.0, 3.0]),
+        (np.array(1.0), np.float64(2.0)),
         (np.ones((0, 3)), np.ones((2, 3))), (np.ma.masked_array(x), y),
     ]  # fmt: skip
     for args in odd:
