@@ -73,9 +73,9 @@ def agree(got: Any, want: Any, exact: bool, size: Any, condition: Any = 1) -> No
     if exact:
         np.testing.assert_array_equal(got, want)
     else:
-        eps, tiny = np.finfo(want.dtype).eps, np.finfo(want.dtype).tiny  # NumPy's log1p loses subnormal parts
+        eps = np.finfo(want.dtype).eps
         with np.errstate(all="ignore"):
-            close = np.isclose(got, want, rtol=16 * eps * condition, atol=16 * eps * size + tiny, equal_nan=True)
+            close = np.isclose(got, want, rtol=16 * eps * condition, atol=16 * eps * size, equal_nan=True)
         np.testing.assert_array_equal(np.where(close, want, got), want)
 
 
@@ -101,6 +101,8 @@ def test_entries_equal_numpy(primitive: Any, seed: int, n: int, dtype: str, spec
         exact, keep = False, np.isfinite(want) & np.isfinite(got)
         got, want = np.where(keep, got, 0), np.where(keep, want, 0)  # which part is NaN or infinite is a convention
     size = 0 if exact else np.max(np.abs(args[0]), initial=0, where=np.isfinite(args[0]))
+    if want.dtype.kind == "c" and primitive in (catalog.log1p, catalog.expm1):
+        size = max(size, 1)  # NumPy loses the digits of small numbers
     agree(got, want, exact, size, growth(primitive, args))
 
 
