@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import markdown_blocks
+from simulated.installed import no_accelerator
 from tenferro_cpu.native import available
 from workspace import ROOT
 
@@ -21,7 +22,8 @@ FUSED = {"debugging.md", "fusion.md", "memory.md"}
 def test_page_runs(page: Path) -> None:
     if page.name in FUSED and not available():
         pytest.skip("the page shows fused steps, which are machine code")
-    markdown_blocks.run(page)
+    with no_accelerator():  # a page may bring one
+        markdown_blocks.run(page)
 
 
 def test_readme_shows_a_short_example() -> None:

@@ -5,6 +5,7 @@ import difflib
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXPECTED = re.compile(r"#> ?(.*)$", re.MULTILINE)
@@ -21,10 +22,15 @@ def program(page: Path) -> str:
     return "\n".join(lines).rstrip()
 
 
-def run(page: Path) -> None:
-    """Execute the page; where it says `#> text`, the lines printed are exactly these texts, in order."""
-    code = program(page)
+def run(page: Path) -> dict[str, Any]:
+    """Execute the page; where it says `#> text`, the lines printed are exactly these texts, in order.
+
+    Returns:
+        What the page has defined.
+    """
+    code, names = program(page), {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+        exec(compile(code, str(page), "exec"), names)
     seen, expected = printed.getvalue().splitlines(), EXPECTED.findall(code)
     assert seen == expected, "\n".join(difflib.unified_diff(expected, seen, page.name, "printed", lineterm=""))
+    return names

@@ -48,9 +48,6 @@ class SimBackend(AcceleratorBackend):
             return None
         return _reference().get(primitive) or REGISTRY.find("kernel", primitive, "cpu")
 
-    def open_kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice) -> None:
-        """None: results have their shapes at once, so that kernels are made for numbers."""
-
 
 def _at_home(spec: Any) -> Any:
     return spec.with_(place=HOST) if isinstance(spec, Spec) else spec

@@ -9,6 +9,7 @@ from unittest import mock
 from simulated.backend import SimBackend
 from simulated.runtime import SimRuntime
 from tenferro_runtime import current_runtime
+from tenferro_tensor import _backend as backends
 from tenferro_tensor import device_runtime, register_device_runtime
 from tenferro_tensor.device_runtimes._registry import PROCESS, DeviceRuntimes
 
@@ -18,12 +19,15 @@ def no_accelerator() -> Iterator[None]:
     """The process uses no accelerator, and nothing is registered; afterwards all is as before."""
     before = {name: value for name, value in vars(PROCESS).items() if name != "_lock"}
     fresh = {name: value for name, value in vars(DeviceRuntimes()).items() if name != "_lock"}
-    with mock.patch.dict(os.environ):
+    cpu = {name: backend for name, backend in backends._made.items() if name == "cpu"}
+    with mock.patch.dict(os.environ), mock.patch.dict(backends._made, cpu, clear=True):
         os.environ.pop("TENFERRO_ACCELERATOR", None)
         vars(PROCESS).update(fresh)
         try:
             yield
         finally:
+            if PROCESS.used is not None:
+                current_runtime().clear()  # programs may hold kernels of the devices, and numbers in their memory
             vars(PROCESS).update(before)
 
 
@@ -44,5 +48,3 @@ def simulated(*, hazards: bool = False, **options: Any) -> Iterator[SimRuntime]:
                 assert not runtime.checker.hazards, "\n".join(map(str, runtime.checker.hazards[:5]))
         finally:
             runtime.close()
-            if runtime.issued:
-                current_runtime().clear()  # programs may hold numbers in the memory of these devices
