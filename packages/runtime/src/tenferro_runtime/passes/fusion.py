@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from tenferro_runtime.fusion._candidates import Candidates, Shape
+from tenferro_runtime.fusion._recomputing import recomputed
 from tenferro_runtime.fusion._writer import Writer
 from tenferro_runtime.ir._data_sizes import defining
 from tenferro_runtime.ir._program import Program
@@ -35,7 +36,8 @@ PULLS: Final = 2
 def fuse(program: Program, *, exact: bool = False) -> Program:
     """Fuse what a backend can run as one kernel.
 
-    Values that are read outside of their region are written, all others never reach memory. A region of one step
+    Values that are read outside of their region are written, all others never reach memory; light steps are done again
+    for readers after a reduction. A region of one step
     stays what it is. Nothing depends on the numbers of open sizes.
 
     Args:
@@ -43,6 +45,9 @@ def fuse(program: Program, *, exact: bool = False) -> Program:
         exact: fuse only steps whose results are the same bit for bit in any kernel.
     """
     candidates = Candidates(program, exact)
+    again = recomputed(program, candidates) if candidates.any else program
+    if again is not program:
+        program, candidates = again, Candidates(again, exact)
     return _Fuser(program, candidates).run() if candidates.any else program
 
 
