@@ -10,14 +10,13 @@ from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from simulated.installed import simulated
 from tenferro_ad import grad, jvp, variable
 from tenferro_cpu import CpuPool
 from tenferro_tensor import (
-    Backend,
     ComputeDevice,
     MemorySpace,
     Place,
@@ -26,38 +25,12 @@ from tenferro_tensor import (
     compute_device,
     tensor,
 )
-from tenferro_tensor import _backend as backends
 from tenferro_tensor import _origins as origins
 from tenferro_tensor._select import Decision, Rule, decide, recording
-from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, PlacementError
 
-CPU0, CPU1, CPU2, TOY = map(ComputeDevice, ("cpu:0", "cpu:1", "cpu:2", "toy:0"))
-HOST_SPACE, TOY_SPACE = MemorySpace("host"), MemorySpace("toy:0")
-
-
-class Toy(Backend):
-    """An accelerator that computes with NumPy."""
-
-    name = "toy"
-
-    def __init__(self) -> None:
-        self.table = kernels(np, lambda: None)
-
-    def devices(self) -> tuple[ComputeDevice, ...]:
-        return (TOY,)
-
-    def upload(self, array: Any, device: ComputeDevice) -> Any:
-        return np.array(array)
-
-    def download(self, raw: Any) -> Any:
-        return np.array(raw)
-
-    def synchronize(self) -> None: ...
-
-    def kernel(self, op: Any, ins: Any, outs: Any, device: ComputeDevice) -> Any:
-        self.require(device)
-        return self.table[op.primitive](ins, outs, **op.params)
+CPU0, CPU1, CPU2, SIM = map(ComputeDevice, ("cpu:0", "cpu:1", "cpu:2", "sim:0"))
+HOST_SPACE, SIM_SPACE = MemorySpace("host"), MemorySpace("sim:0")
 
 
 class Context:
@@ -66,11 +39,10 @@ class Context:
 
 
 @pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Three CPU pools and an accelerator."""
-    monkeypatch.setitem(backends._made, "toy", Toy())
+def machine() -> Iterator[None]:
+    """Three CPU devices and an accelerator."""
     clear_plans()
-    with CpuPool(index=1), CpuPool(index=2):
+    with simulated(), CpuPool(index=1), CpuPool(index=2):
         yield
     clear_plans()
 
@@ -79,25 +51,25 @@ OPERANDS: dict[str, Callable[[], Any]] = {
     "host": lambda: tensor([1.0, 2.0]),
     "cpu:1": lambda: tensor([1.0, 2.0]).with_compute_device("cpu:1"),
     "cpu:2": lambda: tensor([1.0, 2.0]).with_compute_device("cpu:2"),
-    "toy": lambda: tensor([1.0, 2.0], device="toy"),
-    "toy:0": lambda: tensor([1.0, 2.0], device="toy").with_compute_device("toy:0"),
+    "sim": lambda: tensor([1.0, 2.0], device="sim"),
+    "sim:0": lambda: tensor([1.0, 2.0], device="sim").with_compute_device("sim:0"),
     "number": lambda: 2.0,
 }
-SCOPES = {"": None, "cpu:1": CPU1, "cpu:2": CPU2, "toy": TOY}
+SCOPES = {"": None, "cpu:1": CPU1, "cpu:2": CPU2, "sim": SIM}
 
 
 def expected(kinds: tuple[str, ...], scope: str, context: str) -> tuple[ComputeDevice, Rule] | None:
     """The rules as a page of text would state them, ``None`` for a refusal."""
     placed = [k for k in kinds if k != "number"]
-    if len({"toy" in k for k in placed}) > 1:
+    if len({"sim" in k for k in placed}) > 1:
         return None
     own = {k for k in placed if ":" in k}
     if own:
         return (ComputeDevice(own.pop()), Rule.OWN) if len(own) == 1 else None
-    memory = TOY if "toy" in placed[0] else CPU0
+    memory = SIM if "sim" in placed[0] else CPU0
     for name, rule in ((scope, Rule.DEVICE_SCOPE), (context, Rule.CONTEXT_SCOPE)):
         if name:
-            return (ComputeDevice(name), rule) if ("toy" in name) == ("toy" in placed[0]) else None
+            return (ComputeDevice(name), rule) if ("sim" in name) == ("sim" in placed[0]) else None
     return memory, Rule.MEMORY
 
 
@@ -157,10 +129,10 @@ def test_the_same_decision_for_every_kind_of_value() -> None:
 
 def test_explicit_devices_rank_first() -> None:
     x = tensor([1.0])
-    with compute_device("toy"):
+    with compute_device("sim"):
         assert tr.asarray([1.0], device="cpu:1").compute_device is CPU1
         assert tr.zeros_like(x).memory_space is HOST_SPACE
-        report = tr.explain_dispatch(lambda: x.to_device("cpu:2").to_device("toy"))
+        report = tr.explain_dispatch(lambda: x.to_device("cpu:2").to_device("sim"))
         assert [(s.device, s.rule) for s in report.steps] == [("cpu:0", "an explicit device")] * 2
     with pytest.raises(PlacementError, match="cpu:7 was asked for, but the cpu backend has cpu:0, cpu:1, cpu:2"):
         tr.ones(2, device="cpu:7")
@@ -186,8 +158,8 @@ def test_a_compute_device_of_its_own(kind: str) -> None:
     else:
         assert tr.compile(look)(x).tolist() == 6.0
     assert seen[:4] == [None, CPU1, CPU1, None]
-    with pytest.raises(ArgumentError, match="toy:0 cannot compute on host memory; move the data with to_device"):
-        x.with_compute_device("toy:0")
+    with pytest.raises(ArgumentError, match="sim:0 cannot compute on host memory; move the data with to_device"):
+        x.with_compute_device("sim:0")
 
 
 def test_a_compiled_function_is_traced_for_each_scope() -> None:
@@ -202,13 +174,13 @@ def test_a_compiled_function_is_traced_for_each_scope() -> None:
         with compute_context(Context(CPU2)):
             assert f(x).tolist() == [3.0, 5.0]
     assert f.cache_info().traces == 3
-    with compute_device("toy"), pytest.raises(AmbiguousPlacementError, match=r"`with compute_device\(...\)`"):
+    with compute_device("sim"), pytest.raises(AmbiguousPlacementError, match=r"`with compute_device\(...\)`"):
         f(x)
 
 
 def test_refusals_name_lines_and_the_way_out() -> None:
     x = tensor([[1.0, 2.0]])
-    y = tensor([1.0, 2.0], device="toy")
+    y = tensor([1.0, 2.0], device="sim")
     first = test_refusals_name_lines_and_the_way_out.__code__.co_firstlineno
     for call in (lambda: x + y, lambda: variable(x) + y, lambda: jvp(lambda v: v + y, (x,), (x,))):
         with pytest.raises(AmbiguousPlacementError) as error:
@@ -216,7 +188,7 @@ def test_refusals_name_lines_and_the_way_out() -> None:
         assert str(error.value) == (
             "add has operands in several memory spaces:\n"
             f"  operand 0: float64[1, 2] in host memory, no compute device of its own, made at {__file__}:{first + 1}\n"
-            f"  operand 1: float64[2] in toy:0 memory, no compute device of its own, made at {__file__}:{first + 2}\n"
+            f"  operand 1: float64[2] in sim:0 memory, no compute device of its own, made at {__file__}:{first + 2}\n"
             "nothing is transferred implicitly: move operand 1 with .to_device('cpu:0')"
         )
     assert (x + y.to_device("cpu:0")).tolist() == [[2.0, 4.0]], "the advice works"
@@ -229,7 +201,7 @@ def test_refusals_name_lines_and_the_way_out() -> None:
 
 
 def test_refusals_of_traced_functions_name_arguments_and_lines() -> None:
-    x, y = tensor([1.0]), tensor([1.0], device="toy")
+    x, y = tensor([1.0]), tensor([1.0], device="sim")
 
     def f(a: Any, b: Any) -> Any:
         c = a * 2.0
@@ -326,7 +298,7 @@ def test_scopes_of_tasks_threads_and_generators_decide_for_themselves() -> None:
 
 def test_decisions_of_specs_have_no_lines() -> None:
     x = tensor([1.0])
-    chip = x.spec.with_(place=Place(TOY_SPACE))
+    chip = x.spec.with_(place=Place(SIM_SPACE))
     with pytest.raises(AmbiguousPlacementError) as error:
         decide("f", [x.spec, chip])
     assert "made" not in str(error.value) and error.value.payload["target"] == "cpu:0"

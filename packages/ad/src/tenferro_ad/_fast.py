@@ -19,6 +19,7 @@ from tenferro_ad._blame import blamed
 from tenferro_ad._eager import EagerTensor
 from tenferro_ad._node import Node, next_seq, places
 from tenferro_ad._plan import PullbackPlan, pullback_plan
+from tenferro_ad._record import HOOKS
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, _select, catalog
@@ -303,7 +304,8 @@ def unary(self: EagerTensor, op: Op) -> Any:
     if entry is None:
         result = _bind_long(self, op, (self,))
         forward = op.plans.get((self.spec,))
-        if result.__class__ is EagerTensor and forward is not None and not forward.many:
+        plain = result.__class__ is EagerTensor and op.primitive not in HOOKS
+        if plain and forward is not None and not forward.many:
             plan = pullback_plan(op, (0,), (self.spec,))
             SHORT.put((op, self.spec), (forward.run, forward.out, plan))
         return result

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tenferro_ad._blame import Blamed
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import HOST, Tensor
+from tenferro_tensor._ledger import forbidding
 from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
+
+CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []
+"""What looks at the nodes of a sweep before it begins, where transfers are forbidden."""
 
 _new = object.__new__
 _seq = attrgetter("seq")
@@ -34,6 +37,10 @@ def sweep(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[N
     Returns:
         The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
     """
+    if forbidding():
+        roots = list(roots)
+        for check in CHECKS:
+            check(reachable([node for node, _ in roots]))
     # Slopes at poles are infinite, and rules know what to do with them: NumPy's warnings about them are no news.
     with np.errstate(divide="ignore", invalid="ignore"):
         return _swept(roots, release)
@@ -115,8 +122,9 @@ def _tell_where(error: Exception, node: Node) -> None:
     op = getattr(node.pull, "op", None) or getattr(getattr(node.pull, "__self__", None), "op", None)
     if op is None:
         return
-    told = node if isinstance(node, SourcedNode) else node.pull if isinstance(node.pull, Blamed) else None
-    where = "" if told is None else f", recorded at {told.where}"
+    told = node if isinstance(node, SourcedNode) else node.pull
+    line = getattr(told, "where", "")
+    where = f", recorded at {line}" if line else ""
     error.add_note(f"while pulling a cotangent back through {op!r}{where}")
 
 

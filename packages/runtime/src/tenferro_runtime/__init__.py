@@ -14,9 +14,9 @@ from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-from tenferro_runtime.inspection import explain_dispatch, find_nan
+from tenferro_runtime.inspection import explain_dispatch, find_nan, transfers
 from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile
+from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
 from tenferro_runtime.tracing._traced import TracedTensor
@@ -28,6 +28,7 @@ from tenferro_tensor import (
     Tensor,
     compute_context,
     compute_device,
+    no_transfers,
     synchronize,
     synchronize_all,
 )
@@ -82,8 +83,10 @@ __all__ = [
     "synchronize",
     "synchronize_all",
     "trace",
+    "transfers",
     "while_loop",
     "TracedTensor",
+    "Transfers",
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",
@@ -209,6 +212,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "no_transfers",
     "nonzero",
     "not_equal",
     "ones",

@@ -4,6 +4,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
+from tenferro_tensor._ledger import no_transfers
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
 from tenferro_tensor._normalise import broadcast_shapes
@@ -75,6 +76,7 @@ __all__ = [
     "get_backend",
     "library",
     "next_level",
+    "no_transfers",
     "plan_stats",
     "primitive",
     "register_device_runtime",

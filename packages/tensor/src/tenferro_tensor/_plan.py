@@ -9,8 +9,9 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import Backend, get_backend
+from tenferro_tensor._ledger import Booked
 from tenferro_tensor._normalise import Operand, targets
-from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
 from tenferro_tensor._refusal import spec_of
 from tenferro_tensor._select import Decision, Recorder, Rule, decide
@@ -56,6 +57,8 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
     run = get_backend(device.kind).kernel(op, specs, outs, device)  # type: ignore[arg-type]
+    if op.primitive is catalog.transfer and specs[0].place.memory_space is not outs[0].place.memory_space:  # type: ignore[union-attr]
+        run = Booked(run, specs[0].place.memory_space, outs[0].place.memory_space)  # type: ignore[union-attr]
     casts = [
         (i, _cast(o, t.dtype, device))
         for i, (o, t) in enumerate(zip(operands, specs, strict=True))
@@ -95,6 +98,11 @@ def device_of(op: Op, operands: Sequence[Any], record: Recorder | None = None) -
     Scopes have no say where metadata name the place, as they do in creation and transfer; a transfer asks nothing of
     the pool that its operand names, which may be closed.
     """
+    if operands and op.primitive.anywhere and len({spec_of(x).place for x in operands}) > 1:
+        # In the calling thread, from which the steps of its programs go where they belong.
+        if record is not None:
+            record(Decision(op.primitive.name, HOST.device, Rule.DEFAULT, tuple(operands)))
+        return HOST.device
     if operands and op.primitive is not catalog.transfer:
         return decide(op.primitive.name, operands, record)
     if operands:

@@ -201,6 +201,8 @@ class Primitive:
         extension: entry-point name in ``tenferro.extensions`` that brings its kernels and rules, or ``None``.
     """
 
+    anywhere: ClassVar[bool] = False
+    """Whether operands may lie in several places, because the op holds programs that say where their steps run."""
     concrete: ClassVar[Any] = None
     """The class of concrete tensors; it sets this and what follows."""
     bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
@@ -296,7 +298,7 @@ class Primitive:
             )
         if self.elementwise:
             _require_uniform(self, specs)
-        for s in specs[1:]:
+        for s in () if self.anywhere else specs[1:]:
             if s.place is not specs[0].place:
                 place = common_place(self.name, specs)
                 specs = tuple([s.with_(place=place) for s in specs])

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import _select, catalog
+from tenferro_tensor import _ledger, _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
@@ -73,8 +73,11 @@ class Tensor(Array):
         return bind(op, (self,))
 
     def _concrete(self) -> np.ndarray[Any, Any]:
-        if self.spec.place is HOST:
+        spec = self.spec
+        if spec.place is HOST:
             return np.asarray(self.data)
+        if _ledger.watching and spec.place.memory_space is not HOST.memory_space:
+            _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
         return get_backend(self.spec.place.device.kind).download(self.data)
 
     def _raw(self) -> Any:
@@ -333,9 +336,11 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
         goal = dtype(wanted)
         keep_imaginary("a tensor", array.dtype, goal)
         array = array.astype(goal, copy=False)
-    raw = (
-        array if place.memory_space is HOST.memory_space else get_backend(place.device.kind).upload(array, place.device)
-    )
+    raw: Any = array
+    if place.memory_space is not HOST.memory_space:
+        if _ledger.watching and array.ndim:  # numbers are arguments of kernels
+            _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)
+        raw = get_backend(place.device.kind).upload(array, place.device)
     return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))
 
 

@@ -13,6 +13,8 @@ from tenferro_tensor_core import DimLike
 class _Structured(Primitive):
     """A primitive that holds programs; the first of them owns the op, so that no table keeps programs alive."""
 
+    anywhere = True
+
     def op(self, **params: Any) -> Op:
         if len(params) != len(self.metadata) or any(name not in params for name in self.metadata):
             raise ProgramError(f"{self.name} needs the metadata {', '.join(self.metadata)}, got {', '.join(params)}")

@@ -6,5 +6,6 @@ from tenferro_runtime.inspection._explain import explain
 from tenferro_runtime.inspection._find_nan import find_nan
 from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._profile import profile
+from tenferro_runtime.inspection._transfers import transfers
 
-__all__ = ["MemoryPlan", "draw", "explain", "explain_dispatch", "find_nan", "plan_memory", "profile"]
+__all__ = ["MemoryPlan", "draw", "explain", "explain_dispatch", "find_nan", "plan_memory", "profile", "transfers"]

@@ -23,6 +23,8 @@ class ProgramPrimitive(Primitive):
     operands; a derivative of a program, whose operands need not tell them, is always given them.
     """
 
+    anywhere = True
+
     def op(self, **params: Any) -> Op:
         program, sizes = params.get("program"), params.get("sizes", ())
         if not isinstance(program, Program) or len(params) != 1 + ("sizes" in params) or sizes.__class__ is not tuple:

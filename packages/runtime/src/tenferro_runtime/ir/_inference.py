@@ -8,7 +8,7 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.ir._program import inner_programs
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._normalise import targets
-from tenferro_tensor._select import decide
+from tenferro_tensor._plan import device_of
 from tenferro_tensor_core import DTypeError
 
 Seen = Spec | type
@@ -48,7 +48,7 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     specs = operand_specs(op, seen)
     given = [s for s in seen if isinstance(s, Spec)]
     if given and any(s.place is not given[0].place for s in given):
-        decide(op.primitive.name, given)
+        device_of(op, given)
     out = op.infer(*specs)
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
     # An op that holds a program belongs to it, and must not outlive it here.

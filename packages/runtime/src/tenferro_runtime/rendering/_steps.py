@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
 from tenferro_runtime.ir._bind import Binder, is_open, is_open_op
 from tenferro_runtime.ir._data_sizes import decided, defining
 from tenferro_runtime.ir._inference import infer
+from tenferro_runtime.ir._moves import moves_of, moving
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.rendering._late import LateSizes
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import _select as select
+from tenferro_tensor._ledger import Booked, book_raw, require_allowed
 from tenferro_tensor._plan import make_plan, open_step, remember
 from tenferro_tensor_core import DimLike, TenferroError
 
@@ -48,7 +51,22 @@ def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
         else:
             plan = plan_of(eq.op, _seen(program, eq), eq)
             steps.append(Step(plan.run, eq.operands, eq.results, plan.many, eq))
+        if moving(program, eq) is not None:
+            steps[-1:] = _booked(program, steps[-1])
+    moves = moves_of(program)
+    if moves:
+        guard = partial(require_allowed, moves, " by this program, of which nothing has run")
+        steps.insert(0, Step(guard, (), (), False, program.equations[0]))
     return steps
+
+
+def _booked(program: Program, step: Step) -> list[Step]:
+    """A transfer between memories behind a step that books it on its own line, instead of that of the call."""
+    source, target = (program.specs[v].place.memory_space for v in (*step.equation.variables, *step.results))
+    line = step.equation.where
+    booking = Step(partial(book_raw, source, target, line), step.operands, (), False, step.equation)
+    kernel = step.function.run if isinstance(step.function, Booked) else step.function
+    return [booking, step._replace(function=kernel)]
 
 
 def _is_open(program: Program, eq: Equation) -> bool:

@@ -5,6 +5,7 @@ from tenferro_runtime.reports._cost import Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._table import aligned, readable
 from tenferro_runtime.reports._time import Profile, StepTime
+from tenferro_runtime.reports._transfers import TransferRow, Transfers
 
 __all__ = [
     "BadStep",
@@ -15,6 +16,8 @@ __all__ = [
     "Statistics",
     "StepCost",
     "StepTime",
+    "TransferRow",
+    "Transfers",
     "aligned",
     "readable",
 ]

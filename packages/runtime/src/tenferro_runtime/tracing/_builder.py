@@ -305,7 +305,7 @@ class Builder:
 
 def require_common_place(op: Op, operands: Sequence[Any]) -> None:
     """Raise for operands that no device computes on together, with the line of each."""
-    given = [a for a in operands if a.__class__ not in SCALARS]
+    given = [] if op.primitive.anywhere else [a for a in operands if a.__class__ not in SCALARS]
     if any(a.spec.place is not given[0].spec.place for a in given):
         common_place(op.primitive.name, given)
 

@@ -156,7 +156,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
             raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
         return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
     goal = None if dtype is None else known_dtype(dtype)
-    if any(isinstance(d, Dim) for d in extents):
+    if any(isinstance(d, Dim) for d in extents) or place.memory_space is not HOST.memory_space:
         return catalog.broadcast_in_dim(_constant((), fill_value, goal, place), shape=extents, dims=())
     return _constant(extents, fill_value, goal, place)
 

@@ -1,0 +1,81 @@
+"""Gradients through transfers: booked on the line of the forward transfer, and refused before a sweep begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tenferro_ad._blame import Blamed
+from tenferro_ad._eager import wrap
+from tenferro_ad._node import Node, make_node
+from tenferro_ad._record import HOOKS
+from tenferro_ad._sweep import CHECKS
+from tenferro_runtime.ir._moves import moves_of
+from tenferro_runtime.ir._program import inner_programs
+from tenferro_runtime.ir._source import Source, user_line, where
+from tenferro_runtime.tracing._traced import recording
+from tenferro_tensor import Op, Spec, catalog
+from tenferro_tensor._ledger import Move, blaming, require_allowed
+
+
+class TransferPull:
+    """Sends a cotangent back to where the operand of a transfer lies.
+
+    Attributes:
+        op: the transfer.
+        spec: spec of its operand.
+        source: the user's line.
+    """
+
+    __slots__ = ("op", "source", "spec")
+
+    def __init__(self, op: Op, spec: Spec, source: Source) -> None:
+        self.op, self.spec, self.source = op, spec, source
+
+    @property
+    def where(self) -> str:
+        """The line as text."""
+        return where(self.source)
+
+    def __call__(self, g: Any, saved: Any) -> tuple[Any, ...]:
+        builder = recording(g)  # not always that of the forward transfer: a gradient may be a program of its own
+        if builder is not None:
+            return Blamed(self._back, builder, self.source)(g, saved)  # type: ignore[no-any-return]
+        with blaming(self.where):
+            return self._back(g, saved)
+
+    def _back(self, g: Any, _: Any) -> tuple[Any, ...]:
+        return (catalog.transfer(g, place=self.spec.place),)
+
+    def moves(self) -> list[Move]:
+        """What it moves between memories."""
+        source, target = self.op.params["place"].memory_space, self.spec.place.memory_space
+        nbytes = None if self.spec.symbolic else self.spec.size * self.spec.dtype.itemsize
+        return [] if source is target else [Move(nbytes, source, target, self.where)]  # type: ignore[arg-type]
+
+
+def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
+    (x,) = lower
+    out = op(x)
+    if not out.spec.inexact:
+        return out
+    builder = recording(out)
+    source = user_line() if builder is None else builder.blame or user_line()
+    return wrap(out, level, make_node(TransferPull(op, x.spec, source), parents, None))
+
+
+def _require_none(nodes: Iterable[Node]) -> None:
+    """Raise before a sweep through these nodes if it would move data where that is forbidden."""
+    for node in nodes:
+        pull: Any = node.pull
+        if isinstance(pull, TransferPull):
+            require_allowed(pull.moves(), " by a gradient that goes back through that line")
+        else:
+            op = getattr(pull, "op", None)
+            for program in [] if op is None else inner_programs(op.params):
+                back = [Move(m.nbytes, m.target, m.source, m.line) for m in moves_of(program)]
+                require_allowed(back, " by a gradient that goes back through that line")
+
+
+HOOKS[catalog.transfer] = _record
+CHECKS.append(_require_none)

@@ -1,0 +1,26 @@
+"""`transfers`: a ledger of what is moved between memories in a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tenferro_runtime.reports import Transfers
+from tenferro_tensor._ledger import booking
+
+
+@contextmanager
+def transfers() -> Iterator[Transfers]:
+    """Context manager that gives a ledger: bytes, direction and line of every transfer between memories.
+
+    Those of compiled programs are booked on the line that was traced, those of gradients on the line of the transfer
+    that they go back through. Transfers of threads that are started inside are theirs alone.
+
+    >>> with tr.transfers() as ledger:
+    ...     _ = tr.asarray([1.0, 2.0]).to_device("cpu:0") + 1
+    >>> ledger.count
+    0
+    """
+    ledger = Transfers()
+    with booking(ledger.add):
+        yield ledger

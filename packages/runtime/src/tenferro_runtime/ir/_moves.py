@@ -1,0 +1,37 @@
+"""The transfers between memories that a program is sure to make."""
+
+from __future__ import annotations
+
+from tenferro_runtime.ir._program import Equation, Program, inner_programs
+from tenferro_tensor import catalog
+from tenferro_tensor._ledger import Move
+
+CHOOSERS = frozenset({"cond"})
+"""Primitives that run one of their programs only, hence none for sure."""
+
+
+def moving(program: Program, eq: Equation) -> Move | None:
+    """The transfer of an equation, ``None`` where it moves nothing between memories."""
+    if eq.op.primitive is not catalog.transfer or not eq.variables:
+        return None
+    spec, target = program.specs[eq.variables[0]], eq.op.params["place"].memory_space
+    if spec.place.memory_space is target:
+        return None
+    nbytes = None if spec.symbolic else spec.size * spec.dtype.itemsize
+    return Move(nbytes, spec.place.memory_space, target, eq.where)  # type: ignore[arg-type]
+
+
+def moves_of(program: Program) -> tuple[Move, ...]:
+    """The transfers of a program and of those that it runs, in order; kept with it."""
+    found: tuple[Move, ...] | None = program.memo.get("moves")
+    if found is None:
+        moves: list[Move] = []
+        for eq in program.equations:
+            move = moving(program, eq)
+            if move is not None:
+                moves.append(move)
+            elif eq.op.primitive.name not in CHOOSERS:
+                for inner in inner_programs(eq.op.params):
+                    moves += moves_of(inner)
+        found = program.memo["moves"] = tuple(moves)
+    return found

@@ -1,0 +1,67 @@
+"""`Transfers`: what was moved between memories, by line and direction."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from tenferro_runtime.reports._table import aligned, readable
+from tenferro_tensor._ledger import Move
+
+
+@dataclass(frozen=True, slots=True)
+class TransferRow:
+    """The transfers of one line in one direction.
+
+    Attributes:
+        line: the user's line, empty where it is unknown.
+        source: the memory that was read.
+        target: the memory that was written.
+        count: number of transfers.
+        nbytes: their bytes together.
+    """
+
+    line: str
+    source: str
+    target: str
+    count: int
+    nbytes: int
+
+
+class Transfers:
+    """A ledger of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: dict[tuple[str, str, str], tuple[int, int]] = {}
+
+    def add(self, move: Move) -> None:
+        """Book one transfer."""
+        key = (move.line, str(move.source), str(move.target))
+        with self._lock:
+            count, nbytes = self._rows.get(key, (0, 0))
+            self._rows[key] = count + 1, nbytes + (move.nbytes or 0)
+
+    @property
+    def rows(self) -> tuple[TransferRow, ...]:
+        """One row for each line and direction, most bytes first."""
+        with self._lock:
+            rows = [TransferRow(*key, *sums) for key, sums in self._rows.items()]
+        return tuple(sorted(rows, key=lambda row: -row.nbytes))
+
+    @property
+    def count(self) -> int:
+        """Number of transfers."""
+        return sum(row.count for row in self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all transfers."""
+        return sum(row.nbytes for row in self.rows)
+
+    def __repr__(self) -> str:
+        rows = [
+            (readable(row.nbytes, "B"), str(row.count), row.source, row.target, row.line or "?") for row in self.rows
+        ]
+        total = f"{self.count} transfer{'s' * (self.count != 1)}, {readable(self.nbytes, 'B')}"
+        return "\n".join([aligned([("bytes", "count", "from", "to", "line"), *rows], frozenset({0, 1})), total])
