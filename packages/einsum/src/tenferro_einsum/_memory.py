@@ -22,6 +22,11 @@ LONG: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
 
 
+MOST: Final = 1 << 20
+"""Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
+their numbers of parts multiply."""
+
+
 class MemoryBudgetError(TenferroError, MemoryError):
     """A contraction cannot be done within the memory that it was allowed to use."""
 
@@ -47,7 +52,7 @@ class Network:
     def forward(self, kept: Numbers = ()) -> int:
         """Peak of the contraction; values with the numbers `kept` are results too."""
         found = self._engine(kept)
-        return self._stepwise(kept) if found is None else int(found.peak_bytes)
+        return self.stepwise(kept) if found is None else int(found.peak_bytes)
 
     def backward(self, kept: Numbers = ()) -> int:
         """Peak of the contraction and of the gradients of all its operands, where values `kept` are kept for these."""
@@ -63,6 +68,14 @@ class Network:
         found = graph_engine(specs, inputs, steps, outputs)
         conj = self.bytes(self.output) if self.like.cplx else 0
         return conj + (self._by_ops(inputs, steps, outputs) if found is None else int(found.peak_bytes))
+
+    def backward_by_ops(self) -> int:
+        """Peak of a contraction of two, and of the gradients of both, where ops of the core do them one by one."""
+        inputs, steps, outputs, _ = transposed(
+            self.inputs, of_tree(self.inputs, self.output, self.steps), (2,), (0, 1), ()
+        )
+        conj = max([self.bytes(t) for t in self.inputs]) if self.like.cplx else 0
+        return max(self.stepwise(), self.bytes(self.output) + conj + self._by_ops(inputs, steps, outputs))
 
     def bytes(self, labels: Numbers) -> int:
         """Of an array with these labels."""
@@ -118,7 +131,7 @@ class Network:
                     used -= self.bytes(labels_of[u])
         return peak
 
-    def _stepwise(self, kept: Numbers) -> int:
+    def stepwise(self, kept: Numbers = ()) -> int:
         """Peak where steps are done one by one: what is alive, and what a step copies to bring it into a matrix."""
         count = len(self.inputs)
         live = [tuple(dict.fromkeys(labels)) for labels in self.inputs]
@@ -171,17 +184,18 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
     One halving after the other: of the labels of the largest value, the one that adds the fewest operations.
 
     Raises:
-        MemoryBudgetError: nothing that is left to halve makes it fit.
+        MemoryBudgetError: nothing that is left to halve makes it fit, or there are too many slices.
     """
     parts: dict[int, int] = {}
     small, needed = network, network.backward() if gradient else network.forward()
     least = needed
     while needed > budget:
         more = [{**parts, x: min(2 * parts.get(x, 1), network.sizes[x])} for x in _candidates(small)]
-        if not more:
+        if not more or prod(parts.values()) > MOST:
             what = "the contraction and its gradient" if gradient else "the contraction"
+            how = f"in up to {MOST} slices" if more else "in slices"
             raise MemoryBudgetError(
-                f"einsum: {what} cannot be done within memory_budget={budget} bytes: in slices, with its results, it "
+                f"einsum: {what} cannot be done within memory_budget={budget} bytes: {how}, with its results, it "
                 f"takes {least} bytes; allow at least that much",
                 budget=budget,
                 needed=least,

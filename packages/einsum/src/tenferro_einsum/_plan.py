@@ -19,7 +19,17 @@ from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
 from tenferro_einsum._tree import numbered, reduced_first, structure
-from tenferro_runtime.extension import ArgumentError, DimLike, Op, ShapeError, Spec, Tensor, promote, tensor
+from tenferro_runtime.extension import (
+    ArgumentError,
+    DimLike,
+    Op,
+    ShapeError,
+    Spec,
+    Tensor,
+    is_traced,
+    promote,
+    tensor,
+)
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
@@ -144,13 +154,17 @@ class ContractionPlan:
     @property
     def peak_bytes(self) -> int:
         """Bytes that a call allocates at once, its result included, its operands not; open extents as in examples."""
-        return self._network.forward() if self.slicing is None else self.slicing.peak
+        if self.slicing is not None:
+            return self.slicing.peak
+        return self._network.stepwise() if self._by_core else self._network.forward()
 
     @property
     def backward_peak_bytes(self) -> int:
         """Bytes that a call and the gradients of all operands take at once, these and the result included."""
         if self.backward_slicing is not None:
             return self.backward_slicing.peak
+        if self._by_core and self._recorded is None:
+            return self._network.backward_by_ops()
         return self._network.backward(self._network.worth_keeping())
 
     def _sliced(self, *, gradient: bool) -> Slicing | None:
@@ -168,13 +182,19 @@ class ContractionPlan:
         sizes = tuple([example_of(d) or 0 for d in self._extents])
         return Network(self._labels, self._output, self.steps, sizes, self.specs[0].with_((), self.dtype))
 
+    @property
+    def _by_core(self) -> bool:
+        """Whether ops of the core contract two operands, one for both or more."""
+        run = self._run
+        return len(self.specs) == 2 and not (isinstance(run, Op) and run.primitive in (contract, contract_slices))
+
     @cached_property
     def _recorded(self) -> Op | None:
         """For recording and tracing: what keeps its intermediates, or slices so that the gradient fits the budget."""
         params = {"inputs": self._labels, "output": self._output, "steps": self.steps}
         if self.backward_slicing is not None:
             return contract_slices.op(**params, sliced=self.backward_slicing.sliced)
-        if len(self.specs) < 3:
+        if len(self.specs) < 2 or (self._by_core and isinstance(self._run, Op)):
             return None
         return contract.op(**params, kept=self._network.worth_keeping())
 
@@ -206,7 +226,8 @@ class ContractionPlan:
         run = self._run
         for x in values:
             if x.__class__ is not Tensor:
-                run = self._recorded or run
+                if not self._by_core or not any(map(is_traced, values)):  # programs fuse element-wise ops
+                    run = self._recorded or run
                 break
         else:
             run = self._concrete or run

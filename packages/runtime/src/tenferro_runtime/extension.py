@@ -32,7 +32,7 @@ from tenferro_runtime.passes import optimise
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
-from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.tracing._traced import TracedTensor, is_traced
 from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
 from tenferro_tensor import (
     HOST,
@@ -135,6 +135,7 @@ __all__ = [
     "get_backend",
     "inexact_of",
     "interpret",
+    "is_traced",
     "library",
     "map_tree",
     "next_level",

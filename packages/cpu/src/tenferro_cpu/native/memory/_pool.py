@@ -62,6 +62,11 @@ class _Machine:
 _kept: list[Any] = []  # arrays may outlive a pool: its state and its handler stay for ever
 _trim_type: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
+_OF_PYTHON: Final = {
+    "system_malloc": "PyMem_RawMalloc", "system_calloc": "PyMem_RawCalloc", "system_free": "PyMem_RawFree",
+}  # fmt: skip
+"""Where there is no C library at hand."""
+
 # Sets the handler, calls, and puts back the one before, also when the call raises.
 _SCOPED: Final = """
 declare ptr @tenferro_set_handler(ptr)
@@ -115,8 +120,11 @@ def _machine() -> _Machine | None:
         return None
     host = engine().host
     linux, libc = sys.platform == "linux", ctypes.CDLL(None) if os.name == "posix" else None
-    wanted = [n for n in ir.EXTERNAL if n.startswith("Py") or (libc is not None and (linux or n == "sched_yield"))]
-    external = {n: _address(getattr(ctypes.pythonapi if n.startswith("Py") else libc, n)) for n in wanted}
+    # NumPy tells tracemalloc of what it is handed; Python's own functions would tell it a second time.
+    own_names = {n: n.removeprefix("system_") if libc is not None else _OF_PYTHON[n] for n in ir.SYSTEM}
+    external = {n: _address(getattr(libc or ctypes.pythonapi, name)) for n, name in own_names.items()}
+    wanted = [] if libc is None else ir.EXTERNAL if linux else ["sched_yield"]
+    external |= {n: _address(getattr(libc, n)) for n in wanted}
     attributes = host.attributes.split()[0]
     source = ir.text(linux, "sched_yield" in external, attributes)
     source = _renamed(source, external)

@@ -11,10 +11,10 @@ entry:
 get:
   br i1 %zero, label %clear, label %any
 clear:
-  %c = call ptr @PyMem_RawCalloc(i64 %bytes, i64 1)
+  %c = call ptr @system_calloc(i64 %bytes, i64 1)
   br label %got
 any:
-  %m = call ptr @PyMem_RawMalloc(i64 %bytes)
+  %m = call ptr @system_malloc(i64 %bytes)
   br label %got
 got:
   %base = phi ptr [ %c, %clear ], [ %m, %any ]
@@ -183,7 +183,7 @@ plain:
   store i64 0, ptr %header
   %base_at = call ptr @word(ptr %header, i64 1)
   %base = load ptr, ptr %base_at
-  call void @PyMem_RawFree(ptr %base)
+  call void @system_free(ptr %base)
   ret void
 pooled:
   call void @lock(ptr %pool)

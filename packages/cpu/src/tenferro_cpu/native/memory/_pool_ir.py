@@ -21,8 +21,9 @@ HEADS: Final = 16
 STATE_WORDS: Final = HEADS + CLASSES
 
 NAMES: Final = ("malloc", "calloc", "realloc", "free", "trim")
-EXTERNAL: Final = ("PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawFree", "sched_yield", "mmap", "munmap", "madvise")
-"""What the text calls; the last four only where the system has them."""
+SYSTEM: Final = ("system_malloc", "system_calloc", "system_free")
+EXTERNAL: Final = ("sched_yield", "mmap", "munmap", "madvise")
+"""What the text calls; the latter only where the system has them."""
 
 _PLAIN, _TAKEN, _KEPT = 0x74656E6665727201, 0x74656E6665727202, 0x74656E6665727203
 """First word of a header: from the C library, in use, or waiting in the lists. Any other word means a foreign block."""

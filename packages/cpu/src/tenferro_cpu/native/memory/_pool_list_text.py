@@ -6,9 +6,9 @@ Header words at data - 64: mark, base, bytes of the whole block, class (or capac
 from typing import Final
 
 LISTS: Final = """
-declare ptr @PyMem_RawMalloc(i64)
-declare ptr @PyMem_RawCalloc(i64, i64)
-declare void @PyMem_RawFree(ptr)
+declare ptr @system_malloc(i64)
+declare ptr @system_calloc(i64, i64)
+declare void @system_free(ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

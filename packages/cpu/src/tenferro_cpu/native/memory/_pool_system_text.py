@@ -4,11 +4,11 @@ from typing import Final
 
 SYSTEM_PLAIN: Final = """
 define private ptr @take(i64 %bytes) #0 {
-  %p = call ptr @PyMem_RawMalloc(i64 %bytes)
+  %p = call ptr @system_malloc(i64 %bytes)
   ret ptr %p
 }
 define private void @give(ptr %base, i64 %bytes) #0 {
-  call void @PyMem_RawFree(ptr %base)
+  call void @system_free(ptr %base)
   ret void
 }
 define private i1 @zeroed(i64 %bytes) #0 {
@@ -29,7 +29,7 @@ entry:
   %mapped = call i1 @zeroed(i64 %bytes)
   br i1 %mapped, label %map, label %small
 small:
-  %s = call ptr @PyMem_RawMalloc(i64 %bytes)
+  %s = call ptr @system_malloc(i64 %bytes)
   ret ptr %s
 map:
   %more = add i64 %bytes, 2097152
@@ -62,7 +62,7 @@ entry:
   %mapped = call i1 @zeroed(i64 %bytes)
   br i1 %mapped, label %map, label %small
 small:
-  call void @PyMem_RawFree(ptr %base)
+  call void @system_free(ptr %base)
   ret void
 map:
   %r = call i32 @munmap(ptr %base, i64 %bytes)
