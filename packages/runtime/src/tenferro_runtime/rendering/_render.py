@@ -223,7 +223,7 @@ class _Writer:
         body.append(f"    return {values[0] if self.bare else _tuple(values)}")
         function = self._define("program", [head, *body])
         for name, kernel in self.tiers:
-            kernel.ready(_replacing(function, name))
+            kernel.ready(replacing(function, name))
         return function
 
     def _part(self, start: int, stop: int, outer: _Registers) -> list[str]:
@@ -302,7 +302,7 @@ class _Writer:
         return name
 
 
-def _replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
+def replacing(function: Callable[..., Any], name: str) -> Callable[[Callable[..., Any]], None]:
     """Puts a kernel in the place of a global of a rendered function, if that is still there."""
     held = weakref.ref(function)
 

@@ -1,0 +1,199 @@
+"""Carrying a plan out: the caller issues streams and runs ``cpu:0``, every other pool gets its steps in one piece.
+
+A hand-over to another thread costs as much as thousands of small steps: there is one for each pool and run. Submission
+of a run to all its pools is one critical section, in which nothing waits. Pools thus see runs in the same order, and
+two callers whose plans use the same pools crosswise never wait for each other.
+
+The first failure cancels what has not begun. It is raised when all threads have left the run and its streams have come
+to rest; what failed after it is told in its notes. A cancelled wait is never the first failure.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from tenferro_runtime.executing._moves import Queue
+from tenferro_runtime.executing._plan import ExecutionPlan
+from tenferro_runtime.executing._step import on_host
+from tenferro_runtime.executing._text import Part, parts, release
+from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
+from tenferro_tensor import ComputeDevice
+from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
+
+_SUBMIT: Final = threading.Lock()
+
+
+class _Here(threading.local):
+    busy = False
+
+
+_here = _Here()
+
+
+def within() -> bool:
+    """Whether the calling thread is carrying out a part of a plan: what it calls must not wait for other pools."""
+    return _here.busy
+
+
+class Accelerator(NamedTuple):
+    """A device as its runtime has it, and the runtime."""
+
+    runtime: DeviceRuntime
+    device: RuntimeDevice
+
+
+class Machine(Protocol):
+    """What plans run on."""
+
+    def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
+        """Have the thread of a pool call `run`, after what it was given before; does not wait."""
+
+    def accelerator(self, device: ComputeDevice) -> Accelerator:
+        """The accelerator of a name."""
+
+    def stream(self, queue: Queue) -> Stream:
+        """The stream of a queue for work of the calling thread."""
+
+
+class Executor:
+    """A plan, ready to run any number of times, from any number of threads.
+
+    Args:
+        plan: the plan.
+        machine: what it runs on.
+        wrap: puts around each rendered part what the host needs, such as a memory pool.
+    """
+
+    __slots__ = ("_blank", "_inputs", "_outputs", "_parts", "_slots", "machine", "plan")
+
+    def __init__(
+        self, plan: ExecutionPlan, machine: Machine, wrap: Callable[[Part], Part] = lambda part: part
+    ) -> None:
+        self.plan, self.machine = plan, machine
+        names = [*plan.inputs, *plan.constants, *[v for step in plan.steps for v in step.action.results]]
+        self._slots = {v: n for n, v in enumerate(dict.fromkeys(names))}
+        self._blank: list[Any] = [None] * len(self._slots)
+        for v, raw in plan.constants.items():
+            self._blank[self._slots[v]] = raw
+        self._inputs = tuple([self._slots[v] for v in plan.inputs])
+        self._outputs = tuple([self._slots[v] for v in plan.outputs])
+        self._parts = [[wrap(part) for part in parts(plan, t, self._slots)] for t in range(len(plan.threads))]
+
+    def run(self, *raws: Any) -> tuple[Any, ...]:
+        """Raw outputs for raw inputs. Those on accelerators may still be on their way, in the order of their streams.
+
+        Raises:
+            BaseException: the first failure.
+        """
+        run = _Run(self.plan, self.machine, self._blank)
+        for slot, raw in zip(self._inputs, raws, strict=True):
+            run.values[slot] = raw
+        try:
+            run.submit(self._parts[1:])
+            run.steps(self._parts[0])
+        except BaseException as error:
+            run.fail(error)
+        run.join()
+        if run.first is not None:
+            run.clear(self._slots)
+            raise run.first
+        return tuple([run.values[slot] for slot in self._outputs])
+
+
+class _Run:
+    """State of one run."""
+
+    __slots__ = (
+        "_lock", "accelerators", "events", "first", "gates", "machine", "plan", "stopped", "streams", "timelines",
+        "values",
+    )  # fmt: skip
+
+    def __init__(self, plan: ExecutionPlan, machine: Machine, blank: list[Any]) -> None:
+        self.plan, self.machine = plan, machine
+        self.values = list(blank)
+        self.events: list[Any] = [None] * len(plan.steps)
+        self.timelines = tuple([TimelineSignal() for _ in plan.threads])
+        self.streams = [None if q.host else machine.stream(q) for q in plan.queues]
+        self.accelerators = [None if q.host else machine.accelerator(q.device) for q in plan.queues]
+        self.stopped: list[bool] = []
+        self.gates: list[Any] = []
+        self.first: BaseException | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, rows: list[list[Part]]) -> None:
+        """Give each pool its steps."""
+        jobs = []
+        for row in rows:
+            gate = threading.Lock()
+            gate.acquire()
+            # What the caller has set for itself, such as NumPy's error state, holds in all threads of the run.
+            jobs.append((gate, partial(copy_context().run, self._part, row, gate)))
+        if jobs:
+            with _SUBMIT:
+                for queue, (gate, job) in zip(self.plan.threads[1:], jobs, strict=True):
+                    self.machine.post(queue.device, job)
+                    self.gates.append(gate)
+
+    def join(self) -> None:
+        """Wait until every pool has left the run, whatever happens meanwhile."""
+        for gate in self.gates:
+            while True:
+                try:
+                    gate.acquire()
+                except BaseException as error:  # an interrupt; the others still use what belongs to the run
+                    self.fail(error)
+                else:
+                    break
+
+    def fail(self, error: BaseException) -> None:
+        """Cancel what has not begun; the first failure is the cause."""
+        with self._lock:
+            if self.first is None:
+                self.first = error
+            elif not _same(error, self.first):
+                self.first.add_note(f"after it, another step failed: {type(error).__name__}: {error}")
+        self.stopped.append(True)
+        for timeline in self.timelines:
+            timeline.fail(CancelledError("another step of the plan has failed"))
+
+    def clear(self, slots: dict[int, int]) -> None:
+        """After a failure: let streams come to rest, and free what was made."""
+        for stream in self.streams:
+            if stream is not None:
+                try:
+                    stream.synchronize()
+                except Exception as error:
+                    self.fail(error)
+        for n, queue in enumerate(self.plan.queues):
+            if queue.role == "compute":
+                left = [v for v, home in self.plan.homes.items() if home is queue.device and not on_host(home)]
+                own = [slots[v] for v in left if v in slots and (v not in self.plan.kept or v in self.plan.made)]
+                release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))
+        self.values.clear()  # the traceback of the failure holds on to it
+
+    def steps(self, row: list[Part]) -> None:
+        """Do what one thread has to do."""
+        before, _here.busy = _here.busy, True
+        try:
+            for part in row:
+                part(self.values, self.events, self.timelines, self.streams, self.accelerators, self.stopped)
+        except BaseException as error:
+            if not (self.stopped and isinstance(error, CancelledError)):
+                self.fail(error)
+        finally:
+            _here.busy = before
+
+    def _part(self, row: list[Part], gate: Any) -> None:
+        try:
+            self.steps(row)
+        finally:
+            gate.release()
+
+
+def _same(a: BaseException, b: BaseException) -> bool:
+    """Whether two errors tell of one failure: one may be raised wherever somebody waits for its stream."""
+    return a is b or (a.__cause__ is not None and a.__cause__ is b.__cause__)

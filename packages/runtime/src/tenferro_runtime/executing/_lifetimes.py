@@ -1,0 +1,122 @@
+"""When the values of a plan are read for the last time, and which step frees them.
+
+A value in main memory is let go by whatever thread knows first that all readers are done. A value on an accelerator is
+released on a stream of its device whose work so far is ordered after all readers, or at the end of the run. What may
+share memory lives as long as the last of it; with an input, a constant or an output among it, it is not released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tenferro_runtime.executing._step import Clock, Step, on_host
+from tenferro_runtime.executing._tasks import Work
+from tenferro_tensor import ComputeDevice
+
+AHEAD: Final = 64
+"""Steps after the last use of a value that are asked whether they may free it."""
+
+
+class Lifetimes:
+    """Gives each value that somebody can free to a step.
+
+    Args:
+        work: what the plan is for.
+        steps: steps of the plan; they get their frees.
+        clocks: for each step how far each queue has come when it is done.
+        homes: device whose memory a variable lies in.
+        outputs: variables that the caller gets.
+
+    Attributes:
+        kept: variables on accelerators that are not freed.
+        made: those of them that share no memory with inputs or constants.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        steps: Sequence[Step],
+        clocks: Sequence[Clock],
+        homes: Mapping[int, ComputeDevice | None],
+        outputs: Sequence[int],
+    ) -> None:
+        self.steps, self.clocks, self.homes = steps, clocks, homes
+        self._given = {*work.inputs, *work.constants}
+        self._outside = {*self._given, *outputs}
+        self._uses: dict[int, list[int]] = {}
+        for i, step in enumerate(steps):
+            for v in (*step.action.reads, *step.action.results):
+                self._uses.setdefault(v, []).append(i)
+        self._left: dict[ComputeDevice, list[int]] = {}
+        self._after_all: dict[ComputeDevice, set[int]] = {}
+        kept, made = self._give()
+        self.kept, self.made = frozenset(kept), frozenset(made)
+
+    def left(self, device: ComputeDevice) -> tuple[list[int], set[int]]:
+        """What the end of an accelerator's compute stream frees, and the steps that it has to come after."""
+        return self._left.get(device, []), self._after_all.get(device, set())
+
+    def _give(self) -> tuple[list[int], list[int]]:
+        frees: dict[int, list[int]] = {}
+        kept: list[int] = []
+        made: list[int] = []
+        for v, uses in self._uses.items():
+            if on_host(self.homes[v]) and v not in self._outside:
+                last = self._covering(uses, None)
+                if last is not None:
+                    frees.setdefault(last, []).append(v)
+        for device, members in self._groups():
+            uses = sorted({i for v in members for i in self._uses[v]})
+            if not self._outside.isdisjoint(members):
+                kept += members
+                made += members if self._given.isdisjoint(members) else ()
+                self._after_all.setdefault(device, set()).update(uses)
+                continue
+            last = self._covering(uses, device)
+            if last is None:
+                self._left.setdefault(device, []).extend(members)
+                self._after_all.setdefault(device, set()).update(uses)
+            else:
+                frees.setdefault(last, []).extend(members)
+        for i, values in frees.items():
+            self.steps[i].frees = tuple(values)
+        return kept, made
+
+    def _covering(self, uses: Sequence[int], device: ComputeDevice | None) -> int | None:
+        """The first step after which all uses are known to be done; for an accelerator, on one of its streams."""
+        last = max(uses)
+        for i in range(last, min(len(self.steps), last + AHEAD)):
+            queue = self.steps[i].action.queue
+            if device is None or (queue.device is device and not queue.host):
+                if all(self._covers(i, u, device) for u in uses):
+                    return i
+        return None
+
+    def _covers(self, i: int, use: int, device: ComputeDevice | None) -> bool:
+        step, other = self.steps[i], self.steps[use]
+        if device is None and step.thread == other.thread == 0:
+            return use <= i  # the caller hands values in main memory over when it issues a step
+        return self.clocks[i][other.queue] >= other.turn
+
+    def _groups(self) -> list[tuple[ComputeDevice, list[int]]]:
+        """Variables on accelerators, those together that may share memory."""
+        parent: dict[int, int] = {}
+
+        def root(v: int) -> int:
+            while parent.setdefault(v, v) != v:
+                parent[v] = v = parent[parent[v]]
+            return v
+
+        for step in self.steps:
+            task = step.action.task
+            for v in step.action.results:
+                if task is not None and task.views and step.action.queue.role == "compute":
+                    for u in step.action.reads:
+                        if self.homes[u] is self.homes[v]:
+                            parent[root(v)] = root(u)
+        found: dict[int, list[int]] = {}
+        for v in self._uses:
+            if not on_host(self.homes[v]):
+                found.setdefault(root(v), []).append(v)
+        return [(self.homes[r], members) for r, members in found.items()]  # type: ignore[misc]

@@ -1,0 +1,194 @@
+"""From tasks to actions: every task gets its queue, and every transfer becomes copies on copy queues.
+
+A copy between host and accelerator is issued on the copy queue of the accelerator. A copy back has a second half: the
+host thread that reads the value first takes it from its pending handle. Between two accelerators data goes from one to
+the other where they reach each other, and through main memory where they do not, without a thread that waits; a copy
+that is in the wanted memory already stands for a new one. Pools share main memory: between them nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from itertools import count
+from typing import Final, NamedTuple
+
+from tenferro_runtime.executing._tasks import Task, Work
+from tenferro_runtime.ir._program import Operand
+from tenferro_tensor import HOST, ComputeDevice, MemorySpace
+
+
+class Kind(Enum):
+    """What an action does."""
+
+    CALL = "call"
+    LAUNCH = "launch"
+    UPLOAD = "upload"
+    DOWNLOAD = "download"
+    ARRIVE = "arrive"
+    PEER = "peer copy"
+    BEGIN = "begin"
+    END = "end"
+
+
+class Queue(NamedTuple):
+    """Where actions happen one after the other: a thread of the host, or a stream of an accelerator.
+
+    Attributes:
+        device: a pool, or an accelerator.
+        role: ``"host"``, ``"compute"`` or ``"copy"``.
+    """
+
+    device: ComputeDevice
+    role: str
+
+    @property
+    def host(self) -> bool:
+        """Whether it is a thread of the host."""
+        return self.role == "host"
+
+    def __str__(self) -> str:
+        return str(self.device) if self.role == "host" else f"{self.device}/{self.role}"
+
+
+CALLER: Final = Queue(HOST.device, "host")
+"""The calling thread is the pool ``cpu:0``; it also issues what the streams do."""
+
+
+class Action(NamedTuple):
+    """One step of a plan, before it is known what it waits for.
+
+    Attributes:
+        kind: what it does.
+        queue: where.
+        operands: variables and literals.
+        results: variables.
+        task: the task that it comes from; ``None`` at the beginning and the end of a stream.
+        source: of a peer copy, the device that the data comes from.
+    """
+
+    kind: Kind
+    queue: Queue
+    operands: tuple[Operand, ...]
+    results: tuple[int, ...]
+    task: Task | None
+    source: ComputeDevice | None = None
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The operands that are variables."""
+        return tuple([v for v in self.operands if v.__class__ is int])
+
+
+class Moved(NamedTuple):
+    """Work as actions.
+
+    Attributes:
+        actions: the actions, in an order in which they can be done.
+        homes: device whose memory a variable lies in; pools count as ``cpu:0``, handles of copies are at no device.
+        alias: variables that are another one, because nothing had to move.
+    """
+
+    actions: tuple[Action, ...]
+    homes: dict[int, ComputeDevice | None]
+    alias: dict[int, int]
+
+
+Reaches = Callable[[ComputeDevice, ComputeDevice], bool]
+
+
+def moved(work: Work, reaches: Reaches) -> Moved:
+    """The actions of some work.
+
+    Args:
+        work: the work.
+        reaches: whether the memory of the second accelerator can be filled from that of the first without the host.
+    """
+    return _Mover(work, reaches).run()
+
+
+class _Mover:
+    def __init__(self, work: Work, reaches: Reaches) -> None:
+        self.work, self.reaches = work, reaches
+        self.actions: list[Action] = []
+        self.alias: dict[int, int] = {}
+        self.homes: dict[int, ComputeDevice | None] = {v: work.space(v).default_device for v in work.specs}
+        self._fresh = count(max(work.specs, default=-1) + 1).__next__
+        self._origin: dict[int, int] = {}
+        self._copies: dict[tuple[int, MemorySpace], int] = {}
+        """Where the elements of a variable lie: by the variable that they were computed in, and the memory."""
+        self._handles: dict[int, int] = {}
+
+    def run(self) -> Moved:
+        for task in self.work.tasks:
+            operands = tuple([self.alias.get(v, v) if v.__class__ is int else v for v in task.operands])
+            if task.run is None:
+                assert operands[0].__class__ is int, "a transfer moves a variable"
+                self._transfer(task, operands[0])  # type: ignore[arg-type]
+            else:
+                host = task.device.kind == HOST.device.kind
+                kind, role = (Kind.CALL, "host") if host else (Kind.LAUNCH, "compute")
+                self.actions.append(Action(kind, Queue(task.device, role), operands, task.results, task))
+        return Moved(self._received(), self.homes, self.alias)
+
+    def _transfer(self, task: Task, v: int) -> None:
+        (result,) = task.results
+        source, target = self._device(v), self._device(result)
+        origin = self._origin.get(v, v)
+        known = self._copies.get((origin, target.memory_space))
+        if source is target or origin == result:
+            known = v
+        elif origin != v and self._device(origin) is target:
+            known = origin
+        if known is not None:
+            self.alias[result] = known
+            return
+        self._origin[result] = origin
+        self._copies[origin, target.memory_space] = result
+        if source.kind == HOST.device.kind:
+            self._act(Kind.UPLOAD, target, v, result, task)
+        elif target.kind == HOST.device.kind:
+            self._download(v, result, task)
+        elif self.reaches(source, target):
+            self._act(Kind.PEER, target, v, result, task, source)
+        else:
+            staged = self._copies.get((origin, HOST.memory_space))
+            self._act(Kind.UPLOAD, target, self._handle(v, task) if staged is None else staged, result, task)
+
+    def _download(self, v: int, result: int, task: Task) -> None:
+        self.actions.append(Action(Kind.ARRIVE, CALLER, (self._handle(v, task),), (result,), task))
+
+    def _handle(self, v: int, task: Task) -> int:
+        """A copy to main memory that is on its way; one for all who want the elements."""
+        origin = self._origin.get(v, v)
+        known = self._handles.get(origin)
+        if known is None:
+            known = self._handles[origin] = self._fresh()
+            self.homes[known] = None
+            self._act(Kind.DOWNLOAD, self._device(v), v, known, task)
+        return known
+
+    def _act(
+        self, kind: Kind, at: ComputeDevice, v: int, result: int, task: Task, source: ComputeDevice | None = None
+    ) -> None:
+        self.actions.append(Action(kind, Queue(at, "copy"), (v,), (result,), task, source))
+
+    def _device(self, v: int) -> ComputeDevice:
+        home = self.homes[v]
+        assert home is not None, "handles of copies are not moved"
+        return home
+
+    def _received(self) -> tuple[Action, ...]:
+        """Values that come from an accelerator are taken by the pool that reads them first."""
+        first: dict[int, Queue] = {}
+        for action in self.actions:
+            for v in action.reads:
+                first.setdefault(v, action.queue)
+        return tuple(
+            [
+                a._replace(queue=first[a.results[0]])
+                if a.kind is Kind.ARRIVE and a.results[0] in first and first[a.results[0]].host
+                else a
+                for a in self.actions
+            ]
+        )

@@ -1,0 +1,173 @@
+"""`ExecutionPlan`: actions on queues with the waits that they need, no more, found in one pass with vector clocks.
+
+The clock of a step says how far every queue has certainly come when the step is done. A dependency that the clock
+covers needs no wait. Going through the dependencies of a step from the latest to the first leaves the transitive
+reduction: what the latest waits for is covered by then.
+
+The calling thread is the queue of ``cpu:0``, and the one thread that issues what streams do, in one order: an event is
+always recorded before anybody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tenferro_runtime.executing._lifetimes import Lifetimes
+from tenferro_runtime.executing._moves import CALLER, Action, Kind, Moved, Queue, Reaches, moved
+from tenferro_runtime.executing._order import ordered
+from tenferro_runtime.executing._step import Clock, Step, by_handle, on_host
+from tenferro_runtime.executing._tasks import Work
+from tenferro_tensor import ComputeDevice, Spec
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExecutionPlan:
+    """What is done where, in which order, and who waits for whom; a run holds all state.
+
+    Attributes:
+        queues: threads and streams; the first is the caller.
+        threads: the queues that are threads of the host.
+        steps: all steps, in an order that respects every wait.
+        inputs: variables that the caller gives.
+        constants: raw arrays by variable.
+        outputs: variables that the caller gets.
+        homes: device whose memory a variable lies in; ``None`` for handles of copies.
+        specs: specs of the variables that the program has.
+        kept: variables on accelerators that are not freed: they may share memory with inputs, constants or outputs.
+        made: those of them that share no memory with inputs or constants.
+        edges: number of dependencies between queues.
+    """
+
+    queues: tuple[Queue, ...]
+    threads: tuple[Queue, ...]
+    steps: tuple[Step, ...]
+    inputs: tuple[int, ...]
+    constants: Mapping[int, Any]
+    outputs: tuple[int, ...]
+    homes: Mapping[int, ComputeDevice | None]
+    specs: Mapping[int, Spec]
+    kept: frozenset[int]
+    made: frozenset[int]
+    edges: int
+    memo: dict[str, Any] = field(default_factory=dict)
+
+    def of_thread(self, thread: int) -> tuple[int, ...]:
+        """Numbers of the steps that a thread does or issues, in order."""
+        return tuple([i for i, step in enumerate(self.steps) if step.thread == thread])
+
+    @property
+    def waits(self) -> int:
+        """Number of waits."""
+        return sum([len(step.waits) for step in self.steps])
+
+    def __repr__(self) -> str:
+        return (
+            f"<ExecutionPlan: {len(self.steps)} steps on {', '.join(map(str, self.queues))}; "
+            f"{self.waits} waits for {self.edges} dependencies>"
+        )
+
+
+def plan_of(work: Work, reaches: Reaches = lambda source, target: False) -> ExecutionPlan:
+    """The plan of some work.
+
+    Args:
+        work: the work.
+        reaches: whether the memory of the second accelerator can be filled from that of the first without the host.
+    """
+    return _Planner(work, moved(work, reaches)).plan()
+
+
+class _Planner:
+    def __init__(self, work: Work, found: Moved) -> None:
+        self.work, self.homes = work, found.homes
+        self.outputs = tuple([found.alias.get(v, v) for v in work.outputs])
+        actions = [*_beginnings(work, found), *found.actions]
+        devices = dict.fromkeys([a.queue.device for a in actions if not a.queue.host])
+        streams = [Queue(d, "compute") for d in devices] + [a.queue for a in actions if not a.queue.host]
+        hosts = [CALLER, *[a.queue for a in actions if a.queue.host]]
+        self.queues = tuple(dict.fromkeys([*hosts, *streams]))
+        self.number = {queue: n for n, queue in enumerate(self.queues)}
+        self.threads = tuple([q for q in self.queues if q.host])
+        self.thread = {queue: n for n, queue in enumerate(self.threads)}
+        self.actions = [actions[i] for i in ordered(actions, self.thread)]
+        self.steps: list[Step] = []
+        self.clocks: list[Clock] = []
+        self.edges = 0
+        self._done = [0] * len(self.queues)
+        self._issued = [0] * len(self.threads)
+        self._reached = [[0] * len(self.queues) for _ in self.queues]  # the first is also what the caller knows
+        self._maker: dict[int, int] = {}
+
+    def plan(self) -> ExecutionPlan:
+        for action in self.actions:
+            self._add(action, [self._maker[v] for v in action.reads if v in self._maker])
+        lives = Lifetimes(self.work, self.steps, self.clocks, self.homes, self.outputs)
+        ends = {q.device: q for q in self.queues if q.role == "compute"}
+        for device, queue in ends.items():
+            frees, needed = lives.left(device)
+            self._add(Action(Kind.END, queue, (), (), None), needed)
+            last = self.steps[-1]
+            last.frees = tuple(frees)
+            if not (last.waits or last.frees):
+                self._drop()
+        return ExecutionPlan(
+            self.queues, self.threads, tuple(self.steps), self.work.inputs, self.work.constants, self.outputs,
+            self.homes, self.work.specs, lives.kept, lives.made, self.edges,
+        )  # fmt: skip
+
+    def _add(self, action: Action, needed: Iterable[int]) -> None:
+        """Put an action behind the others of its queue, after steps that it needs."""
+        number, thread = self.number[action.queue], self.thread.get(action.queue, 0)
+        self._done[number] += 1
+        self._issued[thread] += 1
+        step = Step(action, number, self._done[number], thread, self._issued[thread])
+        known = self._reached[number]
+        if not action.queue.host:
+            known = list(map(max, known, self._reached[0]))
+        step.waits = tuple(self._waits(step, known, sorted(set(needed), reverse=True)))
+        known = self._after(known, step.waits)
+        if not action.queue.host:
+            # While it waits for a pool, the caller issues nothing, so that later steps are ordered as well.
+            pools = [d for d in step.waits if self.steps[d].action.queue.host]
+            self._reached[0] = self._after(self._reached[0], pools)
+        known[number] = step.turn
+        self._reached[number] = known
+        self._maker.update(dict.fromkeys(action.results, len(self.steps)))
+        self.steps.append(step)
+        self.clocks.append(known)
+
+    def _waits(self, step: Step, known: Clock, needed: list[int]) -> Iterable[int]:
+        """The needed steps that are not known to be done, the latest first; they are told that somebody waits."""
+        for d in needed:
+            other = self.steps[d]
+            self.edges += other.queue != step.queue
+            if known[other.queue] >= other.turn:
+                continue
+            known = self._after(known, (d,))
+            if not other.action.queue.host and not by_handle(step.action, other.action):
+                other.event = True
+            if other.action.queue.host or step.thread != other.thread:
+                other.signal = True
+            yield d
+
+    def _after(self, known: Clock, waits: Iterable[int]) -> Clock:
+        for d in waits:
+            known = list(map(max, known, self.clocks[d]))
+        return list(known)
+
+    def _drop(self) -> None:
+        step = self.steps.pop()
+        self.clocks.pop()
+        self._done[step.queue] -= 1
+        self._issued[step.thread] -= 1
+
+
+def _beginnings(work: Work, found: Moved) -> list[Action]:
+    """What is in the memory of an accelerator before the run has been ordered on its compute stream."""
+    given: dict[ComputeDevice, list[int]] = {}
+    for v in (*work.inputs, *work.constants):
+        home = found.homes[v]
+        if home is not None and not on_host(home):
+            given.setdefault(home, []).append(v)
+    return [Action(Kind.BEGIN, Queue(d, "compute"), (), tuple(vs), None) for d, vs in given.items()]

@@ -1,0 +1,63 @@
+"""What a plan is made of: calls of kernels, each with the device that it runs on, and transfers between memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tenferro_runtime.ir._program import Equation, Operand
+from tenferro_tensor import ComputeDevice, MemorySpace, Spec
+
+
+class Task(NamedTuple):
+    """A call of a kernel, or a transfer.
+
+    Attributes:
+        run: the kernel, on raw arrays; ``None`` for a transfer.
+        operands: variables and literals; of a transfer the one variable that moves.
+        results: variables.
+        many: whether the kernel returns a tuple.
+        device: where the kernel runs; of a transfer, where the result is used.
+        equation: what it was before, if it was anything.
+        views: whether a result may be a view of an operand, or the operand itself.
+    """
+
+    run: Callable[..., Any] | None
+    operands: tuple[Operand, ...]
+    results: tuple[int, ...]
+    many: bool
+    device: ComputeDevice
+    equation: Equation | None = None
+    views: bool = False
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The operands that are variables."""
+        return tuple([v for v in self.operands if v.__class__ is int])
+
+    @property
+    def title(self) -> str:
+        """Name of what is called."""
+        return "task" if self.equation is None else self.equation.op.primitive.name
+
+
+class Work(NamedTuple):
+    """Tasks in an order in which they can be done, and what stands around them.
+
+    Attributes:
+        inputs: variables that the caller gives.
+        constants: raw arrays by variable.
+        tasks: the tasks.
+        outputs: variables that the caller gets; some may be inputs or constants.
+        specs: spec of each variable; its place says in which memory it lies.
+    """
+
+    inputs: tuple[int, ...]
+    constants: Mapping[int, Any]
+    tasks: tuple[Task, ...]
+    outputs: tuple[int, ...]
+    specs: Mapping[int, Spec]
+
+    def space(self, v: int) -> MemorySpace:
+        """The memory that a variable lies in."""
+        return self.specs[v].place.memory_space

@@ -1,0 +1,169 @@
+"""What each thread of a plan does, as straight-line Python: no table is read while the plan runs.
+
+Generated text holds numbers and names of our own making only. The arguments of a rendered function are the state of a
+run: V the values, E the events, T the timelines of the threads, S the streams and R the devices of the queues, X what
+is not empty once the run has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime.executing._moves import Kind
+from tenferro_runtime.executing._plan import ExecutionPlan
+from tenferro_runtime.executing._step import Step, by_handle, on_host
+from tenferro_runtime.executing._timeline import CancelledError
+from tenferro_runtime.ir._program import Equation, Literal, Operand
+from tenferro_runtime.rendering._render import CHUNK, replacing
+from tenferro_runtime.rendering._tiers import Tiered
+
+Part = Callable[..., None]
+
+
+def parts(plan: ExecutionPlan, thread: int, slots: dict[int, int]) -> list[Part]:
+    """The functions that a thread calls one after the other.
+
+    Args:
+        plan: the plan.
+        thread: number of the thread.
+        slots: where each variable stands among the values.
+    """
+    numbers = plan.of_thread(thread)
+    return [_Part(plan, slots, numbers[n : n + CHUNK]).function() for n in range(0, len(numbers), CHUNK)]
+
+
+def halt() -> None:
+    """Called in the place of a step once something else has failed."""
+    raise CancelledError("another step of the plan has failed")
+
+
+def begin(runtime: Any, stream: Any, raws: tuple[Any, ...]) -> None:
+    """Have a compute stream wait for whatever stream is still computing what the run was given."""
+    for other in {id(s): s for s in map(runtime.stream_of, raws) if s is not None and s is not stream}.values():
+        stream.wait(other.record())
+
+
+def release(stream: Any, values: list[Any], slots: tuple[int, ...]) -> None:
+    """Free values that may be one and the same."""
+    for raw in {id(values[n]): values[n] for n in slots}.values():
+        stream.release(raw)
+    for n in slots:
+        values[n] = None
+
+
+class _Part:
+    """Writes some steps of one thread."""
+
+    def __init__(self, plan: ExecutionPlan, slots: dict[int, int], numbers: tuple[int, ...]) -> None:
+        self.plan, self.slots, self.numbers = plan, slots, numbers
+        self.equations: dict[tuple[str, int], Equation] = {}
+        self.names: dict[int, str] = {}
+        self.held: list[Any] = []
+        self.globals: dict[str, Any] = {
+            "__name__": "tenferro_runtime.rendered",
+            "__equations__": self.equations,
+            "halt": halt,
+            "begin": begin,
+            "release": release,
+            "__held__": self.held,
+        }
+        self.tiers: list[tuple[str, Tiered]] = []
+        self.lines = ["def part(V, E, T, S, R, X):"]
+
+    def function(self) -> Part:
+        for i in self.numbers:
+            self._step(i, self.plan.steps[i])
+        if len(self.lines) == 1:
+            self.lines.append("    pass")
+        exec(compile("\n".join(self.lines), "<tenferro plan>", "exec"), self.globals)
+        function: Part = self.globals["part"]
+        for name, kernel in self.tiers:
+            kernel.ready(replacing(function, name))
+        return function
+
+    def _step(self, i: int, step: Step) -> None:
+        lines = [line for d in step.waits for line in self._wait(step, d)]
+        done = self._done(step)
+        if done:
+            lines = ["if X: halt()", *lines, done]
+        self.lines += [f"    {line}" for line in lines]
+        if done and step.action.task is not None and step.action.task.equation is not None:
+            self.equations["part", len(self.lines)] = step.action.task.equation
+        if step.event:
+            self.lines.append(f"    E[{i}] = S[{step.queue}].record()")
+        if step.signal:
+            self.lines.append(f"    T[{step.thread}].signal({step.at})")
+        self.lines += [f"    {line}" for line in self._frees(step)]
+
+    def _wait(self, step: Step, d: int) -> list[str]:
+        other = self.plan.steps[d]
+        lines = []
+        if other.thread != step.thread:
+            lines.append(f"if T[{other.thread}].value < {other.at}: T[{other.thread}].wait({other.at})")
+        if other.action.queue.host or by_handle(step.action, other.action):
+            return lines
+        return [*lines, f"E[{d}].synchronize()" if step.action.queue.host else f"S[{step.queue}].wait(E[{d}])"]
+
+    def _done(self, step: Step) -> str:
+        action, q = step.action, step.queue
+        given = [self._operand(v) for v in action.operands]
+        made = [f"V[{self.slots[v]}]" for v in action.results]
+        match action.kind:
+            case Kind.BEGIN:
+                return f"begin(R[{q}].runtime, S[{q}], ({''.join(f'{name}, ' for name in made)}))"
+            case Kind.CALL:
+                return f"{self._target(action, made)}{self._callee(step)}({', '.join(given)})"
+            case Kind.LAUNCH:
+                assert action.task is not None
+                target = f"{', '.join(made)}, = " if not action.task.many or len(made) != 1 else f"({made[0]},), = "
+                outs = self._constant(tuple([self.plan.specs[v] for v in action.results]))
+                return f"{target}S[{q}].launch({self._callee(step)}, ({''.join(f'{g}, ' for g in given)}), {outs})"
+            case Kind.UPLOAD:
+                return f"{made[0]} = R[{q}].device.upload({given[0]}, S[{q}])"
+            case Kind.DOWNLOAD:
+                return f"{made[0]} = R[{q}].device.download({given[0]}, S[{q}])"
+            case Kind.ARRIVE:
+                return f"{made[0]} = {given[0]}.result()"
+            case Kind.PEER:
+                return f"{made[0]} = R[{q}].runtime.copy_peer({given[0]}, None, S[{q}])"
+            case Kind.END:
+                return ""
+
+    @staticmethod
+    def _target(action: Any, made: list[str]) -> str:
+        if not made:
+            return ""
+        return f"({''.join(f'{name}, ' for name in made)}) = " if action.task.many else f"{made[0]} = "
+
+    def _frees(self, step: Step) -> list[str]:
+        host = [v for v in step.frees if on_host(self.plan.homes[v])]
+        rest = [v for v in step.frees if not on_host(self.plan.homes[v])]
+        lines = [f"{' = '.join([f'V[{self.slots[v]}]' for v in host])} = None"] if host else []
+        if rest:
+            lines.append(f"release(S[{step.queue}], V, ({''.join(f'{self.slots[v]}, ' for v in rest)}))")
+        return lines
+
+    def _operand(self, v: Operand) -> str:
+        return self._constant(v.value) if isinstance(v, Literal) else f"V[{self.slots[v]}]"
+
+    def _callee(self, step: Step) -> str:
+        assert step.action.task is not None
+        kernel = step.action.task.run
+        known = self.names.get(id(kernel))
+        if known is None:
+            known = self._constant(kernel)
+            if isinstance(kernel, Tiered):
+                self.globals[known] = kernel.run
+                self.tiers.append((known, kernel))
+        return known
+
+    def _constant(self, value: Any) -> str:
+        name = self.names.get(id(value))
+        if name is None:
+            name = f"k{len(self.names)}"
+            self.names[id(value)], self.globals[name] = name, value
+            self.held.append(value)  # so that its id stays its own, also where something faster takes its place
+        return name
+
+

@@ -1,0 +1,124 @@
+"""The law of plans, executable and independent of how they are made: only the waits that are written down count.
+
+1. Nobody waits for ever: going through the threads, each step gets its turn.
+2. Who waits for a step of a stream finds an event, and has seen it issued; who waits for a step of a thread finds a
+   number on its timeline.
+3. When a step begins, the steps that make its operands are done, or before it on its stream.
+4. What a step frees has been read by everybody, and is read by nobody later. What lies on an accelerator is freed once,
+   on a stream of that accelerator, unless it may share memory with what the caller has.
+5. What a caller gets from an accelerator is ordered before whatever the caller does there next.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tenferro_runtime.executing._plan import ExecutionPlan
+from tenferro_runtime.executing._step import Step, by_handle, on_host
+from tenferro_tensor_core import TenferroError
+
+
+class PlanError(TenferroError, ValueError):
+    """A plan breaks its law; the text names the step. It points at a mistake in tenferro."""
+
+
+def verify(plan: ExecutionPlan) -> ExecutionPlan:
+    """Raise unless the plan obeys the law; returns it.
+
+    Raises:
+        PlanError: it does not.
+    """
+    _Verifier(plan).run()
+    return plan
+
+
+class _Verifier:
+    """Replays a plan; sets of steps are bits of integers."""
+
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self.plan = plan
+        self.before: dict[int, int] = {}
+        """For each step that has had its turn, the steps that are done when it begins."""
+        self.threads = [0] * len(plan.threads)
+        self.streams = [0] * len(plan.queues)
+
+    def run(self) -> None:
+        rows = [list(self.plan.of_thread(t)) for t in range(len(self.plan.threads))]
+        places = [0] * len(rows)
+        moving = True
+        while moving:
+            moving = False
+            for t, row in enumerate(rows):
+                while places[t] < len(row) and all(d in self.before for d in self.plan.steps[row[places[t]]].waits):
+                    self._take(row[places[t]], self.plan.steps[row[places[t]]])
+                    places[t] += 1
+                    moving = True
+        for t, row in enumerate(rows):
+            if places[t] < len(row):
+                self._broken(row[places[t]], "waits for ever")
+        self._check()
+
+    def _take(self, i: int, step: Step) -> None:
+        known = self.threads[step.thread]
+        if not step.action.queue.host:
+            known |= self.streams[step.queue]
+        for d in step.waits:
+            other = self.plan.steps[d]
+            done = self.before[d] | 1 << d
+            if other.action.queue.host or other.thread != step.thread:
+                if not other.signal:
+                    self._broken(i, f"waits for step {d}, which gives no signal")
+            if not other.action.queue.host and not other.event and not by_handle(step.action, other.action):
+                self._broken(i, f"waits for step {d}, which records no event")
+            known |= done
+            if other.action.queue.host and not step.action.queue.host:
+                self.threads[0] |= done  # the caller waits, not the stream
+        self.before[i] = known
+        if step.action.queue.host:
+            self.threads[step.thread] = known | 1 << i
+        else:
+            self.streams[step.queue] = known | 1 << i
+
+    def _check(self) -> None:
+        plan, makers, uses = self.plan, {}, {}
+        for i, step in enumerate(plan.steps):
+            for v in step.action.results:
+                makers[v] = i
+            for v in (*step.action.reads, *step.action.results):
+                uses.setdefault(v, []).append(i)
+        freed: dict[int, int] = {}
+        for i, step in enumerate(plan.steps):
+            for v in step.action.reads:
+                if v in makers and not self._before(makers[v], i):
+                    self._broken(i, f"reads v{v}, which step {makers[v]} may not have made yet")
+            for v in step.frees:
+                if v in freed:
+                    self._broken(i, f"frees v{v} a second time")
+                freed[v] = i
+                for u in uses[v]:
+                    if u != i and not self._released(u, i, v):
+                        self._broken(i, f"frees v{v}, which step {u} may still use")
+                if not on_host(plan.homes[v]) and step.action.queue.device is not plan.homes[v]:
+                    self._broken(i, f"frees v{v}, which is on {plan.homes[v]}")
+        for v in makers:
+            if not on_host(plan.homes[v]) and v not in freed and v not in plan.kept:
+                self._broken(makers[v], f"makes v{v}, which nobody frees")
+        for v in plan.kept:
+            last = [i for i, s in enumerate(plan.steps) if s.action.queue == (plan.homes[v], "compute")]
+            for u in uses.get(v, ()):
+                if not last or (u != last[-1] and not self._before(u, last[-1])):
+                    self._broken(u, f"uses v{v}, which the caller has, and is not ordered before the end of the run")
+
+    def _before(self, d: int, i: int) -> bool:
+        return bool(self.before[i] >> d & 1)
+
+    def _released(self, use: int, i: int, v: int) -> bool:
+        """Whether a use is over for whoever keeps the memory, when step `i` is done or issued."""
+        step, other = self.plan.steps[i], self.plan.steps[use]
+        if on_host(self.plan.homes[v]) and step.thread == other.thread == 0:
+            return other.at <= step.at
+        return self._before(use, i)
+
+    def _broken(self, i: int, why: str) -> NoReturn:
+        step = self.plan.steps[i]
+        raise PlanError(f"step {i}, {step.action.kind.value} on {self.plan.queues[step.queue]}, {why}", step=i)

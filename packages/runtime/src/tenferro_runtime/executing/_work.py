@@ -1,0 +1,51 @@
+"""A program as work for a plan: its kernels, and the device of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from tenferro_runtime.executing._tasks import Task, Work
+from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.rendering._overwriting import makes
+from tenferro_runtime.rendering._steps import aliases, raw_steps
+from tenferro_tensor import ComputeDevice, catalog
+from tenferro_tensor._plan import device_of
+
+
+def devices_of(program: Program) -> tuple[ComputeDevice, ...]:
+    """The device of each equation: where it runs; of a transfer, where the result is used.
+
+    It is decided as for a single operation, by places and by the scope of the caller.
+    """
+    return tuple([_device(program, eq) for eq in program.equations])
+
+
+def _device(program: Program, eq: Equation) -> ComputeDevice:
+    if eq.op.primitive is catalog.transfer:
+        return program.specs[eq.results[0]].place.device
+    return device_of(eq.op, [program.specs[v] for v in eq.variables or eq.results])
+
+
+def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
+    """The work of a program without open sizes, as it is run.
+
+    Args:
+        program: the program, its regions fused.
+        devices: the device of each equation.
+    """
+    steps, alias = aliases(raw_steps(program))
+    where = dict(zip(map(itemgetter(0), map(_results, program.equations)), devices, strict=True))
+    tasks = []
+    for step in steps:
+        eq = step.equation
+        run = None if eq.op.primitive is catalog.transfer else step.function
+        views = not all(makes(eq, v) for v in eq.results)
+        tasks.append(Task(run, step.operands, step.results, step.many, where[_results(eq)[0]], eq, views))
+    outputs = tuple([alias.get(v, v) for v in program.output_ids])
+    constants = {v: c.data for v, c in program.constants.items()}
+    return Work(program.input_ids, constants, tuple(tasks), outputs, program.specs)
+
+
+def _results(eq: Equation) -> tuple[int, ...]:
+    return eq.results or (-1 - id(eq),)
