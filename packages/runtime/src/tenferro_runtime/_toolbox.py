@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenferro_runtime import executing as executing  # says how programs on several devices run
 from tenferro_runtime import files, inspection
 from tenferro_runtime.ir._tools import Tooled
 

@@ -13,10 +13,11 @@ from tenferro_runtime.ir._data_sizes import names_in
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.ir._source import here, tell_line
-from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._builder import OPENED, Builder
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
+from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
 from tenferro_tensor_core import decisions as active
 
@@ -59,6 +60,7 @@ def record(
         strict: refuse to make numbers of open sizes.
         within: the sizes are those of a trace that is going on; what is asked about them belongs to that trace.
     """
+    outermost = OPENED.set((scoped_device(),)) if OPENED.get() is None else None
     builder = Builder()
     going_on = active() if within else None
     decisions = Decisions(examples or {}, builder, strict=strict) if going_on is None else going_on
@@ -77,6 +79,8 @@ def record(
         raise
     finally:
         builder.closed = True
+        if outermost is not None:
+            OPENED.reset(outermost)
     COUNTERS.traces += 1
     captured = tuple([v for v, _ in builder.captured])
     return Recorded(program, tree, fixed, captured, decisions.equalities)

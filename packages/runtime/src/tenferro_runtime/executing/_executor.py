@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -70,9 +69,7 @@ class Executor:
 
     __slots__ = ("_blank", "_inputs", "_outputs", "_parts", "_slots", "machine", "plan")
 
-    def __init__(
-        self, plan: ExecutionPlan, machine: Machine, wrap: Callable[[Part], Part] = lambda part: part
-    ) -> None:
+    def __init__(self, plan: ExecutionPlan, machine: Machine, wrap: Callable[[Part], Part] = lambda part: part) -> None:
         self.plan, self.machine = plan, machine
         names = [*plan.inputs, *plan.constants, *[v for step in plan.steps for v in step.action.results]]
         self._slots = {v: n for n, v in enumerate(dict.fromkeys(names))}
@@ -130,8 +127,7 @@ class _Run:
         for row in rows:
             gate = threading.Lock()
             gate.acquire()
-            # What the caller has set for itself, such as NumPy's error state, holds in all threads of the run.
-            jobs.append((gate, partial(copy_context().run, self._part, row, gate)))
+            jobs.append((gate, partial(self._part, row, gate)))
         if jobs:
             with _SUBMIT:
                 for queue, (gate, job) in zip(self.plan.threads[1:], jobs, strict=True):

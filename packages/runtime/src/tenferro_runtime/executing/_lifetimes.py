@@ -49,13 +49,18 @@ class Lifetimes:
             for v in (*step.action.reads, *step.action.results):
                 self._uses.setdefault(v, []).append(i)
         self._left: dict[ComputeDevice, list[int]] = {}
-        self._after_all: dict[ComputeDevice, set[int]] = {}
+        self._uses_left: dict[ComputeDevice, set[int]] = {}
+        self._uses_kept: dict[ComputeDevice, set[int]] = {}
         kept, made = self._give()
         self.kept, self.made = frozenset(kept), frozenset(made)
 
-    def left(self, device: ComputeDevice) -> tuple[list[int], set[int]]:
-        """What the end of an accelerator's compute stream frees, and the steps that it has to come after."""
-        return self._left.get(device, []), self._after_all.get(device, set())
+    def left(self, device: ComputeDevice) -> tuple[list[int], set[int], set[int]]:
+        """What the end of an accelerator's compute stream frees, and the steps that use it.
+
+        The last are the steps that use what the caller has there.
+        """
+        empty: set[int] = set()
+        return self._left.get(device, []), self._uses_left.get(device, empty), self._uses_kept.get(device, empty)
 
     def _give(self) -> tuple[list[int], list[int]]:
         frees: dict[int, list[int]] = {}
@@ -71,12 +76,12 @@ class Lifetimes:
             if not self._outside.isdisjoint(members):
                 kept += members
                 made += members if self._given.isdisjoint(members) else ()
-                self._after_all.setdefault(device, set()).update(uses)
+                self._uses_kept.setdefault(device, set()).update(uses)
                 continue
             last = self._covering(uses, device)
             if last is None:
                 self._left.setdefault(device, []).extend(members)
-                self._after_all.setdefault(device, set()).update(uses)
+                self._uses_left.setdefault(device, set()).update(uses)
             else:
                 frees.setdefault(last, []).extend(members)
         for i, values in frees.items():

@@ -124,7 +124,7 @@ class _Mover:
             operands = tuple([self.alias.get(v, v) if v.__class__ is int else v for v in task.operands])
             if task.run is None:
                 assert operands[0].__class__ is int, "a transfer moves a variable"
-                self._transfer(task, operands[0])  # type: ignore[arg-type]
+                self._transfer(task, operands[0])
             else:
                 host = task.device.kind == HOST.device.kind
                 kind, role = (Kind.CALL, "host") if host else (Kind.LAUNCH, "compute")
@@ -152,7 +152,8 @@ class _Mover:
         elif self.reaches(source, target):
             self._act(Kind.PEER, target, v, result, task, source)
         else:
-            staged = self._copies.get((origin, HOST.memory_space))
+            host = self._device(origin) is HOST.device
+            staged = origin if host else self._copies.get((origin, HOST.memory_space))
             self._act(Kind.UPLOAD, target, self._handle(v, task) if staged is None else staged, result, task)
 
     def _download(self, v: int, result: int, task: Task) -> None:

@@ -21,6 +21,7 @@ from tenferro_runtime.executing._step import Clock, Step, by_handle, on_host
 from tenferro_runtime.executing._tasks import Work
 from tenferro_tensor import ComputeDevice, Spec
 
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExecutionPlan:
     """What is done where, in which order, and who waits for whom; a run holds all state.
@@ -105,8 +106,10 @@ class _Planner:
         lives = Lifetimes(self.work, self.steps, self.clocks, self.homes, self.outputs)
         ends = {q.device: q for q in self.queues if q.role == "compute"}
         for device, queue in ends.items():
-            frees, needed = lives.left(device)
-            self._add(Action(Kind.END, queue, (), (), None), needed)
+            frees, before, kept = lives.left(device)
+            # All threads have left the run when it returns: what one of them knows, the caller knows.
+            kept = {i for i in kept if not any(self._knows(n, i) for n, q in enumerate(self.queues) if q.host)}
+            self._add(Action(Kind.END, queue, (), (), None), before | kept)
             last = self.steps[-1]
             last.frees = tuple(frees)
             if not (last.waits or last.frees):
@@ -155,6 +158,10 @@ class _Planner:
         for d in waits:
             known = list(map(max, known, self.clocks[d]))
         return list(known)
+
+    def _knows(self, queue: int, i: int) -> bool:
+        """Whether a queue, as far as it goes, comes after a step."""
+        return self._reached[queue][self.steps[i].queue] >= self.steps[i].turn
 
     def _drop(self) -> None:
         step = self.steps.pop()

@@ -165,5 +165,3 @@ class _Part:
             self.names[id(value)], self.globals[name] = name, value
             self.held.append(value)  # so that its id stays its own, also where something faster takes its place
         return name
-
-

@@ -80,7 +80,9 @@ class _Verifier:
             self.streams[step.queue] = known | 1 << i
 
     def _check(self) -> None:
-        plan, makers, uses = self.plan, {}, {}
+        plan = self.plan
+        makers: dict[int, int] = {}
+        uses: dict[int, list[int]] = {}
         for i, step in enumerate(plan.steps):
             for v in step.action.results:
                 makers[v] = i
@@ -104,10 +106,20 @@ class _Verifier:
             if not on_host(plan.homes[v]) and v not in freed and v not in plan.kept:
                 self._broken(makers[v], f"makes v{v}, which nobody frees")
         for v in plan.kept:
-            last = [i for i, s in enumerate(plan.steps) if s.action.queue == (plan.homes[v], "compute")]
+            known = self._at_the_end(v)
             for u in uses.get(v, ()):
-                if not last or (u != last[-1] and not self._before(u, last[-1])):
+                if not known >> u & 1:
                     self._broken(u, f"uses v{v}, which the caller has, and is not ordered before the end of the run")
+
+    def _at_the_end(self, v: int) -> int:
+        """What is done before the caller uses the accelerator of a variable again: all threads have left the run."""
+        known = 0
+        for thread in self.threads:
+            known |= thread
+        for n, queue in enumerate(self.plan.queues):
+            if queue == (self.plan.homes[v], "compute"):
+                known |= self.streams[n]
+        return known
 
     def _before(self, d: int, i: int) -> bool:
         return bool(self.before[i] >> d & 1)

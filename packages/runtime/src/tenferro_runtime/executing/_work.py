@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.ir._program import Equation, Program
@@ -35,17 +34,13 @@ def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
         devices: the device of each equation.
     """
     steps, alias = aliases(raw_steps(program))
-    where = dict(zip(map(itemgetter(0), map(_results, program.equations)), devices, strict=True))
+    where = {eq.results[0]: device for eq, device in zip(program.equations, devices, strict=True)}
     tasks = []
     for step in steps:
         eq = step.equation
         run = None if eq.op.primitive is catalog.transfer else step.function
         views = not all(makes(eq, v) for v in eq.results)
-        tasks.append(Task(run, step.operands, step.results, step.many, where[_results(eq)[0]], eq, views))
+        tasks.append(Task(run, step.operands, step.results, step.many, where[eq.results[0]], eq, views))
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     constants = {v: c.data for v, c in program.constants.items()}
     return Work(program.input_ids, constants, tuple(tasks), outputs, program.specs)
-
-
-def _results(eq: Equation) -> tuple[int, ...]:
-    return eq.results or (-1 - id(eq),)

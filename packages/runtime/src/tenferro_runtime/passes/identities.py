@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_tensor import Primitive, catalog
 
@@ -16,10 +17,12 @@ NEUTRAL: Final[frozenset[Primitive]] = frozenset(
 def remove_identities(program: Program) -> Program:
     """Let the operand of a conversion, reshape, broadcast or transfer to what it is already stand for the result.
 
-    A reshape keeps the order of the elements, so that a reshape of a reshape may start from the first operand.
+    A reshape keeps the order of the elements, so that a reshape of a reshape may start from the first operand; so may a
+    transfer of a transfer in one memory.
     """
     stands_for: dict[int, int] = {}
     reshaped: dict[int, int] = {}
+    placed: dict[int, int] = {}
     equations: list[Equation] = []
     changed = False
     for eq in program.equations:
@@ -28,6 +31,9 @@ def remove_identities(program: Program) -> Program:
         if first.__class__ is int:
             if eq.op.primitive is catalog.reshape:
                 first = reshaped[eq.results[0]] = reshaped.get(first, first)
+                operands = (first,)
+            elif stays(program, eq):
+                first = placed[eq.results[0]] = placed.get(first, first)
                 operands = (first,)
             if _is_neutral(program, eq, first):
                 stands_for[eq.results[0]] = first

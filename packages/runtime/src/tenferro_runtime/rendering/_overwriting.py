@@ -51,7 +51,7 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
     writers = [i for i, eq in enumerate(program.equations) if _writes(program, eq, backends)]
     if not writers:
         return {}
-    own = {v for eq in program.equations for v in eq.results if _makes(eq, v)}
+    own = {v for eq in program.equations for v in eq.results if makes(eq, v)}
     given = {program.input_ids[i] for i in donated}
     ends, groups = _ends(program, own), _groups(program, own)
     found: dict[int, int] = {}
@@ -100,13 +100,13 @@ def _inner(eq: Equation) -> tuple[Equation, ...]:
     return program.equations
 
 
-def _makes(eq: Equation, v: int) -> bool:
+def makes(eq: Equation, v: int) -> bool:
     """Whether a result of a step is memory that nothing else looks at."""
     if not _is_region(eq):
         p = eq.op.primitive
         return p in _MAKING or (p in _REDUCTIONS and bool(eq.op.params["axes"]))
     inside: Any = eq.op.params["program"].output_ids[eq.results.index(v)]
-    return any(inside in e.results and _makes(e, inside) for e in _inner(eq))
+    return any(inside in e.results and makes(e, inside) for e in _inner(eq))
 
 
 def _ends(program: Program, own: set[int]) -> dict[int, float]:

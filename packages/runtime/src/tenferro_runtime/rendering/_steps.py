@@ -10,6 +10,7 @@ from tenferro_runtime.ir._bind import Binder, is_open, is_open_op
 from tenferro_runtime.ir._data_sizes import decided, defining
 from tenferro_runtime.ir._inference import infer
 from tenferro_runtime.ir._moves import moves_of, moving
+from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.rendering._late import LateSizes
 from tenferro_runtime.rendering._step import Step, unused
@@ -44,6 +45,8 @@ def raw_steps(program: Program, binder: Binder | None = None) -> list[Step]:
                 steps.append(Step(_reshaped, eq.operands, eq.results, False, eq, (late.size(shape, eq),)))
             else:
                 steps.append(Step(methodcaller("reshape", shape), eq.operands, eq.results, False, eq))
+        elif stays(program, eq):
+            steps.append(Step(_same, eq.operands, eq.results, False, eq))
         elif late is not None and eq.op.primitive is catalog.define_size:
             late.define(eq)
         elif late is not None and binder is not None and _is_open(program, eq):

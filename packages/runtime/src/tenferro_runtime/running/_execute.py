@@ -88,9 +88,14 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
     key = ("raw", scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
-        found = render(lowered(program), "raw")  # whose errors name the steps
-        home = device_of_program(program)
-        found = program.memo[key] = get_backend(home.kind).replayed(found, 0, home)
+        planned = Program.planner(program)
+        if planned is not None:
+            found = planned(())
+        else:
+            home = device_of_program(program)
+            # Rendered first: errors of that name the steps.
+            found = get_backend(home.kind).replayed(render(lowered(program), "raw"), 0, home)
+        program.memo[key] = found
     return found
 
 
@@ -127,6 +132,10 @@ def preparing(
     key = ("preparing", bare, donated, scoped_device())
     found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
     if found is None:
+        planned = Program.planner(program)
+        if planned is not None:
+            found = program.memo[key] = _prepared(program, planned, bare)
+            return found
         run, bind, direct = replay(program, bare=bare, donated=donated)
         home = device_of_program(program)
         replayed = get_backend(home.kind).replayed
@@ -144,6 +153,18 @@ def preparing(
 def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
     """The program prepared for values of its open sizes."""
     return preparing(program)(sizes)
+
+
+def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Callable[[tuple[int, ...]], Ready]:
+    """As `preparing`, for a program that runs by a plan for each combination of sizes."""
+
+    def prepare(sizes: tuple[int, ...]) -> Ready:
+        COUNTERS.binds += 1
+        run = planned(sizes)
+        outputs = instance(program, sizes).outputs if sizes else program.outputs
+        return Ready((lambda _, *raws: run(*raws)[0]) if bare else (lambda _, *raws: run(*raws)), (), outputs, None)
+
+    return prepare
 
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:

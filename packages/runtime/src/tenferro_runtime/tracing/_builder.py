@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from itertools import count
 from typing import Any, Final
 
@@ -13,9 +14,10 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, in
 from tenferro_runtime.ir._source import Source, here, user_line, where
 from tenferro_runtime.tracing import _staging
 from tenferro_runtime.tracing._traced import TracedTensor, recording
-from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog, next_level, tensor
+from tenferro_tensor import SCALARS, Array, ComputeDevice, Op, Place, Spec, Tensor, _select, catalog, next_level, tensor
 from tenferro_tensor._normalise import common_dtype, normalised
 from tenferro_tensor._origins import told
+from tenferro_tensor._select import decide, scoped_device
 from tenferro_tensor._spec import common_place
 from tenferro_tensor._tensor import materialised
 from tenferro_tensor_core import (
@@ -37,6 +39,10 @@ _new = object.__new__
 _WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, complex128: complex}
 
 
+OPENED: Final[ContextVar[tuple[ComputeDevice | None] | None]] = ContextVar("tenferro device of the trace", default=None)
+"""The device of the scope in which the outermost trace was opened, while it goes on."""
+
+
 class Builder:
     """Records one program.
 
@@ -45,6 +51,8 @@ class Builder:
         captured: values from outside that are no constants (differentiated, or of an outer trace), each with the
             variable that became its input; these inputs come after the declared ones.
         closed: whether the program is finished; its values are dead then.
+        device: the device of the scope around the outermost trace. It counts where the program is run; other scopes
+            are written into the program.
         source: line of user code that opened the trace.
         blame: line that equations come from now, where it is not the running one: derivatives belong to the line of
             the function.
@@ -52,7 +60,7 @@ class Builder:
 
     __slots__ = (
         "_constants", "_defined", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs",
-        "_weak", "blame", "captured", "closed", "level", "source",
+        "_weak", "blame", "captured", "closed", "device", "level", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -60,6 +68,8 @@ class Builder:
         self.captured: list[tuple[Any, int]] = []
         self.closed = False
         self.source: Source = user_line()
+        opened = OPENED.get()
+        self.device = scoped_device() if opened is None else opened[0]
         self.blame: Source = None
         # A counter and a dict, not a list: a traced function may start threads, and both are atomic.
         self._next = count().__next__
@@ -185,16 +195,40 @@ class Builder:
             inner = _staging.stage_above(self.level)
             if inner is not None:
                 return inner.bind(op, args)
+        if _select.open_scopes:
+            device = scoped_device()
+            if device is not self.device and device is not None:
+                return self._bind_on(device, op, args)
         if self.closed:
             self.require_open(next((a for a in args if a.__class__ is TracedTensor and a.home is self), None))
         if self._weak and any(a.__class__ is TracedTensor and a.home is self and a.id in self._weak for a in args):
             return self._bind_weak(op, args)
         return self._bind(op, args)
 
+    def _bind_on(self, device: ComputeDevice, op: Op, args: tuple[Any, ...]) -> Any:
+        """Record an op inside of a device scope that was opened while tracing: the program says where it runs.
+
+        One operand is said to be at the device, in the same memory, and the results at none again, as they would be
+        had the op been run.
+        """
+        lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
+        arrays = [a for a in lifted if a.__class__ is TracedTensor]
+        strong = next((i for i, a in enumerate(lifted) if a.__class__ is TracedTensor and a.id not in self._weak), None)
+        named = op.primitive is catalog.transfer or any(a.spec.place.compute_device for a in arrays)
+        if strong is None or named or inner_programs(op.params):  # inner programs say it themselves
+            return self._bind_weak(op, tuple(lifted))
+        decide(op.primitive.name, arrays)  # refuses operands that the device does not compute on
+        there = Place(device.memory_space, device)
+        lifted[strong] = self._bind(catalog.transfer.op(place=there), (lifted[strong],))
+        out = self._bind_weak(op, tuple(lifted))
+        back = catalog.transfer.op(place=Place(device.memory_space))
+        outs = [self._bind(back, (v,)) for v in (out if out.__class__ is tuple else (out,))]
+        return tuple(outs) if out.__class__ is tuple else outs[0]
+
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
         """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
-        if known is None or known[1] or self.closed or self._weak or _staging.active:
+        if known is None or known[1] or self.closed or self._weak or _staging.active or _select.open_scopes:
             return self.bind(op, operands)
         out = self._variable(known[0][0])
         eq = _new(Equation)

@@ -1,0 +1,89 @@
+"""Which programs run by a plan, and how: the hook by which the straight line leaves the way.
+
+A program whose kernels all run on one device is a straight line. All others have a plan for each combination of sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from tenferro_runtime._runtime import promised_like
+from tenferro_runtime.executing._executor import Executor, within
+from tenferro_runtime.executing._machine import PROCESS, reaches
+from tenferro_runtime.executing._plan import ExecutionPlan, plan_of
+from tenferro_runtime.executing._work import devices_of, work_of
+from tenferro_runtime.ir._call import instance
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._placement import stays
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.rendering._render import render
+from tenferro_runtime.running._execute import lowered
+from tenferro_tensor import HOST, ComputeDevice, device_runtime, get_backend
+from tenferro_tensor._select import scoped_device
+from tenferro_tensor_core import BackendUnavailableError
+
+Run = Callable[..., tuple[Any, ...]]
+
+
+def planned(program: Program) -> Callable[[tuple[Any, ...]], Run] | None:
+    """What gives the program for some sizes over raw arrays, by a plan; ``None`` where it is a straight line."""
+    if not several(program):
+        return None
+
+    def made(sizes: tuple[Any, ...]) -> Run:
+        concrete = sized(program, sizes)
+        executor = Executor(plan(concrete), PROCESS, _pooled(concrete))
+        straight = render(concrete, "raw")
+        # In a part of another plan the pools are waiting for that part.
+        return lambda *raws: straight(*raws) if within() else executor.run(*raws)
+
+    return made
+
+
+def several(program: Program) -> bool:
+    """Whether a program runs by a plan; found once for each device that a scope may choose."""
+    key = ("several", scoped_device())
+    found: bool | None = program.memo.get(key)
+    if found is None:
+        # Kernels that are made for sizes which only the run tells need them in one thread.
+        low = lowered(program)
+        moving = [d for eq, d in zip(low.equations, devices_of(low), strict=True) if not stays(low, eq)]
+        found = not definitions(program) and _meet(moving)
+        program.memo[key] = found
+    return found
+
+
+def sized(program: Program, sizes: tuple[Any, ...]) -> Program:
+    """The program as it is run, with numbers in the place of its open sizes."""
+    low = lowered(program)
+    return promised_like(instance(low, sizes), program) if sizes else low
+
+
+def plan(program: Program) -> ExecutionPlan:
+    """The plan of a program without open sizes, its regions fused."""
+    return plan_of(work_of(program, devices_of(program)), reaches)
+
+
+def _meet(devices: Sequence[ComputeDevice]) -> bool:
+    """Whether work on these devices has more than one queue, and all of them are there."""
+    distinct = {*devices}
+    if len(distinct) < 2:
+        return False
+    try:
+        for kind in {d.kind for d in distinct} - {HOST.device.kind}:
+            device_runtime(kind)
+    except BackendUnavailableError:  # a backend without streams: its kernels are done when they return
+        return False
+    return True
+
+
+def _pooled(program: Program) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """What the CPU backend puts around programs, for each thread."""
+    specs = [program.specs[v] for eq in program.equations for v in eq.results]
+    sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.device.kind == "cpu"]
+    return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0))
+
+
+Program.planner = staticmethod(planned)
