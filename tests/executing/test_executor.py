@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 import pytest
-from random_work import OPS, given, random_work, sequential, spec_on
-from thread_pools import ThreadPools
 
+from random_work import OPS, given, random_work, sequential, spec_on
 from tenferro_runtime.executing._executor import Executor, within
 from tenferro_runtime.executing._plan import plan_of
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.executing._verify import verify
 from tenferro_tensor import ComputeDevice
+from thread_pools import ThreadPools
 
 CPUS = tuple(map(ComputeDevice, ("cpu:0", "cpu:1", "cpu:2", "cpu:3")))
 

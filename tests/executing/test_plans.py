@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from random_work import OPS, random_work, spec_on
 
+from random_work import OPS, random_work, spec_on
 from tenferro_runtime.executing._moves import Kind
 from tenferro_runtime.executing._plan import plan_of
 from tenferro_runtime.executing._tasks import Task, Work
