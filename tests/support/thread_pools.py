@@ -23,6 +23,7 @@ class ThreadPools:
     def _work(jobs: "queue.SimpleQueue[Callable[[], None] | None]") -> None:
         while (job := jobs.get()) is not None:
             job()
+            del job  # an idle thread keeps no values alive
 
     def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
         self.queues[pool].put(run)

@@ -97,8 +97,13 @@ class Executor:
         run.join()
         if run.first is not None:
             run.clear(self._slots)
-            raise run.first
-        return tuple([run.values[slot] for slot in self._outputs])
+            try:
+                raise run.first
+            finally:
+                run.first = None  # its traceback holds the run: no circle keeps the caller's values alive
+        outputs = tuple([run.values[slot] for slot in self._outputs])
+        run.values.clear()  # a pool may hold the run until it gets the next
+        return outputs
 
 
 class _Run:
@@ -169,7 +174,10 @@ class _Run:
                 left = [v for v, home in self.plan.homes.items() if home is queue.device and not on_host(home)]
                 own = [slots[v] for v in left if v in slots and (v not in self.plan.kept or v in self.plan.made)]
                 release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))
-        self.values.clear()  # the traceback of the failure holds on to it
+        # Tracebacks hold on to the run; nothing of the caller's may stay with it.
+        self.values.clear()
+        for timeline in self.timelines:
+            timeline.error = None
 
     def steps(self, row: list[Part]) -> None:
         """Do what one thread has to do."""
