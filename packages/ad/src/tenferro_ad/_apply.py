@@ -224,7 +224,15 @@ def _returned(site: Site, i: int, c: Maybe) -> Maybe:
             primitive=site.op.primitive.name,
             operand=name,
         )
-    return unbrought(c, given)
+    return _at_home(unbrought(c, given), given)
+
+
+def _at_home(c: Any, spec: Spec) -> Any:
+    """A cotangent at the place of its operand, where cotangents from all devices of one memory are summed."""
+    place = c.spec.place
+    if place is spec.place or place.memory_space is not spec.place.memory_space:
+        return c
+    return catalog.transfer(c, place=spec.place)
 
 
 def unbrought(g: Any, spec: Spec) -> Any:

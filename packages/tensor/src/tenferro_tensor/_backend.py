@@ -36,6 +36,15 @@ _INSTALL: Final = {
 }
 
 
+class _Thread(threading.local):
+    busy = False
+
+
+THREAD: Final = _Thread()
+"""``THREAD.busy``: the calling thread carries out a part of a plan, and other threads wait for it. What it computes
+on any host device it computes itself: a thread of a pool may be among those that wait."""
+
+
 class OpenKernel(NamedTuple):
     """A kernel for all sizes that symbolic specs stand for.
 
@@ -225,7 +234,7 @@ class Backend(ABC):
         """Post a closure, which must not raise, to the thread of a host device; ``cpu:0`` carries it out at once.
 
         What is posted to one device is carried out in that order. Nobody waits; `synchronize` does. A thread of such a
-        device carries out at once what it posts itself, to whichever.
+        device carries out at once what it posts itself, to whichever; so does one that is busy with a plan.
 
         Raises:
             PlacementError: there is no such device now.

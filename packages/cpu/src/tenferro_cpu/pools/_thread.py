@@ -12,16 +12,17 @@ from typing import Any
 from tenferro_cpu.native.memory._pool import MemoryPool, here
 from tenferro_cpu.native.threads._threads import arbiter, limit_variable
 from tenferro_cpu.pools._affinity import pin
+from tenferro_tensor._backend import THREAD
 
 _local = threading.local()
 
 
 def inside() -> bool:
-    """Whether the calling thread is that of a pool.
+    """Whether the calling thread is that of a pool, or carries out a part of a plan.
 
     Such a thread never waits for another pool: that one may be waiting for it.
     """
-    return getattr(_local, "thread", None) is not None
+    return THREAD.busy or getattr(_local, "thread", None) is not None
 
 
 class PoolThread:

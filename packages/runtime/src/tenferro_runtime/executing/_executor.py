@@ -21,21 +21,15 @@ from tenferro_runtime.executing._step import on_host
 from tenferro_runtime.executing._text import Part, parts, release
 from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_tensor import ComputeDevice
+from tenferro_tensor._backend import THREAD
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 
 _SUBMIT: Final = threading.Lock()
 
 
-class _Here(threading.local):
-    busy = False
-
-
-_here = _Here()
-
-
 def within() -> bool:
     """Whether the calling thread is carrying out a part of a plan: what it calls must not wait for other pools."""
-    return _here.busy
+    return THREAD.busy
 
 
 class Accelerator(NamedTuple):
@@ -64,7 +58,7 @@ class Executor:
     Args:
         plan: the plan.
         machine: what it runs on.
-        wrap: puts around each rendered part what the host needs, such as a memory pool.
+        wrap: puts around what the caller does what the host needs, such as a memory pool.
     """
 
     __slots__ = ("_blank", "_inputs", "_outputs", "_parts", "_slots", "machine", "plan")
@@ -78,7 +72,8 @@ class Executor:
             self._blank[self._slots[v]] = raw
         self._inputs = tuple([self._slots[v] for v in plan.inputs])
         self._outputs = tuple([self._slots[v] for v in plan.outputs])
-        self._parts = [[wrap(part) for part in parts(plan, t, self._slots)] for t in range(len(plan.threads))]
+        rows = [parts(plan, t, self._slots) for t in range(len(plan.threads))]
+        self._parts = [[wrap(part) for part in rows[0]], *rows[1:]]
 
     def run(self, *raws: Any) -> tuple[Any, ...]:
         """Raw outputs for raw inputs. Those on accelerators may still be on their way, in the order of their streams.
@@ -181,7 +176,7 @@ class _Run:
 
     def steps(self, row: list[Part]) -> None:
         """Do what one thread has to do."""
-        before, _here.busy = _here.busy, True
+        before, THREAD.busy = THREAD.busy, True
         try:
             for part in row:
                 part(self.values, self.events, self.timelines, self.streams, self.accelerators, self.stopped)
@@ -189,7 +184,7 @@ class _Run:
             if not (self.stopped and isinstance(error, CancelledError)):
                 self.fail(error)
         finally:
-            _here.busy = before
+            THREAD.busy = before
 
     def _part(self, row: list[Part], gate: Any) -> None:
         try:

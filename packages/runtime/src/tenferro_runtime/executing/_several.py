@@ -80,10 +80,10 @@ def _meet(devices: Sequence[ComputeDevice]) -> bool:
 
 
 def _pooled(program: Program) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """What the CPU backend puts around programs, for each thread."""
+    """What the CPU backend puts around programs in the calling thread; threads of pools have it around all they do."""
     specs = [program.specs[v] for eq in program.equations for v in eq.results]
     sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.device.kind == "cpu"]
-    return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0))
+    return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0), HOST.device)
 
 
 Program.planner = staticmethod(planned)
