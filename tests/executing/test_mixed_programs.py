@@ -9,6 +9,7 @@ from tenferro_ad import grad, value_and_grad
 from tenferro_runtime.executing import _several
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor import AsynchronousError
+from tenferro_tensor_core import TransferForbiddenError
 
 X = np.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
@@ -149,3 +150,23 @@ def test_donated_arguments_are_taken_and_not_written_over(sim):
     assert np.array_equal(compiled(x), (X + 1.0) * 2.0)
     with pytest.raises(tr.DonatedError):
         tr.sum(x)
+
+
+def test_plans_keep_the_ledger_of_transfers_and_refuse_before_the_first_step(sim):
+    def f(x):
+        there = tr.to_device(x, "sim:0") * 2.0
+        again = tr.to_device(x, "sim:0") + 1.0  # there already
+        return tr.to_device(there + again, "cpu:0") + 1.0
+
+    x, compiled = tr.asarray(X), tr.compile(f)
+    compiled(x)
+    with tr.transfers() as ledger:
+        compiled(x)
+    moves = [(m.nbytes, m.source, m.target, m.line.rpartition("/")[2]) for m in ledger.rows]
+    first = f.__code__.co_firstlineno
+    name = "test_mixed_programs.py"
+    assert moves == [(48, "host", "sim:0", f"{name}:{first + 1}"), (48, "sim:0", "host", f"{name}:{first + 3}")]
+    issued = sim.issued.total()
+    with pytest.raises(TransferForbiddenError, match="by this program, of which nothing has run"), tr.no_transfers():
+        compiled(x)
+    assert sim.issued.total() == issued

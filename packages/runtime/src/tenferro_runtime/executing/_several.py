@@ -16,11 +16,13 @@ from tenferro_runtime.executing._plan import ExecutionPlan, plan_of
 from tenferro_runtime.executing._work import devices_of, work_of
 from tenferro_runtime.ir._call import instance
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._moves import moves_of
 from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import HOST, ComputeDevice, device_runtime, get_backend
+from tenferro_tensor._ledger import require_allowed
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import BackendUnavailableError
 
@@ -35,9 +37,16 @@ def planned(program: Program) -> Callable[[tuple[Any, ...]], Run] | None:
     def made(sizes: tuple[Any, ...]) -> Run:
         concrete = sized(program, sizes)
         executor = Executor(plan(concrete), PROCESS, _pooled(concrete))
-        straight = render(concrete, "raw")
-        # In a part of another plan the pools are waiting for that part.
-        return lambda *raws: straight(*raws) if within() else executor.run(*raws)
+        straight: Run = render(concrete, "raw")
+        moves = moves_of(concrete)
+
+        def run(*raws: Any) -> tuple[Any, ...]:
+            if within():  # the pools are waiting for this part of another plan
+                return straight(*raws)
+            require_allowed(moves, " by this program, of which nothing has run")
+            return executor.run(*raws)
+
+        return run
 
     return made
 

@@ -17,6 +17,7 @@ from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.rendering._render import CHUNK, replacing
 from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_tensor._ledger import book_raw
 
 Part = Callable[..., None]
 
@@ -65,6 +66,7 @@ class _Part:
             "__equations__": self.equations,
             "halt": halt,
             "begin": begin,
+            "book": book_raw,
             "release": release,
             "__held__": self.held,
         }
@@ -86,7 +88,7 @@ class _Part:
         lines = [line for d in step.waits for line in self._wait(step, d)]
         done = self._done(step)
         if done:
-            lines = ["if X: halt()", *lines, done]
+            lines = ["if X: halt()", *lines, *self._booking(step), done]
         self.lines += [f"    {line}" for line in lines]
         if done and step.action.task is not None and step.action.task.equation is not None:
             self.equations["part", len(self.lines)] = step.action.task.equation
@@ -104,6 +106,18 @@ class _Part:
         if other.action.queue.host or by_handle(step.action, other.action):
             return lines
         return [*lines, f"E[{d}].synchronize()" if step.action.queue.host else f"S[{step.queue}].wait(E[{d}])"]
+
+    def _booking(self, step: Step) -> list[str]:
+        """The ledger is told of a transfer where its data leave their memory."""
+        action = step.action
+        if action.task is None or action.kind not in (Kind.UPLOAD, Kind.DOWNLOAD, Kind.PEER):
+            return []
+        (v,) = action.reads
+        if self.plan.homes[v] is None:  # by way of main memory: booked where that way began
+            return []
+        spaces = [self.plan.specs[u].place.memory_space for u in (*action.task.reads, *action.task.results)]
+        line = "" if action.task.equation is None else action.task.equation.where
+        return [f"book({', '.join(map(self._constant, (*spaces, line)))}, {self._operand(v)})"]
 
     def _done(self, step: Step) -> str:
         action, q = step.action, step.queue

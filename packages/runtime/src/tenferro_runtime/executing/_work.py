@@ -37,6 +37,8 @@ def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
     where = {eq.results[0]: device for eq, device in zip(program.equations, devices, strict=True)}
     tasks = []
     for step in steps:
+        if not step.results:  # the ledger of transfers, which plans keep by themselves
+            continue
         eq = step.equation
         run = None if eq.op.primitive is catalog.transfer else step.function
         views = not all(makes(eq, v) for v in eq.results)
