@@ -43,6 +43,25 @@ def moved(kind: Kind, elements: int) -> float:
     return elements * MOVED[elements * kind.item > FAR]
 
 
+GAIN, LEAST_GAIN = 1.25, 2000.0
+"""How many times what the numbers alone cost a step may cost, and what it may cost more, before other ways are tried:
+to estimate one takes tens of microseconds."""
+
+
+def settled(kind: Kind, sizes: Sequence[int], cost: float) -> bool:
+    """Whether no other way can be much cheaper for a product of these sizes.
+
+    >>> from tenferro_cpu.native.machine._host import Host
+    >>> kind = Kind("d", Host("x86_64", "znver4", "", "avx512", 64, 32, 32 << 20))
+    >>> settled(kind, (1, 100, 100, 100), 45e3), settled(kind, (1, 100, 100, 100), 100e3)
+    (True, False)
+    """
+    batch, rows, columns, inner = sizes
+    least = FLOP * 2 * kind.parts**2 * batch * rows * columns * inner
+    least += sum([moved(kind, batch * x * y) for x, y in ((rows, columns), (rows, inner), (columns, inner))])
+    return cost <= max(GAIN * least, least + LEAST_GAIN)
+
+
 def alone(kind: Kind, elements: int, apart: bool) -> float:
     """One of so many elements, moved alone; `apart` says that lines are left before all of them is used."""
     size = elements * kind.item

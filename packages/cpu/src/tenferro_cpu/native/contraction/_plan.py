@@ -10,9 +10,11 @@ from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
+from tenferro_cpu.native.contraction._costs import settled
 from tenferro_cpu.native.contraction._layout import Strides, orders
+from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
-from tenferro_cpu.native.contraction._step import Step, accumulation, copied, plan_step, zeros
+from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
 WORTH: Final = 1 << 15
@@ -229,7 +231,7 @@ class _Planner:
     def relaid(self, left: _Value, right: _Value, value: _Value, scratch: list[_Value]) -> tuple[_Value, _Value]:
         """Operands, or copies that lie otherwise where that is cheaper."""
         plain = self.step_of(left, right, value)
-        if plain is None:
+        if plain is None or settled(self.kind, plain.sizes, plain.cost):
             return left, right
         best = plain.cost
         chosen: tuple[Labels | None, Labels | None] = (None, None)

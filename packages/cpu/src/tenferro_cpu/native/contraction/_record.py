@@ -1,6 +1,14 @@
 """The record of one step: 64-bit words that the interpreter reads, addresses of tables among them."""
 
-from typing import Final
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from tenferro_cpu.native.contraction._tables import Entries, filled
 
 FIELDS: Final = (
     "kernel",  # one of `KERNELS`
@@ -29,3 +37,52 @@ KERNELS: Final = (
 """Kernels by number: products of packed panels, of rows or of both operands where they lie; products of runs, of a
 run and a number, of single elements; inner products of runs; products whose batch is a run; a copy in
 another order; zeros."""
+
+_A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
+
+
+@dataclass
+class Step:
+    """A record and the tables that it points to.
+
+    Attributes:
+        kernel: its name.
+        sizes: batch, rows, columns and summed size.
+        swapped: whether the right operand gives the rows.
+        words: fields that are numbers.
+        fill: gives the fields that are addresses of tables; one that refers to another comes after it.
+        cost: estimated nanoseconds on one core.
+    """
+
+    kernel: str
+    sizes: tuple[int, int, int, int]
+    swapped: bool = False
+    words: dict[str, int] = field(default_factory=dict)
+    fill: Callable[[], dict[str, Entries]] = dict
+    cost: float = 0.0
+
+    @property
+    def scratch(self) -> int:
+        """Bytes for the packed panels of all pieces."""
+        return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
+
+    @cached_property
+    def _row(self) -> tuple[array[int], Any]:
+        """The record without places of operands, and the memory of its tables."""
+        row = array("q", bytes(8 * WORDS))
+        row[PLACE["kernel"]] = KERNELS.index(self.kernel)
+        for name, value in self.words.items():
+            row[PLACE[name]] = value
+        room, addresses = filled(self.fill())
+        for name, address in addresses.items():
+            row[PLACE[name]] = address
+        return row, room
+
+    def record(self, places: tuple[tuple[int, int], ...]) -> array[int]:
+        """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
+        row = self._row[0][:]
+        left, right = (1, 0) if self.swapped else (0, 1)
+        row[_A], row[_A_AT] = places[left]
+        row[_B], row[_B_AT] = places[right]
+        row[_C], row[_C_AT] = places[2]
+        return row

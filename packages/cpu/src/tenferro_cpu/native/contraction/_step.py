@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
 from tenferro_cpu.native.contraction._code import Kind
@@ -25,13 +22,14 @@ from tenferro_cpu.native.contraction._costs import (
     lines,
     moved,
     packed,
+    settled,
     stored,
     streams,
 )
-from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
+from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._strip_text import CHUNK
 from tenferro_cpu.native.contraction._strip_text import most as most_of
-from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, filled, lying, offsets
+from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, lying, offsets
 from tenferro_cpu.native.contraction._tile_text import STREAM
 from tenferro_tensor.functions._table import Table
 
@@ -66,61 +64,12 @@ SIDES: Final = ("rows", "columns")
 Groups = tuple[list[Axis], list[Axis], list[Axis], list[Axis]]
 """Axes of batch, rows, columns and sum."""
 
-_A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
-
-
-@dataclass
-class Step:
-    """A record and the tables that it points to.
-
-    Attributes:
-        kernel: its name.
-        sizes: batch, rows, columns and summed size.
-        swapped: whether the right operand gives the rows.
-        words: fields that are numbers.
-        tables: fields that are addresses of tables; one that refers to another comes after it.
-        cost: estimated nanoseconds on one core.
-    """
-
-    kernel: str
-    sizes: tuple[int, int, int, int]
-    swapped: bool = False
-    words: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, Entries] = field(default_factory=dict)
-    cost: float = 0.0
-
-    @property
-    def scratch(self) -> int:
-        """Bytes for the packed panels of all pieces."""
-        return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
-
-    @cached_property
-    def _row(self) -> tuple[array[int], Any]:
-        """The record without places of operands, and the memory of its tables."""
-        row = array("q", bytes(8 * WORDS))
-        row[PLACE["kernel"]] = KERNELS.index(self.kernel)
-        for name, value in self.words.items():
-            row[PLACE[name]] = value
-        room, addresses = filled(self.tables)
-        for name, address in addresses.items():
-            row[PLACE[name]] = address
-        return row, room
-
-    def record(self, places: tuple[tuple[int, int], ...]) -> array[int]:
-        """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
-        row = self._row[0][:]
-        left, right = (1, 0) if self.swapped else (0, 1)
-        row[_A], row[_A_AT] = places[left]
-        row[_B], row[_B_AT] = places[right]
-        row[_C], row[_C_AT] = places[2]
-        return row
-
-
 STEPS: Final = Table("steps of contractions", 4096)
 """Steps with small tables, by dtype, host and axes: networks repeat them."""
 
+LENGTHS: Final = ("batch", "rows", "columns", "inner")
 SMALL: Final = 2048
-"""Entries of the tables of a step that is remembered."""
+"""Sum of the lengths of the tables of a step that is remembered."""
 
 
 def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int) -> Step | None:
@@ -129,7 +78,7 @@ def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int) -> Step | None:
     found: Step | None = STEPS.get(key)
     if found is None:
         found = _planned(kind, [Axis(*numbers) for numbers in axes], most)
-        if found is not None and sum([table.length for table in found.tables.values()]) <= SMALL:
+        if found is not None and sum([found.words.get(name, 0) for name in LENGTHS]) <= SMALL:
             STEPS.remember(key, found)
     return found
 
@@ -152,12 +101,14 @@ def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
             return _cut(kind, found, most)
-    ways = [_swaps(kind, groups, last)]
-    if min(sizes[1:3]) < THIN and prod(sizes) >= WORTH:
-        ways.append(not ways[0])
-    found = min([_oriented(kind, groups, swaps) for swaps in ways], key=_cost)
-    strips = [_strips(kind, name, groups, sizes) for name in STRIPS]
-    return _cut(kind, min([found, *[step for step in strips if step is not None]], key=_cost), most)
+    swaps = _swaps(kind, groups, last)
+    found = _oriented(kind, groups, swaps)
+    if settled(kind, sizes, found.cost):
+        return _cut(kind, found, most)
+    thin = min(sizes[1:3]) < THIN and prod(sizes) >= WORTH
+    others = [_oriented(kind, groups, not swaps) if thin else None]
+    others += [_strips(kind, name, groups, sizes) for name in STRIPS]
+    return _cut(kind, min([found, *[step for step in others if step is not None]], key=_cost), most)
 
 
 def _cost(step: Step) -> float:
@@ -200,7 +151,8 @@ def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
     outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), RUN)
     batch, rows = offsets(along(outer, 3)), offsets(along(inner, 3))
     words = {"batch": batch.length, "rows": rows.length, "sums": 1}
-    return Step("fill", (batch.length, rows.length, 1, 0), False, words, {"batch_c": batch, "row_c": rows})
+    sizes = (batch.length, rows.length, 1, 0)
+    return Step("fill", sizes, False, words, lambda: {"batch_c": batch, "row_c": rows})
 
 
 def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
@@ -243,8 +195,7 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     found.cost = MOVED[1] * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
         more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
-    _put(found, "batch", tables([*more, *inner]))
-    _put(found, "row", tables(rows))
+    found.fill = lambda: _three("batch", [*more, *inner]) | _three("row", rows)
     return found
 
 
@@ -253,13 +204,13 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], 
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
     found = Step("gather", sizes, False, words, cost=2 * alone(kind, prod(sizes), True) * prod(sizes))
-    for name, group in (("batch", [*more, *summed]), ("row", rows), ("inner", inner)):
-        _put(found, name, tables(group))
+    found.fill = lambda: _three("batch", [*more, *summed]) | _three("row", rows) | _three("inner", inner)
     return found
 
 
-def _put(step: Step, name: str, found: tuple[Offsets, Offsets, Offsets]) -> None:
-    step.tables.update({f"{name}_{operand}": table for operand, table in zip("abc", found, strict=True)})
+def _three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
+    """The offsets of both operands and of the result."""
+    return {f"{name}_{operand}": table for operand, table in zip("abc", tables(axes), strict=True)}
 
 
 def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, int]) -> Step | None:
@@ -279,10 +230,11 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
         "inner": size(near), "run": run,
     }  # fmt: skip
     found = Step(name, sizes, False, words)
-    _put(found, "batch", tables([*outside, *outer]))
-    found.tables["row_a"], _, found.tables["row_c"] = tables(rows)
-    _, found.tables["column_b"], found.tables["column_c"] = tables(columns)
-    found.tables["inner_a"], found.tables["inner_b"], _ = tables(near)
+    found.fill = lambda: _three("batch", [*outside, *outer]) | {
+        "row_a": offsets(along(rows, 1)), "row_c": offsets(along(rows, 3)),
+        "column_b": offsets(along(columns, 2)), "column_c": offsets(along(columns, 3)),
+        "inner_a": offsets(along(near, 1)), "inner_b": offsets(along(near, 2)),
+    }  # fmt: skip
     m, n = (min(x, y) for x, y in zip(sizes[1:3], most_of(kind, name), strict=True))
     vectors = prod(sizes) // run * -(-run // w)
     left, right, result = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3], prod(sizes[:3])
@@ -314,22 +266,18 @@ def _product(
     m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
     outer = [*more_rows, *more_columns, *batch]
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
-    _put(found, "batch", tables([*outer, *more_inner]))
     found.words["batch"] = size(outer) * sums
     w, item, n_w = kind.width, kind.item, kind.columns
-    row_a, row_c, inner_a, inner_b = along(rows, 1), along(rows, 3), along(inner, 1), along(inner, 2)
-    column_b, column_c = along(columns, 2), along(columns, 3)
-    found.tables |= {
-        "row_a": Offsets(row_a, m), "row_c": Offsets(row_c, m),
-        "inner_a": Offsets(inner_a, k), "inner_b": Offsets(inner_b, k),
-        "column_b": Offsets(column_b, n), "column_c": Offsets(column_c, n),
+    found.fill = lambda: _three("batch", [*outer, *more_inner]) | {
+        "row_a": Offsets(along(rows, 1), m), "row_c": Offsets(along(rows, 3), m),
+        "inner_a": Offsets(along(inner, 1), k), "inner_b": Offsets(along(inner, 2), k),
+        "column_b": Offsets(along(columns, 2), n), "column_c": Offsets(along(columns, 3), n),
         "row_flags": Flags("row_a", m, w, item), "row_inner_flags": Flags("inner_a", k, w, item),
         "column_flags": Flags("column_b", n, n_w, item),
         "column_inner_flags": Flags("inner_b", k, n_w, item),
         "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
-    read = lying(row_a, w, item)
-    lies = read == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
+    lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
     direct = lies and (n <= THIN or m * k * item <= 128 << 10)
     few = m <= 2 * kind.rows or n * k * item <= 8 << 10
     vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
@@ -367,9 +315,10 @@ def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     sizes = (size(batch), row.n, 1, inner.n)
     words = {"batch": sizes[0], "sums": 1, "rows": row.n, "columns": 1, "inner": inner.n, "run": inner.c}
     found = Step("turn", sizes, False, words, cost=TURNED[prod(sizes) * item > FAR] * prod(sizes))
-    _put(found, "batch", tables(batch))
-    found.tables["row_a"], found.tables["inner_a"] = offsets(along([row], 1)), offsets(along([inner], 1))
-    found.tables["row_inner_flags"] = Flags("inner_a", inner.n, kind.width, item)
+    found.fill = lambda: _three("batch", batch) | {
+        "row_a": offsets(along([row], 1)), "inner_a": offsets(along([inner], 1)),
+        "row_inner_flags": Flags("inner_a", inner.n, kind.width, item),
+    }  # fmt: skip
     return _cut(kind, found, most)
 
 
