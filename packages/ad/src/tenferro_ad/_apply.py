@@ -18,7 +18,7 @@ from tenferro_ad._derive import transposed
 from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
-from tenferro_tensor import SCALARS, Op, Spec, catalog, tensor
+from tenferro_tensor import SCALARS, Op, Primitive, Spec, catalog
 from tenferro_tensor._normalise import brought, stretched, targets
 from tenferro_tensor_core import GradientError, ask, likely
 
@@ -101,7 +101,7 @@ class Site:
         """An array in the place of a Python scalar."""
         spec = self.specs[i]
         if a.__class__ in SCALARS:
-            a = tensor(a, dtype=spec.dtype, device=spec.place.device)
+            a = Primitive.adopt(a, dtype=spec.dtype, device=spec.place.device)
         # Symbolic extents belong to a trace: there the op that meets the number broadcasts it.
         return a if spec.symbolic else brought(a, spec)
 
@@ -196,7 +196,7 @@ def _require_count(site: Site, which: str, got: Any, count: int, what: str) -> N
 
 def _adopted(x: Any) -> Any:
     """A host array that a user's rule returned, as a tensor."""
-    return tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+    return Primitive.adopt(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def _shaped(x: Any, goal: Spec) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad._zeros import ones_like
-from tenferro_tensor import Array, Spec, tensor
+from tenferro_tensor import Array, Primitive, Spec
 from tenferro_tensor_core import GradientError
 
 
@@ -40,7 +40,7 @@ def fitted(given: Any, spec: Spec, what: str) -> Any:
     """A user's tangent or cotangent as a value of exactly the given spec."""
     if not isinstance(given, Array):
         try:
-            given = tensor(given, dtype=spec.dtype, device=spec.place.device)
+            given = Primitive.adopt(given, dtype=spec.dtype, device=spec.place.device)
         except Exception as error:
             raise GradientError(f"{what} must be an array like {spec!r}, got {given!r}") from error
     if given.spec is not spec:

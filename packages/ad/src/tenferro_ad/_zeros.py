@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_tensor import Spec, catalog, tensor
+from tenferro_tensor import Primitive, Spec, catalog
 
 
 def full(spec: Spec, number: float) -> Any:
     """A constant array; one element is stored."""
-    scalar = tensor(number, dtype=spec.dtype, device=spec.place.device)
+    scalar = Primitive.adopt(number, dtype=spec.dtype, device=spec.place.device)
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 
 def zeros_in(builder: Any, spec: Spec) -> Any:
     """Zeros as a value of a program that is being recorded."""
-    scalar = builder.constant(tensor(0, dtype=spec.dtype, device=spec.place.device))
+    scalar = builder.constant(Primitive.adopt(0, dtype=spec.dtype, device=spec.place.device))
     return scalar if not spec.shape else catalog.broadcast_in_dim(scalar, shape=spec.shape, dims=())
 
 

@@ -22,22 +22,26 @@ OURS: Final = ("tenferro_", "numpy.")
 """Modules whose lines are nobody's: what calls them is meant."""
 
 
-class _Origin(ref[Any]):
-    """A weak reference to a tensor, with its key in the table and the line as code and number."""
-
-    __slots__ = ("code", "key", "line")
-    key: int
-    code: CodeType
-    line: int
+BOUND: Final = 4096
+"""Entries from which on those of tensors that are gone are looked for."""
 
 
-_table: dict[int, _Origin] = {}
-"""By identity: a tensor has no hash. An entry goes with its tensor, before the identity can be that of another."""
+class _Table:
+    """Lines by the identity of tensors, which have no hash; an entry counts while its weak reference is that tensor."""
+
+    __slots__ = ("entries", "most")
+
+    def __init__(self) -> None:
+        self.entries: dict[int, tuple[ref[Any], CodeType, int]] = {}
+        self.most = BOUND
+
+    def tidy(self) -> None:
+        """Drop the entries of tensors that are gone."""
+        self.entries = {key: entry for key, entry in tuple(self.entries.items()) if entry[0]() is not None}
+        self.most = max(BOUND, 2 * len(self.entries))
 
 
-def _drop(origin: _Origin) -> None:
-    if _table.get(origin.key, origin) is origin:
-        _table.pop(origin.key, None)
+_table: Final = _Table()
 
 
 def user_frame(depth: int = 1) -> Any:
@@ -63,16 +67,20 @@ def noted(x: Any) -> Any:
             return x
     frame = user_frame(2)
     if frame is not None:
-        origin = _Origin(inside, _drop)
-        origin.key, origin.code, origin.line = id(inside), frame.f_code, frame.f_lineno
-        _table[origin.key] = origin
+        entries = _table.entries
+        entries[id(inside)] = ref(inside), frame.f_code, frame.f_lasti  # the line itself takes longer to find
+        if len(entries) > _table.most:
+            _table.tidy()
     return x
 
 
 def line_of(x: Any) -> str:
     """The line that a concrete tensor was noted with, ``file.py:12``; empty where it is unknown."""
-    origin = _table.get(id(x))
-    return f"{origin.code.co_filename}:{origin.line}" if origin is not None and origin() is x else ""
+    entry = _table.entries.get(id(x))
+    if entry is None or entry[0]() is not x:
+        return ""
+    _, code, at = entry
+    return f"{code.co_filename}:{next((n for start, end, n in code.co_lines() if start <= at < end), '?')}"
 
 
 def told(line: str) -> str:

@@ -27,7 +27,7 @@ from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
-from tenferro_tensor import SCALARS, Array, Spec, Tensor, _select, tensor
+from tenferro_tensor import SCALARS, Array, Primitive, Spec, Tensor, _select
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
 
@@ -153,13 +153,13 @@ class Compiled:
             cls = leaf.__class__
             if cls in SCALARS:
                 kinds.append(cls)
-                ready.append(tensor(leaf))
+                ready.append(Primitive.adopt(leaf))
                 continue
             if cls is not Tensor:
                 if isinstance(leaf, Array):
                     outer = outer or leaf.level > 0
                 elif isinstance(leaf, HOST_ARRAYS):
-                    leaf = tensor(leaf)
+                    leaf = Primitive.adopt(leaf)
                 else:
                     self._refuse_leaf(leaf, list(treedef.paths())[i])
             spec = leaf.spec

@@ -30,12 +30,12 @@ from tenferro_tensor import (
     SCALARS,
     Array,
     ComputeDevice,
+    Primitive,
     Spec,
     Tensor,
     _select,
     catalog,
     get_backend,
-    tensor,
 )
 from tenferro_tensor._plan import device_of
 from tenferro_tensor._select import scoped_device
@@ -169,7 +169,7 @@ def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Call
 
 def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Run a program on values of any level; host arrays and numbers become concrete tensors."""
-    given = tuple([tensor(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
+    given = tuple([Primitive.adopt(v) if v.__class__ in SCALARS or isinstance(v, HOST_ARRAYS) else v for v in values])
     for i, v in enumerate(given):
         if not isinstance(v, Array):
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
