@@ -4,9 +4,11 @@ import sys
 
 import pytest
 
-from fake_cupy import FakeCupy
+from fake_cupy import FakeCupy, fake_cupyx
 from simulated.installed import no_accelerator
 from tenferro_gpu import CudaContext, _kernels, _stack
+from tenferro_linalg import _providers
+from tenferro_runtime.fusion._kernels import KERNELS
 from tenferro_tensor import REGISTRY, clear_plans
 from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError
@@ -21,8 +23,9 @@ def pytest_runtest_setup(item):
 
 
 def forget():
-    for cached in (_stack.cupy, _kernels.core_kernels):
+    for cached in (_stack.cupy, _kernels.core_kernels, _providers.device):
         cached.cache_clear()
+    KERNELS.clear()
     for kind in ("cuda", "rocm"):
         backends._made.pop(kind, None)
         for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:
@@ -46,7 +49,8 @@ def with_cupy(fake_process, monkeypatch):
     def install(**kind):
         forget()
         module = FakeCupy(**kind)
-        monkeypatch.setitem(sys.modules, "cupy", module)
+        for name, found in {"cupy": module, **fake_cupyx()}.items():
+            monkeypatch.setitem(sys.modules, name, found)
         return module
 
     return install

@@ -31,7 +31,7 @@ def runtime(with_cupy):
 
 
 def events(*kinds):
-    return [entry for entry in FakeCupy.log if entry[0] in kinds]
+    return [entry for entry in FakeCupy.ordered if entry[0] in kinds]
 
 
 def test_work_of_a_context_runs_on_its_stream_and_waits_for_others(runtime):
@@ -69,7 +69,7 @@ def test_marks_go_with_their_values(runtime):
 
 def test_the_usual_case_waits_for_nothing(runtime):
     x = tr.asarray(np.arange(4.0), device="cuda:0")
-    FakeCupy.log.clear()
+    FakeCupy.ordered.clear()
     FakeCupy.synchronized.clear()
     tr.sum(tr.exp(x) * x + tr.ones(4, device="cuda:0"))
     assert not FakeCupy.synchronized and not events("wait", "get")
@@ -133,7 +133,7 @@ def test_launch_runs_on_the_stream_that_it_is_told(runtime):
     spec = Spec((3,), np.dtype("float64"), tr.ones(1, device="cuda:1").spec.place)
     kernel = get_backend("cuda").kernel(catalog.add.op(), (spec, spec), (spec,), device.id)
     raw = device.upload(np.arange(3.0), stream)
-    FakeCupy.log.clear()
+    FakeCupy.ordered.clear()
     (total,) = stream.launch(kernel, (raw, raw), (spec,))
     assert total.stream is stream.raw and not events("wait")
     np.testing.assert_array_equal(device.download(total, stream).result(), [0.0, 2.0, 4.0])
@@ -199,7 +199,7 @@ def test_values_that_another_stream_reads_are_kept_until_it_has(runtime, monkeyp
 
 def test_copies_between_devices_do_not_pass_main_memory(runtime):
     x = tr.asarray(np.arange(6.0).reshape(2, 3), device="cuda:0")
-    FakeCupy.log.clear()
+    FakeCupy.ordered.clear()
     for value in (x, x.mT):
         y = value.to_device("cuda:1")
         assert y.data.device.id == 1

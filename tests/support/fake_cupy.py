@@ -6,6 +6,7 @@ mixes devices or memories, and that what was current before is restored. Modules
 
 import ctypes
 import types
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,22 +40,25 @@ class DeviceArray(np.ndarray):
     def data(self) -> Any:
         return types.SimpleNamespace(ptr=self.__array_interface__["data"][0])
 
+    def __getitem__(self, key: Any) -> Any:  # CuPy has no scalars
+        return as_device(super().__getitem__(key))
+
     def set(self, host: np.ndarray, stream: Any) -> None:
         assert self.device.id == FakeCupy.current
         assert FakeCupy.is_pinned(host), "a copy from memory that is not page-locked"
-        FakeCupy.log.append(("set", stream))
+        FakeCupy.ordered.append(("set", stream))
         self.view(np.ndarray)[...] = host
 
     def get(self, stream: Any, out: np.ndarray, blocking: bool) -> np.ndarray:
         assert self.device.id == FakeCupy.current
         assert not blocking
         assert FakeCupy.is_pinned(out), "a copy to memory that is not page-locked"
-        FakeCupy.log.append(("get", stream))
+        FakeCupy.ordered.append(("get", stream))
         out[...] = self.view(np.ndarray)
         return out
 
     def __dlpack__(self, **options: Any) -> Any:
-        FakeCupy.log.append(("dlpack", FakeCupy.stream))
+        FakeCupy.ordered.append(("dlpack", FakeCupy.stream))
         plain = self.view(np.ndarray)
         return plain.__dlpack__(**{k: v for k, v in options.items() if k not in ("stream", "dl_device")})
 
@@ -119,7 +123,7 @@ class Stream:
 
     def wait_event(self, event: Any) -> None:
         assert event.stream is not None, "waits for an event that nobody recorded"
-        FakeCupy.log.append(("wait", self, event.stream))
+        FakeCupy.ordered.append(("wait", self, event.stream))
 
     def synchronize(self) -> None:
         FakeCupy.synchronized.append((FakeCupy.current, self))
@@ -167,13 +171,57 @@ class Module:
         return launch
 
 
+class OnDevice(types.ModuleType):
+    """A module of NumPy or SciPy whose functions take and give arrays of the device."""
+
+    def __init__(self, name: str, library: str) -> None:
+        super().__init__(name)
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self._library), name)
+        if isinstance(found, types.ModuleType):
+            return OnDevice(f"{self.__name__}.{name}", found.__name__)
+        return on_device(found) if callable(found) and not isinstance(found, (type, np.ufunc)) else found
+
+
+def on_device(function: Any) -> Any:
+    """The function on arrays of the device, all of which must be of the current one."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        def plain(x: Any) -> Any:
+            if isinstance(x, (tuple, list)):
+                return type(x)(map(plain, x))
+            if isinstance(x, DeviceArray):
+                assert x.device.id == FakeCupy.current, f"device {x.device.id}, not {FakeCupy.current}"
+                return x.view(np.ndarray)
+            assert not isinstance(x, np.ndarray), "an array in main memory in a kernel of the device"
+            return x
+
+        return as_device(function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()}))
+
+    return run
+
+
+def fake_cupyx() -> dict[str, types.ModuleType]:
+    """CuPy's companion package by module name."""
+    names = {"cupyx": "scipy", "cupyx.scipy": "scipy"}
+    names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special")}
+    made = {name: OnDevice(name, library) for name, library in names.items()}
+    for name, module in made.items():
+        package, _, part = name.rpartition(".")
+        if package:
+            setattr(made[package], part, module)
+    return made
+
+
 class FakeCupy(types.ModuleType):
     """The module; functions are NumPy's, their results are arrays of the current device."""
 
     current = 0
     stream: ClassVar[Any] = Stream.null
     synchronized: ClassVar[list[Any]] = []
-    log: ClassVar[list[Any]] = []
+    ordered: ClassVar[list[Any]] = []
     launched: ClassVar[list[Any]] = []
     pinned: ClassVar[list[Any]] = []
     failing: ClassVar[Exception | None] = None
@@ -192,7 +240,7 @@ class FakeCupy(types.ModuleType):
                     "gcnArchName": b"gfx90a"}  # fmt: skip
 
         def memcpy_peer(to: int, goal: int, source: int, home: int, nbytes: int, stream: int) -> None:
-            FakeCupy.log.append(("peer", home, goal))
+            FakeCupy.ordered.append(("peer", home, goal))
             ctypes.memmove(to, source, nbytes)
 
         runtime = types.SimpleNamespace(
@@ -207,8 +255,9 @@ class FakeCupy(types.ModuleType):
             get_elapsed_time=lambda a, b: 2.0,
         )  # fmt: skip
         self.ndarray = DeviceArray
+        self.linalg, self.lib = OnDevice("cupy.linalg", "numpy.linalg"), OnDevice("cupy.lib", "numpy.lib")
         FakeCupy.current, FakeCupy.stream, FakeCupy.failing = 0, Stream.null, None
-        for record in (FakeCupy.synchronized, FakeCupy.log, FakeCupy.launched, FakeCupy.pinned):
+        for record in (FakeCupy.synchronized, FakeCupy.ordered, FakeCupy.launched, FakeCupy.pinned):
             record.clear()
 
     @staticmethod
