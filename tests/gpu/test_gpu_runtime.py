@@ -182,7 +182,9 @@ def test_nothing_is_kept_after_its_work(runtime):
         raw = device.upload(np.ones(100), stream)
         device.default_stream.release(raw)
         device.download(raw, stream).result()
-    assert device.memory() == {"live": 10, "peak": 20, "free": 2**29, "total": 2**30}
+    del raw
+    memory = device.memory()
+    assert memory.pop("peak") >= 800 and memory == {"live": 0, "free": 2**29, "total": 2**30}
     assert len(device.keeping) == 0
 
 
@@ -212,7 +214,7 @@ def test_memory_that_does_not_suffice(with_cupy):
     module = with_cupy()
     x = tr.asarray(np.ones(1000), device="cuda:0")
     module.room = 100
-    with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no room for 8000 bytes: 10 are in use by values"):
+    with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no room for 8000 bytes: \d+ are in use by values"):
         upload(np.ones(1000))
     with pytest.raises(DeviceMemoryError, match="drop tensors, work in smaller pieces"):
         get_backend("cuda").started(device_runtime("cuda").device(0), lambda x: module.empty(1000), (x.data,))

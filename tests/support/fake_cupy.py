@@ -5,7 +5,9 @@ mixes devices or memories, and that what was current before is restored. Modules
 """
 
 import ctypes
+import threading
 import types
+import weakref
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -89,15 +91,14 @@ class Device:
 
     def __init__(self, index: int) -> None:
         self.id = index
-        self._before: list[int] = []
 
     def __enter__(self) -> "Device":
-        self._before.append(FakeCupy.current)
+        _local.before.append(FakeCupy.current)
         FakeCupy.current = self.id
         return self
 
     def __exit__(self, *error: Any) -> None:
-        FakeCupy.current = self._before.pop()
+        FakeCupy.current = _local.before.pop()
 
     def synchronize(self) -> None:
         FakeCupy.synchronized.append(self.id)
@@ -111,15 +112,14 @@ class Stream:
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
         self.name = "null" if null else f"stream of {FakeCupy.current}"
         self.ptr, self.priority = id(self), priority
-        self._before: list[Any] = []
 
     def __enter__(self) -> "Stream":
-        self._before.append(FakeCupy.stream)
+        _local.before.append(FakeCupy.stream)
         FakeCupy.stream = self
         return self
 
     def __exit__(self, *error: Any) -> None:
-        FakeCupy.stream = self._before.pop()
+        FakeCupy.stream = _local.before.pop()
 
     def wait_event(self, event: Any) -> None:
         assert event.stream is not None, "waits for an event that nobody recorded"
@@ -215,11 +215,39 @@ def fake_cupyx() -> dict[str, types.ModuleType]:
     return made
 
 
-class FakeCupy(types.ModuleType):
+class _Current(threading.local):
+    """What is current in a thread, and what was before."""
+
+    def __init__(self) -> None:
+        self.device, self.stream, self.before = 0, Stream.null, []
+
+
+_local = _Current()
+
+
+class _Module(type):
+    """Device and stream that are current in the calling thread, as attributes of the class."""
+
+    @property
+    def current(cls) -> int:
+        return _local.device
+
+    @current.setter
+    def current(cls, device: int) -> None:
+        _local.device = device
+
+    @property
+    def stream(cls) -> Any:
+        return _local.stream
+
+    @stream.setter
+    def stream(cls, stream: Any) -> None:
+        _local.stream = stream
+
+
+class FakeCupy(types.ModuleType, metaclass=_Module):
     """The module; functions are NumPy's, their results are arrays of the current device."""
 
-    current = 0
-    stream: ClassVar[Any] = Stream.null
     synchronized: ClassVar[list[Any]] = []
     ordered: ClassVar[list[Any]] = []
     launched: ClassVar[list[Any]] = []
@@ -228,7 +256,7 @@ class FakeCupy(types.ModuleType):
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:
         super().__init__("cupy")
-        self.room = 2**40
+        self.room, self.used, self.most = 2**40, 0, 0
 
         def get_device_count() -> int:
             if failure:
@@ -244,7 +272,7 @@ class FakeCupy(types.ModuleType):
             ctypes.memmove(to, source, nbytes)
 
         runtime = types.SimpleNamespace(
-            is_hip=is_hip, getDeviceCount=get_device_count, getDeviceProperties=properties,
+            is_hip=is_hip, getDeviceCount=get_device_count, getDevice=lambda: FakeCupy.current, getDeviceProperties=properties,
             CUDARuntimeError=CUDARuntimeError, runtimeGetVersion=lambda: 13020, memGetInfo=lambda: (2**29, 2**30),
             deviceCanAccessPeer=lambda a, b: 1, memcpyPeerAsync=memcpy_peer,
         )  # fmt: skip
@@ -272,15 +300,21 @@ class FakeCupy(types.ModuleType):
         starts = [(ctypes.addressof(ctypes.c_char.from_buffer(m)), len(m)) for m in FakeCupy.pinned]
         return any(start <= at < start + size for start, size in starts)
 
-    @staticmethod
-    def get_default_memory_pool() -> Any:
-        return types.SimpleNamespace(used_bytes=lambda: 10, total_bytes=lambda: 20)
+    def get_default_memory_pool(self) -> Any:
+        return types.SimpleNamespace(used_bytes=lambda: self.used, total_bytes=lambda: self.most)
 
     def empty(self, shape: Any, dtype: Any = float) -> Any:
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if nbytes > self.room:
             raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")
-        return as_device(np.empty(shape, dtype))
+        made = as_device(np.empty(shape, dtype))
+        self.used += nbytes
+        self.most = max(self.most, self.used)
+        weakref.finalize(made, self._freed, nbytes)
+        return made
+
+    def _freed(self, nbytes: int) -> None:
+        self.used -= nbytes
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name)

@@ -127,9 +127,9 @@ class CupyDevice(RuntimeDevice):
             own.wait(host.event)
             staged = host.host
         else:
-            assert isinstance(host, np.ndarray)
-            staged = self.pinned(host.shape, host.dtype)
-            staged[...] = host
+            plain = np.asarray(host)
+            staged = self.pinned(plain.shape, plain.dtype)
+            staged[...] = plain
         with self.enough(staged.size, staged.dtype), own:
             raw = self.cupy.empty(staged.shape, staged.dtype)
             if staged.size:
