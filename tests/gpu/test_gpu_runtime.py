@@ -154,6 +154,13 @@ def test_uploads_are_staged_so_that_the_source_may_change(runtime):
     np.testing.assert_array_equal(np.asarray(download(y)), np.arange(6.0).reshape(2, 3).T)
 
 
+def test_uploads_come_from_main_memory_whatever_the_scope_says(runtime):
+    with compute_context(CudaContext.for_device(1)):
+        for x in (upload(np.ones(2)), upload(np.ones(2), pending=True).result()):
+            assert str(x.device) == "cuda:0"
+    assert not events("peer")
+
+
 def test_downloads_wait_for_the_value_and_not_for_the_caller(runtime):
     x = tr.asarray(np.arange(4.0), device="cuda:0") * 2.0
     FakeCupy.synchronized.clear()

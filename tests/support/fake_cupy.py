@@ -300,6 +300,10 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         starts = [(ctypes.addressof(ctypes.c_char.from_buffer(m)), len(m)) for m in FakeCupy.pinned]
         return any(start <= at < start + size for start, size in starts)
 
+    @staticmethod
+    def asnumpy(x: Any) -> np.ndarray:
+        return np.array(x.view(np.ndarray))
+
     def get_default_memory_pool(self) -> Any:
         return types.SimpleNamespace(used_bytes=lambda: self.used, total_bytes=lambda: self.most)
 

@@ -79,7 +79,7 @@ def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, pending: bool = Fa
         DeviceMemoryError: the memory of the device does not suffice.
     """
     target = ComputeDevice(device)
-    value = x if isinstance(x, Array) else tensor(x)
+    value = x if isinstance(x, Array) else tensor(x, device=HOST.device)  # whatever the enclosing scope says
     place = Place(MemorySpace(str(target)))
     if not pending:
         return catalog.transfer(value, place=place)
