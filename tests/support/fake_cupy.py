@@ -272,7 +272,8 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             ctypes.memmove(to, source, nbytes)
 
         runtime = types.SimpleNamespace(
-            is_hip=is_hip, getDeviceCount=get_device_count, getDevice=lambda: FakeCupy.current, getDeviceProperties=properties,
+            is_hip=is_hip, getDeviceCount=get_device_count, getDevice=lambda: FakeCupy.current,
+            getDeviceProperties=properties,
             CUDARuntimeError=CUDARuntimeError, runtimeGetVersion=lambda: 13020, memGetInfo=lambda: (2**29, 2**30),
             deviceCanAccessPeer=lambda a, b: 1, memcpyPeerAsync=memcpy_peer,
         )  # fmt: skip
