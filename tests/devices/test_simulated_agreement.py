@@ -1,5 +1,9 @@
 """Operations, programs, derivatives and families give on the simulated accelerator what they give on the CPU."""
 
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,8 +15,8 @@ from simulated.faults import Faults
 from simulated.installed import simulated
 from tenferro_ad import EagerTensor, check_grads, grad, hvp, jvp, variable
 from tenferro_einsum import einsum
-from tenferro_runtime import fft, linalg
-from tenferro_tensor_core import PlacementError, UnsupportedError
+from tenferro_runtime import fft, fusion, linalg
+from tenferro_tensor_core import HostAdapterError, PlacementError, UnsupportedError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((4, 5)), RNG.standard_normal((4, 5))
@@ -150,6 +154,50 @@ def test_loops_ask_the_device_whether_they_go_on(sim):
     want = values(f(tr.asarray(X)))
     for run in (f, tr.compile(f)):
         np.testing.assert_array_equal(values(run(tr.asarray(X, device="sim:1"))), want)
+
+
+def test_values_can_be_copied_pickled_read_and_looked_at():
+    x = tr.asarray(X, device="sim:1")
+    for y in (
+        pickle.loads(pickle.dumps(x)),
+        copy.deepcopy(x),
+        tr.asarray(x, copy=True),
+        tr.asarray(x.tolist(), device="sim:1"),
+    ):
+        assert str(y.device) == "sim:1"
+        np.testing.assert_array_equal(values(y), X)
+    assert x[1, 2].item() == X[1, 2] == float(x[1, 2]) and bool(tr.all(x == x))
+    assert [str(row.device) for row in x] == ["sim:1"] * 4
+    np.testing.assert_array_equal(x.numpy(), X)
+    assert repr(x) == repr(tr.asarray(X))
+    with pytest.raises(HostAdapterError, match=r"has no DLPack form, .* download it with .to_device\('cpu:0'\)"):
+        np.from_dlpack(x)
+
+
+def test_programs_can_be_looked_at():
+    x = tr.asarray(X, device="sim:1")
+    f = tr.compile(lambda x: tr.log(tr.sum(x, axis=1) - 100) * 2)
+    assert len(f.profile(x).steps) >= 2 and "log" in str(f.explain(x)) and "sim:1" in str(tr.trace(f, x))
+    assert "log" in str(tr.find_nan(lambda x: tr.log(x - 100) * 2, x))
+    assert "sim:1" in str(tr.explain_dispatch(lambda x: tr.sin(x), x))
+
+
+def test_programs_keep_no_memory(sim):
+    """Apart from numbers that programs hold, as much is in use after many calls as after a few."""
+    f = tr.compile(lambda x: tr.tanh(x @ x.mT) + tr.mean(x))
+    gradient = tr.compile(grad(lambda x: tr.sum(tr.exp(x) * tr.sin(x))))
+    x = tr.asarray(X, device="sim:1")
+
+    def live(times):
+        for _ in range(times):
+            f(x), gradient(x), grad(lambda x: tr.sum(tr.exp(x @ x.mT)))(x), tr.sort(x)
+        gc.collect()
+        sim.synchronize_all()
+        return sim.device(1).memory()["live"]
+
+    fusion.wait()
+    live(3)
+    assert live(2) == live(20)
 
 
 def test_contractions_in_slices_need_arrays_of_numpy_or_cupy():

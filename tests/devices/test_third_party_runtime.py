@@ -43,7 +43,7 @@ except Exception as error:
 """
 
 
-@pytest.mark.parametrize(("configured", "says"), [(None, ""), ("abacus", ""), ("cuda", "TENFERRO_ACCELERATOR=cuda")])
+@pytest.mark.parametrize(("configured", "says"), [("abacus", ""), ("cuda", "TENFERRO_ACCELERATOR=cuda")])
 def test_a_distribution_brings_runtime_and_backend_by_one_entry_point(tmp_path, configured, says):
     code = markdown_blocks.program(PAGE).partition("from tenferro_ad import grad")[0]
     register = "\ndef register():\n    register_device_runtime('abacus', Abacus, backend=AbacusBackend)\n"

@@ -86,21 +86,20 @@ class RuntimeConformance:
             assert isinstance(found, Capabilities) and found == device.capabilities
             assert found.name and found.memory > 0 and found.warp > 0 and found.architecture
 
-    @pytest.mark.parametrize("dtype", DTYPES, ids=str)
     @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)], ids=str)
-    def test_data_come_back_as_they_went(self, device: RuntimeDevice, shape: tuple[int, ...], dtype: Any) -> None:
-        host = (numbers(0, shape) * 10).astype(np.dtype(dtype))
-        raw = device.upload(host, device.default_stream)
-        back = read(device, raw, device.default_stream)
-        assert isinstance(back, np.ndarray) and (back.shape, back.dtype) == (host.shape, host.dtype)
-        np.testing.assert_array_equal(back, host)
+    def test_data_come_back_as_they_went(self, device: RuntimeDevice, shape: tuple[int, ...]) -> None:
+        for dtype in DTYPES:
+            host = (numbers(0, shape) * 10).astype(np.dtype(dtype))
+            raw = device.upload(host, device.default_stream)
+            back = read(device, raw, device.default_stream)
+            assert isinstance(back, np.ndarray) and (back.shape, back.dtype) == (host.shape, host.dtype)
+            np.testing.assert_array_equal(back, host)
 
     def test_any_layout_is_uploaded(self, device: RuntimeDevice) -> None:
         a = numbers(1, (4, 6))
         for host in (a.T, a[::-1, ::2], np.asfortranarray(a), np.broadcast_to(a[0], (3, 6)), a[1:1]):
-            np.testing.assert_array_equal(
-                read(device, device.upload(host, device.copy_stream), device.copy_stream), host
-            )
+            raw = device.upload(host, device.copy_stream)
+            np.testing.assert_array_equal(read(device, raw, device.copy_stream), host)
 
     def test_the_host_array_is_free_when_upload_returns(self, device: RuntimeDevice) -> None:
         host = np.ones(1000)

@@ -21,6 +21,7 @@ from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
+    HostAdapterError,
     PlacementError,
     RegistryError,
     TenferroError,
@@ -92,7 +93,14 @@ class Backend(ABC):
         """A DLPack capsule of a raw array, for a consumer that passed these options of ``__dlpack__``.
 
         What the consumer's stream does with it comes after what computes it.
+
+        Raises:
+            HostAdapterError: values of this backend have no form that other libraries know.
         """
+        if not hasattr(raw, "__dlpack__"):
+            raise HostAdapterError(
+                f"{raw!r} has no DLPack form, which other libraries could read; download it with .to_device('cpu:0')"
+            )
         return raw.__dlpack__(**options)
 
     def imported(self, producer: Any, *, copy: bool) -> Any:
