@@ -72,9 +72,8 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         over = Over.LEADING if rows.combined else Over.TRAILING
         address = kernel.address(over, (Access.UNIT,), (Access.UNIT,))
         most = None if planned.sums else LONG
-        return entry(
-            address, kernel.kernel, rows, planned, cost=kernel.cost, most=most, scan=_scanned(planned.sums, x.dtype)
-        )
+        scan, rest = _scanned(planned.sums, x.dtype), address if rows.combined else 0
+        return entry(address, kernel.kernel, rows, planned, cost=kernel.cost, most=most, scan=scan, rest=rest)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make

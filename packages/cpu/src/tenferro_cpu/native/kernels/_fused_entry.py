@@ -14,8 +14,9 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tenferro_cpu.native.kernels._combine import LOCATED
+from tenferro_cpu.native.kernels._combined_text import CHUNK, MOST
 from tenferro_cpu.native.kernels._driver import PAYS
-from tenferro_cpu.native.kernels._fused_entry_text import ALONE, MOST, fused_entry_text
+from tenferro_cpu.native.kernels._fused_entry_text import fused_entry_text
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
@@ -35,9 +36,6 @@ FEW: Final = 1 << 13
 
 LONG_WORK: Final = 600_000.0
 """Nanoseconds of work in a row from which it is reduced in parts, which entries do not do."""
-
-LONGEST: Final = 1024
-"""Rows that are combined one after the other; more make partial results, which are combined in turn."""
 
 POOLED: Final = 1 << 20
 """Bytes from which results come from the pool."""
@@ -146,6 +144,7 @@ def entry(
     longest: int = NEVER,
     most: int | None = None,
     scan: bool = False,
+    rest: int = 0,
 ) -> Callable[..., Any]:
     """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
 
@@ -161,6 +160,7 @@ def entry(
         longest: elements of the longest row that the kernel takes.
         most: larger spaces go to the fallback.
         scan: so do calls of which the only result, which is reduced, is not finite.
+        rest: machine code that combines what is left of chunks of rows; without it there is one chunk at most.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
@@ -168,12 +168,12 @@ def entry(
     items = [o.dtype.itemsize for o in (*kernel.inputs, *written)]
     reduces = rows.reduced or rows.combined
     have = None if reduces else pool()
-    make = partial(_builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest)
+    make = partial(_builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest)
     if have is not None:
         fallback = have.scoped(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
     limit = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
-        limit = NEVER if rows.reduced else min(int(PAYS / cost), ALONE)
+        limit = NEVER
     return make(fallback, limit if most is None else min(most, limit), scan=scan)
 
 
@@ -189,18 +189,20 @@ def _builtin(
     context: np.ndarray[Any, Any] | None,
     longest: int,
     scan: bool = False,
+    rest: int = 0,
 ) -> Callable[..., Any]:
     """The entry for at most so many elements."""
     written, shared = kernel.written, int(PAYS / cost)
     least = 0 if not rows.reduced else SHORT if rows.trailing else 1
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
     numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
-    longest = min(longest, LONGEST if rows.combined else long_row(cost) if partible else NEVER)
+    longest = min(longest, CHUNK * (CHUNK if rest else 1) if rows.combined else long_row(cost) if partible else NEVER)
     short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
     numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
     part = written[0].dtype
     scanned = part.itemsize // (2 if part.kind == "c" else 1) if scan else 0
-    numbers += [0 if context is None else context.ctypes.data, scanned]
+    numbers += [0 if context is None else context.ctypes.data, scanned, rest]
+    numbers += [(POOLED - 1) // max([o.dtype.itemsize for o in written]) if rows.combined else NEVER]
     kept: list[Any] = [context]
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._combined_text import CHUNK, MOST, combined_text
 from tenferro_cpu.native.kernels._driver import ELEMENTS, SHARES
 from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.kernels._run_text import SCANS
@@ -19,16 +20,16 @@ from tenferro_cpu.native.python._layout import (
     WRITEABLE,
 )  # fmt: skip
 
-MOST: Final = 24
-"""Operands and results that an entry takes."""
-
 ALONE: Final = 32768
 """Elements above which the kernel runs without the interpreter lock."""
 
-HEAD: Final = Fields("kernel inputs outputs most trailing least longest short few shared whole leading context scan")
+HEAD: Final = Fields(
+    "kernel inputs outputs most trailing least longest short few shared whole leading context scan rest widest"
+)
 """Numbers before those of the operands. `context` is handed to the kernel in the place of strides, which rows
 of operands that lie simply have not. Rows have `least` to `longest` elements; those of up to `short` elements are
-taken where there are at most `few` elements in all. Where `scan` is the size of a floating-point number, a reduced
+taken where there are at most `few` elements in all. Rows that are combined have at most `widest` elements, and `rest`
+is the machine code that combines partial results. Where `scan` is the size of a floating-point number, a reduced
 result that is not finite is left to the fallback."""
 OPERAND: Final = Fields("descr itemsize kind scalar")
 """Numbers of each operand and result."""
@@ -60,7 +61,7 @@ def fused_entry_text(tuple_items: int) -> str:
     After the operands one array for each result may be given, or something else for none: it is written to where it
     fits. An operand may be written over, because all operands of an element are read before its results are written.
     """
-    return OBJECTS + TEAM + SCANS + _walk() + _piece() + _entry(tuple_items)
+    return OBJECTS + TEAM + SCANS + _walk() + _piece() + combined_text() + _entry(tuple_items)
 
 
 def _walk() -> str:
@@ -107,6 +108,7 @@ def _entry(tuple_items: int) -> str:
     k, d, m, n = (b.variable("i64") for _ in range(4))
     frame, steps, units, made = (b.variable(f"[{MOST} x i64]") for _ in range(4))
     work, threads = b.variable(f"[{len(WORK.names)} x i64]"), b.variable("i64")
+    partials, there, cells = b.variable(f"[{MOST} x i64]"), b.variable("i64"), b.variable("i64")
     numbers = b.at(b.load("%self", tuple_items), BYTES)
     operands = b.at(numbers, 8 * len(HEAD.names))
     nin, nout, trailing = (b.load(numbers, at, "i64") for at in (HEAD.inputs, HEAD.outputs, HEAD.trailing))
@@ -134,8 +136,12 @@ def _entry(tuple_items: int) -> str:
     leading = b.load(numbers, HEAD.leading, "i64")
     combines = b.get(f"icmp ne i64 {leading}, 0")
     b.guard(b.get(f"icmp ule i64 {leading}, {many}"), "refuse")
+    # Many rows of less than half a vector are read along their columns, by the fallback.
+    tall = b.get(f"and i1 {b.get(f'icmp ult i64 {width}, 4')}, {b.get(f'icmp ugt i64 {total}, {ALONE}')}")
+    b.guard(b.get(f"icmp eq i1 {b.get(f'and i1 {combines}, {tall}')}, false"), "refuse")
     goes = b.get(f"select i1 {combines}, i64 {many}, i64 {width}")
     b.guard(b.get(f"icmp ule i64 {goes}, {b.load(numbers, HEAD.longest, 'i64')}"), "refuse")
+    b.guard(b.get(f"icmp ule i64 {width}, {b.load(numbers, HEAD.widest, 'i64')}"), "refuse")
     short = b.get(f"icmp ule i64 {width}, {b.load(numbers, HEAD.short, 'i64')}")
     many_elements = b.get(f"icmp ugt i64 {total}, {b.load(numbers, HEAD.few, 'i64')}")
     b.branch(b.get(f"and i1 {short}, {many_elements}"), "refuse", "sized")
@@ -176,8 +182,14 @@ def _entry(tuple_items: int) -> str:
     )
     b.branch(combines, "combine", "several_rows")
     b.label("combine")
+    few = b.get(f"and i1 {b.get(f'icmp ule i64 {total}, {ALONE}')}, {b.get(f'icmp ule i64 {many}, {CHUNK}')}")
+    b.branch(few, "combine_here", "combine_more")
+    b.label("combine_here")
     b.do(f"call void {kernel}(ptr {frame}, i64 {width}, ptr null, i64 {many}, ptr {steps})")
     b.jump("give")
+    b.label("combine_more")
+    _combined(b, numbers, (operands, nin, nout), (width, many, total), (kernel, frame, steps, units),
+              (partials, there, cells, threads, k, d))  # fmt: skip
     b.label("several_rows")
     b.branch(b.get(f"icmp ugt i64 {total}, {ALONE}"), "release", "short")
     b.label("short")
@@ -218,6 +230,50 @@ def _entry(tuple_items: int) -> str:
     b.label("refuse")
     b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
     return b.text()
+
+
+def _combined(
+    b: Body,
+    numbers: str,
+    operands: tuple[str, str, str],
+    sizes: tuple[str, str, str],
+    what: tuple[str, str, str, str],
+    variables: tuple[str, str, str, str, str, str],
+) -> None:
+    """Combine many rows, or wide ones: without the lock, with arrays for what chunks of rows leave."""
+    fields, nin, nout = operands
+    width, many, total = sizes
+    kernel, frame, steps, units = what
+    partials, there, cells, threads, k, d = variables
+    b.guard(b.get(f"icmp ne i64 {width}, 0"), "give")
+    chunks = b.get(f"udiv i64 {b.get(f'add i64 {many}, {CHUNK - 1}')}, {CHUNK}")
+    b.store(b.get(f"mul i64 {chunks}, {width}"), cells, kind="i64")
+    wanted = b.get(f"select i1 {b.get(f'icmp eq i64 {chunks}, 1')}, i64 0, i64 {nout}")
+    with Loop(b, there, wanted, "spare") as at:
+        descr = b.load(_numbers_of(b, fields, b.get(f"add i64 {at}, {nin}")), OPERAND.descr)
+        b.hold(descr)
+        array = b.call("tenferro_new_from_descr", "@tenferro_ndarray", descr, "i32 1", cells, "null", "null",
+                       "i32 0", "null")  # fmt: skip
+        b.present(array, "no_spare")
+        b.store(array, item(b, partials, at))
+    b.store("1", threads, kind="i64")
+    b.branch(b.get(f"icmp uge i64 {total}, {b.load(numbers, HEAD.shared, 'i64')}"), "combine_ask", "combine_team")
+    b.label("combine_ask")
+    b.store(b.call("tenferro_allowed", result="i64"), threads, kind="i64")
+    b.jump("combine_team")
+    b.label("combine_team")
+    thread, team = b.call("tenferro_save_thread"), b.load(threads, kind="i64")
+    b.call("combine", kernel, b.load(numbers, HEAD.rest), frame, steps, units, partials,
+           *[f"i64 {n}" for n in (nin, nout, width, many, team)], result="void")  # fmt: skip
+    b.call("tenferro_restore_thread", thread, result="void")
+    with Loop(b, d, wanted, "combined") as at:
+        b.drop(b.load(item(b, partials, at)))
+    b.jump("give")
+    b.label("no_spare")
+    with Loop(b, d, b.load(there, kind="i64"), "unspare") as at:
+        b.drop(b.load(item(b, partials, at)))
+    b.store(nout, k, kind="i64")
+    b.jump("failed")
 
 
 def _given(b: Body, x: str, descr: str, axes: str, dims: str, rank: str, d: str) -> None:

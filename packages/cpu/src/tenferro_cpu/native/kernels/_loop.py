@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import PAYS, Axis, drive
 from tenferro_cpu.native.kernels._elementwise import Array, Fused, checked
-from tenferro_cpu.native.kernels._fused_entry_text import MOST
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor.device_model import Access, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError

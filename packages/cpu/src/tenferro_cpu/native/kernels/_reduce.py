@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tenferro_cpu.native.kernels._combine import LOCATED
+from tenferro_cpu.native.kernels._combined_text import CHUNK
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
@@ -18,7 +19,7 @@ from tenferro_cpu.native.kernels._elementwise import (
     remember,
     strides_over,
 )
-from tenferro_cpu.native.kernels._fused_entry import LONGEST, LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
+from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._render_reduce import render_reduction
@@ -234,8 +235,8 @@ class Reduced:
                 self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
                 return None
             return self._trailing(axis, space.kept, pointers, both)
-        if gone or axis.extent > LONGEST:
-            self._partial(space, axis, gone, pointers, both, Over.LEADING, LONGEST)
+        if gone or axis.extent > CHUNK:
+            self._partial(space, axis, gone, pointers, both, Over.LEADING, CHUNK)
             return None
         return self._leading(axis, space.kept, pointers, both)
 
@@ -295,6 +296,12 @@ class Reduced:
             [t.ctypes.data for t in temporaries] + pointers[count:],
             [*temporaries, *both[count:]],
         )
+
+    @property
+    def rest(self) -> "tuple[Reduced, tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]]":
+        """What combines partial results that are rows, and the variant that does."""
+        units = (Access.UNIT,) * len(self.kernel.outputs)
+        return self._combining(), (Over.LEADING, units, units)
 
     def _combining(self) -> "Reduced":
         """The reduction of this one's partial results."""

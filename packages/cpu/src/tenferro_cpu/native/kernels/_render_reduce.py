@@ -20,6 +20,9 @@ BLOCK = 64
 
 LEVELS = 48
 
+LINE = 64
+"""Bytes that come from memory at once."""
+
 COMBINED = 16
 """Rows that are combined in registers before the result in memory is read."""
 
@@ -317,6 +320,19 @@ def _leading(row: Row, parts: list[Combiner]) -> None:
     b.do("ret void")
 
 
+def _ahead(row: Row, port: Port, distance: str, starts: list[str]) -> None:
+    """Ask for what the next rows have in these columns: the processor sees no walk through memory in them."""
+    b, size = row.block, port.operand.dtype.itemsize
+    b.module.require("prefetch", lambda: "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    far = b.raw(f"mul i64 {distance}, {COMBINED}")
+    next_rows = b.raw(f"getelementptr i8, ptr {port.pointer}, i64 {far}")
+    first = b.raw(f"mul i64 {starts[0]}, {size}")
+    for line in range(0, len(starts) * b.lanes * size, LINE):
+        place = b.raw(f"add i64 {first}, {line}")
+        at = b.raw(f"getelementptr i8, ptr {next_rows}, i64 {place}")
+        b.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+
+
 def _column(row: Row, parts: list[Combiner], distances: list[str], tag: str, starts: list[str], mask: str) -> None:
     """Rows r0 to r1 of a few columns, combined into the result."""
     b = row.block
@@ -334,6 +350,8 @@ def _column(row: Row, parts: list[Combiner], distances: list[str], tag: str, sta
             values.append(fixed_value(b, moved, load_fixed(b, moved)))
         else:
             values.append(load(b, moved, starts, mask))
+            if port.operand.access is Access.UNIT and not mask:
+                _ahead(row, moved, distance, starts)
     found = evaluate(b, row.kernel, values)
     _close(row, parts, tag, [p.combine(x, y) for p, x, y in zip(parts, states, found)])
     b.do(f"%{tag}r.next = add i64 %{tag}r, 1")

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
 from tenferro_cpu.native.kernels._fused_entry import NEVER, POOLED
-from tenferro_cpu.native.kernels._fused_entry_text import MOST
 from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.memory._pool import pool

@@ -8,8 +8,9 @@ it, and the words of the driver. Nothing depends on sizes, so that a new shape c
 from typing import Final
 
 from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import CUT, ELEMENTS, SHARES
-from tenferro_cpu.native.kernels._fused_entry_text import ALONE, MOST, OBJECTS, TEAM
+from tenferro_cpu.native.kernels._fused_entry_text import ALONE, OBJECTS, TEAM
 from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.kernels._run_text import SCANS
 from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER, STRIDES

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._device import CpuRenderer
 from tenferro_cpu.native.kernels._elementwise import Fused, NotReady, remember
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
-from tenferro_cpu.native.kernels._fused_entry_text import MOST
 from tenferro_cpu.native.kernels._laid import layout_of
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available, engine
@@ -119,12 +119,19 @@ class _Planned:
         return self._in_two_steps() or otherwise
 
     def _entry(self, rows: Rows, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        address = self.kernel.compiled(self._variant(rows))
-        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost)
+        address, rest = self.kernel.compiled(self._variant(rows)), 0
+        if rows.combined and isinstance(self.kernel, Reduced):
+            kernel, variant = self.kernel.rest
+            rest = kernel.compiled(variant)
+        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost, rest=rest)
 
     def at_hand(self, rows: Rows) -> bool:
         """Whether the machine code for such rows needs no compiling."""
-        return self.kernel.at_hand(self._variant(rows))
+        found = self.kernel.at_hand(self._variant(rows))
+        if found and rows.combined and isinstance(self.kernel, Reduced):
+            kernel, variant = self.kernel.rest
+            return kernel.at_hand(variant)
+        return found
 
     def _variant(self, rows: Rows) -> Any:
         writes = (Access.UNIT,) * len(self.region.kernel.outputs)
