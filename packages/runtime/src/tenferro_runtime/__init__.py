@@ -13,6 +13,7 @@ from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
+from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
 from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
 from tenferro_runtime.inspection import explain_dispatch, find_nan, transfers
 from tenferro_runtime.ir._program import Program, ProgramError
@@ -57,13 +58,16 @@ __all__ = [
     "BadStep",
     "CompiledFunction",
     "ComputeDevice",
+    "CostModel",
     "Dispatch",
     "DonatedError",
+    "ExecutionPlan",
     "Explanation",
     "FileLimits",
     "GraphCompiler",
     "GraphExecutor",
     "MemorySpace",
+    "Placement",
     "ProgramError",
     "ProgramFileError",
     "Runtime",

@@ -24,11 +24,14 @@ class How(NamedTuple):
         fusion: whether its steps are fused.
         exact: whether it gives the bits of single operations.
         overwriting: whether results may take the memory of operands that nobody needs any more.
+        placement: what places steps that name no device on CPU pools: a cost model, ``"auto"`` for the usual one, or
+            ``None`` where nobody asked for it.
     """
 
     fusion: bool
     exact: bool
     overwriting: bool
+    placement: Any = None
 
 
 class Runtime:
@@ -73,12 +76,13 @@ class Runtime:
         self.strict_sizes = strict_sizes
         self._tokens: list[Token[Runtime | None]] = []
 
-    def optimise(self, program: Program, *, deterministic: bool | None = None) -> Program:
+    def optimise(self, program: Program, *, deterministic: bool | None = None, placement: Any = None) -> Program:
         """The program after the passes; checked before and after each of them if `check` is set.
 
         Args:
             program: any program.
             deterministic: in the place of the runtime's own.
+            placement: see `compile`.
         """
         exact = self.deterministic if deterministic is None else deterministic
         if self.check:
@@ -87,7 +91,7 @@ class Runtime:
             program = run(program)
             if self.check:
                 check_program(program)
-        program.memo[FUSION] = How(self.fusion, exact, self.overwriting)
+        program.memo[FUSION] = How(self.fusion, exact, self.overwriting, placement)
         return program
 
     def stats(self) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, overload
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.compiling._compiled_tools import Traced, equip
 from tenferro_runtime.compiling._retraces import CacheInfo
+from tenferro_runtime.executing import CostModel, ExecutionPlan
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_runtime.trees._tree import flatten
@@ -33,6 +34,9 @@ class CompiledFunction(Protocol):
 
     def program(self, *args: Any, **kwargs: Any) -> Program:
         """The program that these arguments are run with; traced where there is none, but not run."""
+
+    def plan(self, *args: Any, **kwargs: Any) -> ExecutionPlan:
+        """What is done where for these arguments, and who waits for whom; prints as a table."""
 
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Write the program for these arguments to a file; `load` gives a function of the same trees."""
@@ -61,6 +65,7 @@ def compile(
     static_argnames: str | Iterable[str] = ...,
     donate: int | Iterable[int] = ...,
     deterministic: bool | None = ...,
+    placement: str | CostModel | None = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 @overload
 def compile(
@@ -71,6 +76,7 @@ def compile(
     static_argnames: str | Iterable[str] = ...,
     donate: int | Iterable[int] = ...,
     deterministic: bool | None = ...,
+    placement: str | CostModel | None = ...,
 ) -> CompiledFunction: ...
 def compile(
     f: Callable[..., Any] | None = None,
@@ -80,6 +86,7 @@ def compile(
     static_argnames: str | Iterable[str] = (),
     donate: int | Iterable[int] = (),
     deterministic: bool | None = None,
+    placement: str | CostModel | None = None,
 ) -> Any:
     """Make a function that is traced once for each kind of arguments, and replayed from then on.
 
@@ -104,10 +111,13 @@ def compile(
             or traced arguments, and numbers, give nothing away.
         deterministic: whether only passes run that keep every bit, so that the compiled function gives what its
             operations give one by one, with any number of threads; by default what the runtime says.
+        placement: ``"auto"`` gives steps whose operands name no device to the open CPU pools where a cost model says
+            that it pays, or a `CostModel` of your own; ``plan(...)`` says why. By default they stay in the calling
+            thread.
 
     Returns:
         A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
-        and for some arguments ``program``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
+        and for some arguments ``program``, ``plan``, ``save``, ``explain``, ``profile``, ``draw`` and ``find_nan``.
 
     Raises:
         DonatedError: an argument was given away by an earlier call.
@@ -128,16 +138,25 @@ def compile(
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     donated = (donate,) if isinstance(donate, int) else tuple(donate)
     if f is None:
-        return lambda g: _compile(g, numbers, names, donated, deterministic)
-    return _compile(f, numbers, names, donated, deterministic)
+        return lambda g: _compile(g, numbers, names, donated, deterministic, placement)
+    return _compile(f, numbers, names, donated, deterministic, placement)
 
 
 def _compile(
-    f: Any, numbers: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...], deterministic: bool | None
+    f: Any,
+    numbers: tuple[int, ...],
+    names: tuple[str, ...],
+    donated: tuple[int, ...],
+    deterministic: bool | None,
+    placement: Any,
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
-    state = Compiled(f, numbers, names, donated, deterministic)
+    if placement not in (None, "auto") and not isinstance(placement, CostModel):
+        raise ArgumentError(
+            f"placement={placement!r} places nothing; pass 'auto', a CostModel, or leave it out", placement=placement
+        )
+    state = Compiled(f, numbers, names, donated, deterministic, placement)
     entry: Any = state.entry
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

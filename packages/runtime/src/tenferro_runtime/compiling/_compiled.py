@@ -69,9 +69,10 @@ class Compiled:
         static_argnames: tuple[str, ...],
         donated: tuple[int, ...] = (),
         deterministic: bool | None = None,
+        placement: Any = None,
     ) -> None:
         runtime = current_runtime()
-        self.f, self.runtime, self.deterministic = f, runtime, deterministic
+        self.f, self.runtime, self.deterministic, self.placement = f, runtime, deterministic, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
         self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
@@ -265,7 +266,7 @@ class Compiled:
         recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
-        optimise = partial(self.runtime.optimise, deterministic=self.deterministic)
+        optimise = partial(self.runtime.optimise, deterministic=self.deterministic, placement=self.placement)
         given = Donation(self.title, self.signature.given_leaves(treedef)) if self.signature.donated else None
         return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
 

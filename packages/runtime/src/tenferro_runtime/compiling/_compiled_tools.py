@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tenferro_runtime import files
 from tenferro_runtime._runtime import promised_like
+from tenferro_runtime.executing import ExecutionPlan, plan_for
 from tenferro_runtime.ir._call import concrete
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.reports import BadStep, Explanation, Profile
@@ -66,6 +67,9 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
     def program(*args: Any, **kwargs: Any) -> Program:
         return traced(args, kwargs).program
 
+    def plan(*args: Any, **kwargs: Any) -> ExecutionPlan:
+        return plan_for(traced(args, kwargs).sized())
+
     def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         t = traced(args, kwargs).alone("saved")
         return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
@@ -85,5 +89,5 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         t = traced(args, kwargs).alone("run step by step")
         return t.program.find_nan(*t.values)
 
-    for method in (program, save, explain, profile, draw, find_nan):
+    for method in (program, plan, save, explain, profile, draw, find_nan):
         setattr(entry, method.__name__, method)

@@ -11,20 +11,22 @@ always recorded before anybody waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tenferro_runtime.executing._lifetimes import Lifetimes
 from tenferro_runtime.executing._moves import CALLER, Action, Kind, Moved, Queue, Reaches, moved
 from tenferro_runtime.executing._order import ordered
+from tenferro_runtime.executing._placement import Placement
 from tenferro_runtime.executing._step import Clock, Step, by_handle, on_host
 from tenferro_runtime.executing._tasks import Work
+from tenferro_runtime.reports._table import aligned
 from tenferro_tensor import ComputeDevice, Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExecutionPlan:
-    """What is done where, in which order, and who waits for whom; a run holds all state.
+    """What is done where, in which order, and who waits for whom; a run holds all state. Prints as a table.
 
     Attributes:
         queues: threads and streams; the first is the caller.
@@ -38,6 +40,7 @@ class ExecutionPlan:
         kept: variables on accelerators that are not freed: they may share memory with inputs, constants or outputs.
         made: those of them that share no memory with inputs or constants.
         edges: number of dependencies between queues.
+        placement: why the steps are where they are, where nobody asked for it.
     """
 
     queues: tuple[Queue, ...]
@@ -51,7 +54,7 @@ class ExecutionPlan:
     kept: frozenset[int]
     made: frozenset[int]
     edges: int
-    memo: dict[str, Any] = field(default_factory=dict)
+    placement: Placement | None = None
 
     def of_thread(self, thread: int) -> tuple[int, ...]:
         """Numbers of the steps that a thread does or issues, in order."""
@@ -61,6 +64,19 @@ class ExecutionPlan:
     def waits(self) -> int:
         """Number of waits."""
         return sum([len(step.waits) for step in self.steps])
+
+    def __str__(self) -> str:
+        rows = [("step", "queue", "action", "waits for", "frees", "line")]
+        for i, step in enumerate(self.steps):
+            task = step.action.task
+            kind = step.action.kind.value
+            name = kind if task is None or task.run is None else f"{kind} {task.title}"
+            waits = ", ".join(map(str, sorted(step.waits)))
+            frees = ", ".join([f"v{v}" for v in step.frees])
+            line = "" if task is None or task.equation is None else task.equation.where
+            rows.append((str(i), str(self.queues[step.queue]), name, waits, frees, line))
+        told = [] if self.placement is None else [self.placement.why]
+        return "\n".join([aligned(rows), f"{self.waits} waits for {self.edges} dependencies between queues", *told])
 
     def __repr__(self) -> str:
         return (

@@ -6,12 +6,16 @@ A program whose kernels all run on one device is a straight line. All others hav
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
-from tenferro_runtime._runtime import promised_like
+from tenferro_runtime._runtime import how_of, promised_like
+from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.executing._executor import Executor, within
 from tenferro_runtime.executing._machine import PROCESS, reaches
+from tenferro_runtime.executing._placement import place
 from tenferro_runtime.executing._plan import ExecutionPlan, plan_of
 from tenferro_runtime.executing._work import devices_of, work_of
 from tenferro_runtime.ir._call import instance
@@ -31,24 +35,46 @@ Run = Callable[..., tuple[Any, ...]]
 
 def planned(program: Program) -> Callable[[tuple[Any, ...]], Run] | None:
     """What gives the program for some sizes over raw arrays, by a plan; ``None`` where it is a straight line."""
-    if not several(program):
-        return None
+    if how_of(program).placement is not None and scoped_device() is None and not definitions(program):
+        return partial(_placed, program)
+    return partial(_planned, program) if several(program) else None
 
-    def made(sizes: tuple[Any, ...]) -> Run:
-        concrete = sized(program, sizes)
-        executor = Executor(plan(concrete), PROCESS, _pooled(concrete))
-        straight: Run = render(concrete, "raw")
-        moves = moves_of(concrete)
 
-        def run(*raws: Any) -> tuple[Any, ...]:
-            if within():  # the pools are waiting for this part of another plan
-                return straight(*raws)
-            require_allowed(moves, " by this program, of which nothing has run")
-            return executor.run(*raws)
+def _planned(program: Program, sizes: tuple[Any, ...]) -> Run:
+    concrete = sized(program, sizes)
+    return _running(concrete, plan(concrete))
 
-        return run
 
-    return made
+def _placed(program: Program, sizes: tuple[Any, ...]) -> Run:
+    """As `_planned`, the steps placed by a cost model, anew whenever other pools are open."""
+    concrete = sized(program, sizes)
+    known: dict[Sequence[ComputeDevice], Run] = {}
+
+    def run(*raws: Any) -> tuple[Any, ...]:
+        pools = get_backend("cpu").devices()
+        found = known.get(pools)
+        if found is None:
+            known.clear()
+            found = known[pools] = _running(concrete, plan(concrete))
+        return found(*raws)
+
+    return run
+
+
+def _running(program: Program, made: ExecutionPlan) -> Run:
+    pooled = _pooled(program)
+    straight: Run = pooled(render(program, "raw"))
+    if len(made.queues) == 1:
+        return straight
+    executor, moves = Executor(made, PROCESS, pooled), moves_of(program)
+
+    def run(*raws: Any) -> tuple[Any, ...]:
+        if within():  # the pools are waiting for this part of another plan
+            return straight(*raws)
+        require_allowed(moves, " by this program, of which nothing has run")
+        return executor.run(*raws)
+
+    return run
 
 
 def several(program: Program) -> bool:
@@ -67,12 +93,23 @@ def several(program: Program) -> bool:
 def sized(program: Program, sizes: tuple[Any, ...]) -> Program:
     """The program as it is run, with numbers in the place of its open sizes."""
     low = lowered(program)
-    return promised_like(instance(low, sizes), program) if sizes else low
+    return promised_like(instance(low, sizes) if sizes else low, program)
+
+
+def plan_for(program: Program) -> ExecutionPlan:
+    """The plan of a program without open sizes, also where it is a straight line."""
+    return plan(sized(program, ()))
 
 
 def plan(program: Program) -> ExecutionPlan:
-    """The plan of a program without open sizes, its regions fused."""
-    return plan_of(work_of(program, devices_of(program)), reaches)
+    """The plan of a program without open sizes, its regions fused; its steps placed where that is asked for."""
+    devices, placement = devices_of(program), None
+    model = how_of(program).placement
+    if model is not None:
+        usual = CostModel() if model == "auto" else model
+        placement = place(program, devices, get_backend("cpu").devices(), usual)
+        devices = placement.devices
+    return replace(plan_of(work_of(program, devices), reaches), placement=placement)
 
 
 def _meet(devices: Sequence[ComputeDevice]) -> bool:
@@ -88,8 +125,8 @@ def _meet(devices: Sequence[ComputeDevice]) -> bool:
     return True
 
 
-def _pooled(program: Program) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """What the CPU backend puts around programs in the calling thread; threads of pools have it around all they do."""
+def _pooled(program: Program) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What the CPU backend puts around what the calling thread does; threads of pools have it around all they do."""
     specs = [program.specs[v] for eq in program.equations for v in eq.results]
     sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.device.kind == "cpu"]
     return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0), HOST.device)

@@ -1,0 +1,59 @@
+"""`CostModel`: how long the steps of a program will take, guessed from what they compute and move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenferro_runtime.inspection._costs import cost
+from tenferro_runtime.inspection._storage import Storage
+from tenferro_runtime.ir._program import Equation, Program
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """What the placement of steps assumes of a machine; ``compile(f, placement=CostModel(...))``.
+
+    The numbers are guesses that never depend on a measurement, so that a program is placed alike everywhere. Give your
+    own where they are far off.
+
+    Attributes:
+        products: operations per second of contractions, decompositions and transforms, in one thread.
+        elements: operations per second of element-wise steps.
+        bytes: bytes per second that a step reads and writes.
+        step: seconds of any step, for calling it.
+        handover: seconds until another pool begins with its steps.
+        join: seconds until a thread that waits for another one goes on.
+        least: seconds of work that a pool must get, or it gets none.
+        long: mean seconds of steps that another pool must get: threads take turns in calling short ones.
+        gain: part of the sequential time that placing must save.
+
+    >>> CostModel().join < CostModel().least
+    True
+    """
+
+    products: float = 4e10
+    elements: float = 5e8
+    bytes: float = 8e9
+    step: float = 1e-6
+    handover: float = 90e-6
+    join: float = 70e-6
+    least: float = 150e-6
+    long: float = 20e-6
+    gain: float = 0.15
+
+    def seconds(self, program: Program, eq: Equation, storage: Storage) -> float:
+        """The time of an equation of a program without open sizes; none for a view."""
+        if storage.is_view(eq):
+            return 0.0
+        found = cost(program, eq, storage)
+        speed = self.elements if _by_elements(eq) else self.products
+        return self.step + max(_number(found.flops) / speed, _number(found.bytes) / self.bytes)
+
+
+def _by_elements(eq: Equation) -> bool:
+    return eq.op.primitive.elementwise or eq.op.primitive.name == "fused"
+
+
+def _number(n: object) -> float:
+    """A count, where it is known."""
+    return float(n) if isinstance(n, (int, float)) else 0.0

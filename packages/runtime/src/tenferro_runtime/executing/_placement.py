@@ -1,0 +1,185 @@
+"""``placement="auto"``: steps that may run on any CPU pool are given to pools where that pays, and the reasons told.
+
+List scheduling: the steps with the longest way to the end come first, each goes where it would be done first. What a
+pool would get too little of is kept in the calling thread. Steps whose operands or scope name a device stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tenferro_runtime.executing._cost import CostModel
+from tenferro_runtime.inspection._storage import Storage
+from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.reports._table import aligned
+from tenferro_tensor import HOST, ComputeDevice, catalog
+from tenferro_tensor._select import scoped_device
+
+
+class PlacedStep(NamedTuple):
+    """Where a step goes.
+
+    Attributes:
+        name: name of the primitive.
+        device: the device.
+        seconds: its time by the cost model.
+        start: when it begins, from the start of the run.
+        fixed: whether operands or a scope name the device.
+        where: line of user code.
+    """
+
+    name: str
+    device: ComputeDevice
+    seconds: float
+    start: float
+    fixed: bool
+    where: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Placement:
+    """Where the steps of a program go, and why; prints as a table.
+
+    Attributes:
+        steps: the steps, in the order of the program.
+        sequential: seconds of all steps one after the other, by the cost model.
+        planned: seconds with the steps on their pools.
+        why: the reason in one sentence.
+    """
+
+    steps: tuple[PlacedStep, ...]
+    sequential: float
+    planned: float
+    why: str
+
+    @property
+    def devices(self) -> tuple[ComputeDevice, ...]:
+        """The device of each step."""
+        return tuple([step.device for step in self.steps])
+
+    def __repr__(self) -> str:
+        return f"<Placement: {self.why}>"
+
+    def __str__(self) -> str:
+        rows = [("step", "device", "start", "time", "line")]
+        rows += [
+            (s.name, f"{s.device}{' (asked for)' if s.fixed else ''}", _us(s.start), _us(s.seconds), s.where)
+            for s in self.steps
+        ]
+        return f"{aligned(rows)}\n{self.why}"
+
+
+def place(
+    program: Program, devices: Sequence[ComputeDevice], pools: Sequence[ComputeDevice], model: CostModel
+) -> Placement:
+    """Where the steps of a program without open sizes go.
+
+    Args:
+        program: the program, its regions fused.
+        devices: the device of each equation as single operations would choose it.
+        pools: the CPU devices, the calling thread first.
+        model: what the machine is taken for.
+    """
+    scheduler = _Scheduler(program, devices, model)
+    alone = scheduler.schedule([HOST.device])
+    sequential = sum([s.seconds for s in alone.steps])
+    if not any(scheduler.free):
+        return alone.told(sequential, "every step has a device that was asked for")
+    if len(pools) < 2:
+        return alone.told(sequential, "there is one CPU pool; open another one with tenferro_cpu.CpuPool()")
+    for count in range(len(pools), 1, -1):
+        found = scheduler.schedule(pools[:count])
+        short = found.short(model)
+        if short is None and found.length < (1.0 - model.gain) * alone.length:
+            used = ", ".join(sorted({str(s.device) for s in found.steps}))
+            return found.told(sequential, f"on {used} it takes {_us(found.length)} instead of {_us(alone.length)}")
+    return alone.told(
+        sequential,
+        f"kept in the calling thread: {_us(sequential)} of work "
+        + (short or f"would take {_us(found.length)} on {count} pools, which saves less than {model.gain:.0%}"),
+    )
+
+
+class _Schedule(NamedTuple):
+    steps: tuple[PlacedStep, ...]
+    length: float
+
+    def told(self, sequential: float, why: str) -> Placement:
+        return Placement(self.steps, sequential, self.length, why)
+
+    def short(self, model: CostModel) -> str | None:
+        """Why it is not worth while for some pool."""
+        for device in sorted({s.device for s in self.steps if not s.fixed} - {HOST.device}, key=str):
+            times = [s.seconds for s in self.steps if s.device is device and s.seconds]
+            if sum(times) < model.least:
+                return f"leaves {_us(sum(times))} for {device}, and a pool must get {_us(model.least)}"
+            if sum(times) < model.long * len(times):
+                return f"gives {device} steps of {_us(sum(times) / len(times))}, and they must have {_us(model.long)}"
+        return None
+
+
+class _Scheduler:
+    def __init__(self, program: Program, devices: Sequence[ComputeDevice], model: CostModel) -> None:
+        self.program, self.devices, self.model = program, devices, model
+        storage = Storage(program)
+        self.seconds = [model.seconds(program, eq, storage) for eq in program.equations]
+        scoped = scoped_device() is not None
+        self.free = [
+            not scoped and d is HOST.device and _unnamed(program, eq)
+            for eq, d in zip(program.equations, devices, strict=True)
+        ]
+        maker = {v: i for i, eq in enumerate(program.equations) for v in eq.results}
+        self.before = [sorted({maker[v] for v in eq.variables if v in maker}) for eq in program.equations]
+        self.rank = self._ranks()
+
+    def _ranks(self) -> list[float]:
+        """For each equation the time from its start to the end, had every other step a thread of its own."""
+        rank = list(self.seconds)
+        for i in range(len(rank) - 1, -1, -1):
+            for j in self.before[i]:
+                rank[j] = max(rank[j], self.seconds[j] + rank[i])
+        return rank
+
+    def schedule(self, pools: Sequence[ComputeDevice]) -> _Schedule:
+        idle: dict[ComputeDevice, float] = {}
+        starts: dict[int, float] = {}
+        where: dict[int, ComputeDevice] = {}
+        # Ranks fall along every dependency; at equal ones, as views have them, the program's order holds.
+        for i in sorted(range(len(self.seconds)), key=lambda i: (-self.rank[i], i)):
+            options = pools if self.free[i] else [self.devices[i]]
+            if not self.seconds[i] and self.before[i] and self.free[i]:
+                options = [where[self.before[i][0]]]  # a view costs nothing where its operand is
+            best = min([(self._start(i, d, idle, starts, where), n) for n, d in enumerate(options)])
+            starts[i], where[i] = best[0], options[best[1]]
+            idle[where[i]] = starts[i] + self.seconds[i]
+        ends = [starts[i] + s + (self.model.join if where[i].index else 0.0) for i, s in enumerate(self.seconds)]
+        steps = [
+            PlacedStep(eq.op.primitive.name, where[i], self.seconds[i], starts[i], not self.free[i], eq.where)
+            for i, eq in enumerate(self.program.equations)
+        ]
+        return _Schedule(tuple(steps), max(ends, default=0.0))
+
+    def _start(
+        self,
+        i: int,
+        device: ComputeDevice,
+        idle: dict[ComputeDevice, float],
+        starts: dict[int, float],
+        where: dict[int, ComputeDevice],
+    ) -> float:
+        start = idle.get(device, 0.0 if device is HOST.device else self.model.handover)
+        for j in self.before[i]:
+            start = max(start, starts[j] + self.seconds[j] + (0.0 if where[j] is device else self.model.join))
+        return start
+
+
+def _unnamed(program: Program, eq: Equation) -> bool:
+    """Whether no operand or result names a device, and nothing moves."""
+    places = [program.specs[v].place for v in (*eq.variables, *eq.results)]
+    return eq.op.primitive is not catalog.transfer and all(p is HOST for p in places)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs"
