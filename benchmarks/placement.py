@@ -4,8 +4,8 @@
 
 One row for each length of a branch: the time of the compiled function on two pools over that in the calling thread,
 interleaved, the median of the ratios of neighbouring calls. Once with the devices written down, and once placed by
-``placement="auto"``, where small branches stay where they are. Needs two free cores; the last rows say what a plan costs
-where there is nothing to gain, and what a program on one device costs with another pool open.
+``placement="auto"``, where small branches stay where they are. Needs two free cores. The last row says what a hand-over
+costs where there is nothing to gain.
 """
 
 import os
@@ -24,14 +24,16 @@ from tenferro_cpu import CpuPool
 ROUNDS = 41
 
 
-def ratio(first: Callable[[], Any], second: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
+def ratio(
+    first: Callable[..., Any], second: Callable[..., Any], *args: Any, rounds: int = ROUNDS
+) -> tuple[float, float]:
     """Median of the ratios of neighbouring calls, and the median seconds of the second."""
     ratios, seconds = [], []
     for _ in range(rounds):
         start = time.perf_counter()
-        first()
+        first(*args)
         middle = time.perf_counter()
-        second()
+        second(*args)
         end = time.perf_counter()
         ratios.append((middle - start) / (end - middle))
         seconds.append(end - middle)
@@ -70,9 +72,9 @@ def main() -> None:
             for f in (plain, pools, auto):
                 for _ in range(3):
                     f(x, y)
-            there, seconds = ratio(lambda: pools(x, y), lambda: plain(x, y))
-            placed, _ = ratio(lambda: auto(x, y), lambda: plain(x, y))
-            why = auto.plan(x, y).placement.why  # type: ignore[union-attr]
+            there, seconds = ratio(pools, plain, x, y)
+            placed, _ = ratio(auto, plain, x, y)
+            why = auto.plan(x, y).placement.why  # type: ignore[attr-defined]
             name = f"{steps} products of {n}"
             print(f"{name:24} {seconds * 1e6:9.0f} µs {there:9.2f}x {placed:5.2f}x  {why}")
         x = tr.asarray(np.ones(8))
@@ -81,7 +83,7 @@ def main() -> None:
         for f in (one, two):
             for _ in range(3):
                 f(x)
-        extra, seconds = ratio(lambda: two(x), lambda: one(x), 400)
+        extra, seconds = ratio(two, one, x, rounds=400)
         print(f"a hand-over and back: {seconds * (extra - 1.0) * 1e6:.0f} µs")
 
 

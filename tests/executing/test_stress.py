@@ -102,7 +102,7 @@ def test_random_plans_give_the_bits_of_the_sequential_run_in_order_and_free_all(
 @pytest.mark.slow
 @pytest.mark.parametrize("peers", [True, False])
 def test_many_random_plans(peers):
-    storm(range(1000, 5000), peers)
+    storm(range(1000, 3000), peers)
 
 
 def storm(seeds, peers):
@@ -159,7 +159,7 @@ def test_random_faults_are_told_with_their_cause_and_leave_nothing_behind():
 
 @pytest.mark.slow
 def test_many_random_faults():
-    for seed in range(1000, 3000):
+    for seed in range(1000, 2000):
         break_one(seed)
 
 
