@@ -13,9 +13,9 @@ from tenferro_cpu.native import available
 from tenferro_einsum import einsum
 from tenferro_fft import fft
 from tenferro_linalg import cholesky, eigh, eigvalsh, inv, pinv, qr, solve, svd, svdvals
+from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.extension import REGISTRY, Cost, primitive
 from tenferro_runtime.inspection import plan_memory
-from tenferro_runtime.inspection._storage import Storage
 from tenferro_tensor import Spec, catalog, tensor
 from tenferro_tensor_core import ArgumentError, InconclusiveDimError, TracingError, evaluate
 

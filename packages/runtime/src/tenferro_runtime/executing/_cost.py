@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_runtime.inspection._costs import cost
-from tenferro_runtime.inspection._storage import Storage
+from tenferro_runtime.costs._costs import cost
+from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.ir._program import Equation, Program
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.executing._cost import CostModel
-from tenferro_runtime.inspection._storage import Storage
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.reports._table import aligned
 from tenferro_tensor import HOST, ComputeDevice, catalog

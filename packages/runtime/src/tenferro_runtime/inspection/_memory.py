@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.inspection._costs import cost
-from tenferro_runtime.inspection._storage import Storage, nbytes
+from tenferro_runtime.costs._costs import cost
+from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_tensor import Cost

@@ -12,8 +12,8 @@ from math import log2, prod
 from typing import Any, Final
 
 from tenferro_runtime.control_flow.primitives import cond, scan
+from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
-from tenferro_runtime.inspection._storage import Storage, nbytes
 from tenferro_runtime.ir._call import call, instance
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog

@@ -1,0 +1,1 @@
+"""What steps compute and move, and whose memory their results hold; for reports, and for who places steps."""
