@@ -13,6 +13,7 @@ import einsum_tasks
 import tenferro_runtime as tr
 from tenferro_ad import check_grads, grad, value_and_grad
 from tenferro_einsum import MemoryBudgetError, WorkerError, einsum, plan, run_on
+from tenferro_einsum import _branches as branches
 from tenferro_einsum import _slices as slices
 from tenferro_einsum._slices import contract_slices
 from tenferro_tensor_core import ArgumentError
@@ -100,7 +101,7 @@ def test_a_budget_that_is_too_small_is_refused():
         )
 
 
-def test_threads_and_processes_do_slices():
+def test_threads_and_processes_do_slices_and_branches(monkeypatch):
     subscripts, xs = network(bond=12)
     want = np.asarray(einsum(subscripts, *xs))
     cut = plan(subscripts, *xs, memory_budget=plan(subscripts, *xs).backward_peak_bytes // 2)
@@ -115,6 +116,15 @@ def test_threads_and_processes_do_slices():
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
     with ProcessPoolExecutor(2, get_context("spawn")) as processes, run_on(processes, tasks=2):
         np.testing.assert_allclose(np.asarray(contract_in(cut)(*xs)), want)
+        monkeypatch.setattr(branches, "HEAVY", 0)  # from here on in branches
+        whole = lambda *xs: einsum("abi,bcj,cdk,dal->ijkl", *xs, optimize=((0, 1), (2, 3)))
+        xs.append(xs[0])
+        told.clear()
+        with run_on(processes, progress=lambda part, n: told.append(part)):
+            found = grad(lambda *xs: tr.sum(whole(*xs) ** 2), argnums=(0, 3))(*xs)
+        assert told == [0.5, 1.0] * 3  # values, values again for the gradient, gradients
+        for a, b in zip(found, grad(lambda *xs: tr.sum(whole(*xs) ** 2), argnums=(0, 3))(*xs), strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
 
 
 def contract_in(prepared):

@@ -1,33 +1,13 @@
 """einsum against a loop over all index values, for every spelling and every odd pattern of labels."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from einsum_oracles import by_loops
 from tenferro_einsum import contract_path, einsum, plan, tensordot
 from tenferro_tensor import Spec, tensor
-
-
-def by_loops(subscripts, *arrays):
-    """The definition: a sum over all values of all labels."""
-    left, right = subscripts.split("->")
-    terms = left.split(",")
-    extent = {}
-    for term, a in zip(terms, arrays, strict=True):
-        for x, d in zip(term, a.shape, strict=True):
-            extent[x] = d if extent.get(x, 1) == 1 else extent[x]
-    labels = list(extent)
-    out = np.zeros([extent[x] for x in right], np.result_type(*arrays))
-    for values in itertools.product(*[range(extent[x]) for x in labels]):
-        at = dict(zip(labels, values, strict=True))
-        product = 1
-        for term, a in zip(terms, arrays, strict=True):
-            product = product * a[tuple(at[x] if d != 1 else 0 for x, d in zip(term, a.shape, strict=True))]
-        out[tuple(at[x] for x in right)] += product
-    return out
 
 
 def draw(rng, shape, dtype=np.float64):

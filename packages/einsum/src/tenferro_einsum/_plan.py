@@ -19,6 +19,7 @@ from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
 from tenferro_einsum._tree import numbered, reduced_first, structure
+from tenferro_einsum._workers import active
 from tenferro_runtime.extension import (
     ArgumentError,
     DimLike,
@@ -198,6 +199,12 @@ class ContractionPlan:
             return None
         return contract.op(**params, kept=self._network.worth_keeping())
 
+    @cached_property
+    def _branching(self) -> Op:
+        """For workers, who do branches."""
+        params: dict[str, Any] = {"inputs": self._labels, "output": self._output, "steps": self.steps}
+        return contract_slices.op(**params, sliced=(), branches=True)
+
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Contract operands with the specs that the plan was made for.
 
@@ -231,6 +238,8 @@ class ContractionPlan:
                 break
         else:
             run = self._concrete or run
+        if len(values) > 2 and self.budget is None and active() is not None and not any(map(is_traced, values)):
+            run = self._branching
         result = run(*values)
         if result.__class__ is tuple:
             result = result[0]

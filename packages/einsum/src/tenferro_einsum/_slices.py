@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_einsum import _derivatives
+from tenferro_einsum._branches import Part, Split, split
 from tenferro_einsum._contract import checked_extents, contract
 from tenferro_einsum._contract import cost as whole_cost
 from tenferro_einsum._contract import kernel as whole_kernel
@@ -23,23 +24,35 @@ from tenferro_einsum._contract import lower as lower_whole
 from tenferro_einsum._contractions import kernel as graph_kernel
 from tenferro_einsum._graph import of_tree, transposed
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
-from tenferro_einsum._workers import each_task
+from tenferro_einsum._workers import Workers, active, each_job, each_task
 from tenferro_runtime import trace
 from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, UnsupportedError, primitive
 
-Part = tuple[int, tuple[Any, ...], Any]
+Result = tuple[int, tuple[Any, ...], Any]
 """Number of an output, index into it, and what is added there."""
 
 
 @primitive(family="tenferro-einsum.contract_slices.v1", extension="einsum")
-def contract_slices(*xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Spec:
-    """What `contract` computes, slice by slice; `sliced` holds pairs of a label and the number of its parts."""
+def contract_slices(
+    *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, branches: bool = False
+) -> Spec:
+    """What `contract` computes, slice by slice; `sliced` holds pairs of a label and the number of its parts.
+
+    With `branches`, what is one slice is done in branches where there are workers.
+    """
     return contract.infer(*xs, inputs=inputs, output=output, steps=steps, kept=())  # type: ignore[return-value]
 
 
 @primitive(family="tenferro-einsum.contract_slices_pull.v1", extension="einsum")
 def contract_slices_pull(
-    g: Spec, *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, wanted: Numbers
+    g: Spec,
+    *xs: Spec,
+    inputs: Steps,
+    output: Numbers,
+    steps: Steps,
+    sliced: Sliced,
+    wanted: Numbers,
+    branches: bool = False,
 ) -> tuple[Spec, ...]:
     """Cotangents of the operands with the numbers `wanted` from the cotangent of `contract_slices`, slice by slice."""
     checked_extents("contract_slices_pull", (g, *xs), (output, *inputs))
@@ -58,6 +71,7 @@ class Job:
         specs: specs of the operands.
         wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
             result is then the first array.
+        branches: whether workers do branches of what is one slice.
     """
 
     inputs: Steps
@@ -66,10 +80,11 @@ class Job:
     sliced: Sliced
     specs: tuple[Spec, ...]
     wanted: Numbers | None = None
+    branches: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is remembered here stays here: kernels are made where they run.
-        return Job, (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted)
+        return Job, (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted, self.branches)
 
     @cached_property
     def extents(self) -> list[int]:
@@ -96,7 +111,16 @@ class Job:
         terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
         return [tuple([self.extents[x] for x in t]) for t in terms]
 
-    def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Part]:
+    def split(self, workers: int) -> Split | None:
+        """Branches that so many workers do at the same time, where there are any."""
+        return split(self.inputs, self.output, self.steps, self.extents, workers)
+
+    def part(self, part: Part, wanted: Numbers | None = None) -> Job:
+        """The job of a branch or of the trunk."""
+        specs = tuple([self.specs[0].with_(shape=tuple([self.extents[x] for x in t])) for t in part.inputs])
+        return Job(part.inputs, part.output, part.steps, (), specs, wanted)
+
+    def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
         """What the slices with the given numbers add to the outputs."""
         operands = (self.output, *self.inputs) if self.wanted is not None else self.inputs
         terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
@@ -145,9 +169,9 @@ def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:
     return tuple([bounds.get(x, slice(None)) for x in labels])
 
 
-def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Part]:
+def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result]:
     """The part of a job that one worker does; what belongs to one place is added up before it is sent back."""
-    found: dict[tuple[int, str], Part] = {}
+    found: dict[tuple[int, str], Result] = {}
     for k, index, part in job.run(numbers, arrays):
         key = (k, repr(index))
         before = found.get(key)
@@ -159,12 +183,39 @@ def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
     like = [x for x in arrays if x.__class__ is not np.generic][0]  # noqa: RUF015
     xp = _array_module(like)
     if job.count == 1:
-        return [x for _, _, x in job.run((0,), arrays)]
+        workers = active() if job.branches else None
+        found = None if workers is None else job.split(workers.tasks)
+        if workers is None or found is None:
+            return [x for _, _, x in job.run((0,), arrays)]
+        return _run_branches(job, found, arrays, workers)
     outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
     for k, index, part in each_task(work, job, job.count, arrays):
         outs[k][index] += part
         del part  # gone before the next slice begins
     return outs
+
+
+def _run_branches(job: Job, split: Split, arrays: Sequence[Any], workers: Workers) -> list[Any]:
+    """Branches on workers, the trunk here; for gradients the branches a second time, from the cotangents of values."""
+    given, xs = (arrays[:1], arrays[1:]) if job.wanted is not None else ((), arrays)
+    own = [[xs[i] for i in branch.operands] for branch in split.branches]
+    jobs = [job.part(branch) for branch in split.branches]
+    values = [x for ((_, _, x),) in each_job(work, workers, list(zip(jobs, own, strict=True)))]
+    count = len(values)
+    rest = split.trunk.operands[count:]
+    held = [*given, *values, *[xs[i] for i in rest]]
+    if job.wanted is None:
+        return [x for _, _, x in job.part(split.trunk).run((0,), held)]
+    pulled = {k: tuple([n for n, i in enumerate(b.operands) if i in job.wanted]) for k, b in enumerate(split.branches)}
+    pulled = {k: wanted for k, wanted in pulled.items() if wanted}
+    wanted = (*pulled, *[count + n for n, i in enumerate(rest) if i in job.wanted])
+    found = dict(zip(wanted, [x for _, _, x in job.part(split.trunk, wanted).run((0,), held)], strict=True))
+    gradients = {i: found[count + n] for n, i in enumerate(rest) if count + n in found}
+    tasks = [(job.part(split.branches[k], wanted), [found[k], *own[k]]) for k, wanted in pulled.items()]
+    for (k, wanted), parts in zip(pulled.items(), each_job(work, workers, tasks), strict=True):
+        operands = split.branches[k].operands
+        gradients |= {operands[n]: x for n, (_, _, x) in zip(wanted, parts, strict=True)}
+    return [gradients[i] for i in job.wanted]
 
 
 def _array_module(raw: Any) -> Any:
@@ -252,11 +303,11 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return contract_slices_pull.op(**{**op.params, "wanted": left}), where
 
 
-def _cost(ins: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Cost:
-    return Cost(_sliced_flops(ins, inputs, output, steps, sliced))
+def _cost(ins: Any, outs: Any, *, branches: bool = False, **params: Any) -> Cost:
+    return Cost(_sliced_flops(ins, **params))
 
 
-def _pull_cost(ins: Any, outs: Any, *, wanted: Numbers, **params: Any) -> Cost:
+def _pull_cost(ins: Any, outs: Any, *, wanted: Numbers, branches: bool = False, **params: Any) -> Cost:
     return Cost(3 * _sliced_flops(ins[1:], **params))
 
 
@@ -269,17 +320,16 @@ def _sliced_flops(ins: Any, inputs: Steps, output: Numbers, steps: Steps, sliced
     return prod(parts.values()) * once
 
 
-def _lower(e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Any:
+def _lower(e: Any, xs: Any, outs: Any, *, sliced: Sliced, branches: bool = False, **params: Any) -> Any:
     """XLA plans memory by itself: the contraction as a whole."""
-    return lower_whole(e, xs, outs, inputs=inputs, output=output, steps=steps)
+    return lower_whole(e, xs, outs, **params)
 
 
 def _lower_pull(
-    e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, wanted: Numbers
+    e: Any, xs: Any, outs: Any, *, sliced: Sliced, wanted: Numbers, branches: bool = False, **params: Any
 ) -> Any:
     def pulled(g: Any, *values: Any) -> Any:
-        z = contract(*values, inputs=inputs, output=output, steps=steps)
-        found = _derivatives.pull(values, (z,), (g,), inputs=inputs, output=output, steps=steps)
+        found = _derivatives.pull(values, (None,), (g,), **params)
         return tuple([found[i] for i in wanted])
 
     return tuple(e.inline(trace(pulled, *[x.spec for x in xs]), xs))

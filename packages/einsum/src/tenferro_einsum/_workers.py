@@ -1,4 +1,4 @@
-"""Slices of contractions on the workers of any `concurrent.futures.Executor`: threads, processes, Dask, MPI."""
+"""Parts of contractions on the workers of any `concurrent.futures.Executor`: threads, processes, Dask, MPI."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class WorkerError(TenferroError, RuntimeError):
 
 @dataclass(frozen=True)
 class Workers:
-    """Where slices run.
+    """Where parts of contractions run.
 
     Attributes:
         make: gives the executor; called again where that one is broken.
         own: whether `make` makes a new one each time, which is shut down in the end.
-        tasks: number of tasks that the slices of one contraction are dealt to.
+        tasks: number of tasks that the slices or branches of one contraction are dealt to at most.
         retries: how often a task that failed is sent again.
         progress: as for a search, with the number of finished tasks in the place of the cost.
     """
@@ -47,10 +47,11 @@ def run_on(
     retries: int = 2,
     progress: bool | Progress = False,
 ) -> Iterator[None]:
-    """Within this block, slices of contractions and of their gradients run on an executor.
+    """Within this block, parts of contractions and of their gradients run on an executor.
 
-    A contraction is in slices where a `memory_budget` asks for them. An exception in this process, of `progress` or by
-    an interrupt, cancels the tasks that have not begun.
+    A contraction with a `memory_budget` is done in slices where these are needed. One without is done in branches,
+    parts of its tree that have no value in common, where it has large ones; their results come back, and the rest is
+    done here. An exception in this process, of `progress` or by an interrupt, cancels the tasks that have not begun.
 
     Args:
         executor: a `concurrent.futures.Executor`, such as a process pool, ``dask.distributed.Client().get_executor()``
@@ -93,7 +94,24 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
         return
     tasks = min(workers.tasks, count)
     shares = [range(count * t // tasks, count * (t + 1) // tasks) for t in range(tasks)]
-    run = _Run(workers, lambda executor, t: executor.submit(work, job, shares[t], arrays), tasks)
+    for found in _results(workers, lambda executor, t: executor.submit(work, job, shares[t], arrays), tasks):
+        yield from found
+
+
+def each_job(
+    work: Callable[..., list[Any]], workers: Workers, jobs: Sequence[tuple[Any, Sequence[Any]]]
+) -> Iterator[list[Any]]:
+    """What ``work(job, (0,), arrays)`` gives for each job and its arrays, in their order."""
+    return _results(workers, lambda executor, t: executor.submit(work, jobs[t][0], (0,), jobs[t][1]), len(jobs))
+
+
+def active() -> Workers | None:
+    """The workers of the innermost `run_on`."""
+    return _ACTIVE.get()
+
+
+def _results(workers: Workers, send: Callable[[Executor, int], Future[Any]], tasks: int) -> Iterator[list[Any]]:
+    run = _Run(workers, send, tasks)
     try:
         with reporting(workers.progress) as tell:
             yield from run.results(tell)
@@ -110,7 +128,7 @@ class _Run:
         self.pending: dict[Future[Any], int] = {}
         self.failures = [0] * tasks
 
-    def results(self, tell: Progress) -> Iterator[Any]:
+    def results(self, tell: Progress) -> Iterator[list[Any]]:
         done: dict[int, list[Any]] = {}
         following = finished = 0
         for t in range(self.tasks):
@@ -128,7 +146,7 @@ class _Run:
                 finished += 1
                 tell(finished / self.tasks, float(finished))
             while following in done:
-                yield from done.pop(following)
+                yield done.pop(following)
                 following += 1
 
     def _submit(self, t: int) -> None:
