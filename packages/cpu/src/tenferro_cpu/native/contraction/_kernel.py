@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.contraction._chains import folded
 from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, numbers
 from tenferro_cpu.native.contraction._module import HEADER, machine
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
@@ -41,8 +42,8 @@ class CpuContraction(ContractionKernel):
 
     def __init__(self, ir: ContractionIR | ContractionGraph) -> None:
         self.ir = ir
-        self._graph = graph = ir if isinstance(ir, ContractionGraph) else ir.graph
-        self._several = len(graph.outputs) > 1 or ir is graph
+        self._graph = graph = folded(ir if isinstance(ir, ContractionGraph) else ir.graph)
+        self._several = len(graph.outputs) > 1 or isinstance(ir, ContractionGraph)
         self._kind, self._define, self._enter = machine(ir.dtype.char)
         self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
         self._lock = threading.Lock()

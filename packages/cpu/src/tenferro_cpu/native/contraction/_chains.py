@@ -1,0 +1,106 @@
+"""Factors of what is large are multiplied into what is small: chains of scalings become one, or none.
+
+Two rules on graphs; each leaves the number of steps as it is, and takes away a pass over a large value:
+
+- ``(x * s) y`` becomes ``x (s y)``, where `x * s` has the axes of `x` and ``s y`` is small beside it;
+- ``(x y) * s`` becomes ``(x * s) y``, where `x` has all axes of `s` and is small beside the product.
+
+Factors are the same as before, so results differ in roundings only, as long as the small products are in range.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from math import prod
+from typing import Final
+
+from tenferro_tensor.device_model import ContractionGraph, Labels
+
+SMALL: Final = 8
+"""How many times smaller than the value that is saved the product has to be."""
+
+WORTH: Final = 4096
+"""Elements of a value from which on it is worth a look."""
+
+
+def folded(graph: ContractionGraph) -> ContractionGraph:
+    """The graph with factors where they cost least; all values keep their numbers.
+
+    >>> import numpy as np
+    >>> steps = (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
+    >>> folded(ContractionGraph(np.dtype("float64"), ((0, 1), (0,), (1,)), (300, 300), steps, (4,))).steps
+    (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
+    >>> steps = (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
+    >>> folded(ContractionGraph(np.dtype("float64"), ((0, 1), (0,), (0,)), (300, 300), steps, (4,))).steps
+    (((0,), ((1, 2),)), ((0, 1), ((0, 3),)))
+    """
+    if max([prod([graph.extents[x] for x in labels]) for labels, _ in graph.steps]) < WORTH:
+        return graph
+    return _Folding(graph).folded()
+
+
+class _Folding:
+    def __init__(self, graph: ContractionGraph) -> None:
+        self.graph, self.count = graph, len(graph.operands)
+        self.labels = list(graph.values)
+        self.terms = [terms for _, terms in graph.steps]
+        self.uses = Counter(v for terms in self.terms for term in terms for v in term)
+        self.uses.update(graph.outputs)
+        self.changed = False
+
+    def folded(self) -> ContractionGraph:
+        """Each step is looked at once, after those that make what it takes."""
+        for number in range(self.count, len(self.labels)):
+            terms = self.terms[number - self.count]
+            if len(terms) == 1 and len(terms[0]) == 2:
+                for made, other in (terms[0], terms[0][::-1]):
+                    if self.whole(made) and (self.gathered(number, made, other) or self.moved(number, made, other)):
+                        self.changed = True
+                        break
+        if not self.changed:
+            return self.graph
+        return replace(self.graph, steps=tuple(zip(self.labels[self.count :], self.terms, strict=True)))
+
+    def whole(self, value: int) -> bool:
+        """Whether a value is large, the product of two, and taken once."""
+        if value < self.count or self.uses[value] != 1 or self.size(self.labels[value]) < WORTH:
+            return False
+        terms = self.terms[value - self.count]
+        return len(terms) == 1 and len(terms[0]) == 2 and self.distinct(value)
+
+    def gathered(self, number: int, made: int, other: int) -> bool:
+        """``(x * s) y`` as ``x (s y)``."""
+        labels, result = self.labels[made], self.labels[number]
+        for x, s in (self.terms[made - self.count][0], self.terms[made - self.count][0][::-1]):
+            if {*self.labels[x]} != {*labels} or not {*self.labels[s]} <= {*labels} or other >= made:
+                continue
+            small = tuple(dict.fromkeys((*self.labels[s], *self.labels[other])))
+            if SMALL * self.size(small) > self.size(labels) or not {*result} <= {*labels, *small}:
+                continue
+            self.put(number, made, (s, other), small, x)
+            return True
+        return False
+
+    def moved(self, number: int, made: int, s: int) -> bool:
+        """``(x y) * s`` as ``(x * s) y``."""
+        labels, result = {*self.labels[made]}, {*self.labels[number]}
+        pair = self.terms[made - self.count][0]
+        have = {*self.labels[pair[0]], *self.labels[pair[1]]}
+        if not {*self.labels[s]} <= labels <= have or not result <= labels or s >= made:
+            return False
+        for x, y in sorted([pair, pair[::-1]], key=lambda way: self.size(self.labels[way[0]])):
+            mine = tuple(dict.fromkeys(self.labels[x]))
+            if {*self.labels[s]} <= {*mine} and SMALL * self.size(mine) <= self.size(self.labels[made]):
+                self.put(number, made, (x, s), mine, y)
+                return True
+        return False
+
+    def put(self, number: int, made: int, pair: tuple[int, int], labels: Labels, other: int) -> None:
+        """Make the value `made` of a pair, and take it together with `other`."""
+        self.terms[made - self.count], self.labels[made] = (pair,), labels
+        self.terms[number - self.count] = ((other, made),)
+
+    def distinct(self, value: int) -> bool:
+        return len({*self.labels[value]}) == len(self.labels[value])
+
+    def size(self, labels: Labels) -> int:
+        return prod([self.graph.extents[x] for x in labels])

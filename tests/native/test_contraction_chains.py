@@ -1,0 +1,130 @@
+"""Chains of scalings: factors are multiplied where they are small, with the same results."""
+
+import random
+
+import numpy as np
+import pytest
+
+from random_contractions import random_case, step_by_step
+from tenferro_cpu.native import available
+from tenferro_cpu.native.contraction import _chains, _kernel
+from tenferro_tensor import ComputeDevice, get_backend
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+F8 = np.dtype("float64")
+
+
+def folded_and_run(operands, extents, steps, output):
+    """What the engine makes of a contraction, the steps that it takes, and the plain sum."""
+    ir = ContractionIR(F8, operands, extents, output, steps)
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[extents[x] for x in labels]) for labels in operands]
+    found = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))(*arrays)
+    arguments = [part for x, labels in zip(arrays, operands, strict=True) for part in (x, list(labels))]
+    expected = np.einsum(*arguments, list(output), optimize=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+    return _chains.folded(ir.graph).steps
+
+
+def test_a_chain_of_scalings_is_one_pass():
+    """Vectors, a number and a small matrix are multiplied first; what is large is read once."""
+    steps = folded_and_run(
+        ((0, 1, 2), (0,), (1,), (), (0, 1)), (20, 30, 700), ((0, 1), (5, 2), (6, 3), (7, 4)), (0, 1, 2)
+    )
+    assert [labels for labels, _ in steps] == [(0, 1), (0, 1), (0, 1), (0, 1, 2)]
+    assert steps[-1][1] == ((0, 7),)
+
+
+def test_factors_go_into_the_neighbour():
+    """Those of an operand into the small matrix that it meets, those of a product into its small operand."""
+    steps = folded_and_run(((0, 1), (1,), (1, 2)), (4000, 30, 5), ((0, 1), (3, 2)), (0, 2))
+    assert steps == (((1, 2), ((1, 2),)), ((0, 2), ((0, 3),)))
+    steps = folded_and_run(((0, 1), (1, 2), (2,)), (900, 7, 200), ((0, 1), (3, 2)), (2, 0))
+    assert steps == (((1, 2), ((1, 2),)), ((2, 0), ((0, 3),)))
+
+
+def test_sums_come_after_their_factors():
+    """The last factor ends the axis along which the first ones scale."""
+    steps = folded_and_run(((0, 1), (1,), (1,)), (300, 60), ((0, 1), (3, 2)), (0,))
+    assert steps == (((1,), ((1, 2),)), ((0,), ((0, 3),)))
+
+
+@pytest.mark.parametrize(
+    ("operands", "extents", "steps", "kept"),
+    [
+        (((0, 1), (1,), (0,)), (300, 300), ((0, 1), (3, 2)), (3,)),  # the scaled value is wanted
+        (((0, 1), (1,), (0,)), (40, 40), ((0, 1), (3, 2)), ()),  # nothing is large
+        (((0, 1), (0, 1), (0,)), (300, 300), ((0, 1), (3, 2)), ()),  # no factor is small
+        (((0, 1), (1,), (0,), ()), (300, 3), ((0, 1), (2, 3), (4, 5)), ()),  # the other factor comes later
+    ],
+)
+def test_what_stays_as_it_is(operands, extents, steps, kept):
+    """Graphs without a gain are the same objects."""
+    graph = ContractionIR(F8, operands, extents, (0, 1), steps, kept).graph
+    assert _chains.folded(graph) is graph
+
+
+@pytest.fixture
+def everywhere(monkeypatch):
+    """The rules without a look at sizes; a list of the graphs that they have changed."""
+    monkeypatch.setattr(_chains, "WORTH", 0)
+    monkeypatch.setattr(_chains, "SMALL", 0)
+    changed: list[ContractionGraph] = []
+    rules = _kernel.folded
+
+    def noted(graph: ContractionGraph) -> ContractionGraph:
+        found = rules(graph)
+        if found is not graph:
+            changed.append(found)
+        return found
+
+    monkeypatch.setattr(_kernel, "folded", noted)
+    return changed
+
+
+def test_random_contractions_wherever_the_rules_fit(everywhere):
+    """Hyper-edges, diagonals, kept values and zero extents among them."""
+    for seed in range(300):
+        case = random_case(seed)
+        found = get_backend("cpu").contraction(case.ir, ComputeDevice("cpu:0"))(*case.arrays)
+        if case.ir.kept:
+            found, *kept = found
+            assert [x.shape for x in kept] == [case.ir.shape(v) for v in case.ir.kept]
+        case.require(found)
+    assert len(everywhere) > 20
+
+
+def chain(seed):
+    """A graph whose steps take the value before and another one, with any labels."""
+    rng = random.Random(seed)
+    sizes = tuple(rng.choice((1, 2, 3, 5, 8)) for _ in range(4))
+
+    def some(most):
+        return tuple(rng.sample(range(4), rng.randint(0, most)))
+
+    operands = [some(3) for _ in range(4)]
+    values, steps, before = list(operands), [], rng.randrange(4)
+    for _ in range(rng.randint(2, 5)):
+        pair = [before, rng.randrange(4) if rng.random() < 0.8 else rng.randrange(len(values))]
+        rng.shuffle(pair)
+        labels = values[before] if rng.random() < 0.5 else some(4)
+        before = len(values)
+        values.append(labels)
+        steps.append((labels, (tuple(pair),)))
+    outputs = (before,) if rng.random() < 0.8 or len(steps) < 2 else (before, before - 1)
+    return ContractionGraph(F8, tuple(operands), sizes, tuple(steps), outputs)
+
+
+def test_random_chains_wherever_the_rules_fit(everywhere):
+    """Values that are taken again, labels that no term has, several outputs."""
+    for seed in range(600):
+        graph = chain(seed)
+        rng = np.random.default_rng(seed)
+        arrays = [rng.normal(size=[graph.extents[x] for x in labels]) for labels in graph.operands]
+        found = get_backend("cpu").contraction(graph, ComputeDevice("cpu:0"))(*arrays)
+        wanted, scales = (step_by_step(graph, xs) for xs in (arrays, [np.abs(x) for x in arrays]))
+        for x, want, scale in zip(found, wanted, scales, strict=True):
+            assert np.all(np.abs(x - want) <= 1e-12 * scale + 1e-30), graph
+    assert len(everywhere) > 100
