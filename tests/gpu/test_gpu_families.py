@@ -1,12 +1,19 @@
 """Every primitive and family on a simulated CuPy: the kernels exist, stay on their device, and mean the same."""
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import tenferro_runtime as tr
 from device_cases import elementwise, families, structure
 from fake_cupy import DeviceArray, FakeCupy
+from tenferro_einsum import einsum
 from tenferro_gpu import download
+from tenferro_gpu._contraction import CutensorContraction, taken
+from tenferro_tensor.device_model import ContractionIR
 
 CASES = [
     *elementwise(("float64", "complex128", "int64", "bool")),
@@ -40,3 +47,41 @@ def test_what_cannot_be_computed_is_found_on_the_device(with_cupy):
     with_cupy()
     with pytest.raises(Exception, match="finite|nan"):
         tr.linalg.svd(tr.asarray(np.array([[np.nan, 1.0], [0.0, 1.0]]), device="cuda:0"))
+
+
+def test_contractions_go_to_cutensor_where_it_is_installed(with_cupy, monkeypatch):
+    with_cupy()
+    calls = []
+
+    def contraction(alpha, x, mx, y, my, beta, out, mo):
+        assert (alpha, beta) == (1.0, 0.0) and all(s > 0 for a in (x, y) for s in a.strides)
+        calls.append(x.device.id)
+        out.view(np.ndarray)[...] = np.einsum(x.view(np.ndarray), list(mx), y.view(np.ndarray), list(my), list(mo))
+
+    monkeypatch.setitem(sys.modules, "cupyx.cutensor", SimpleNamespace(contraction=contraction))
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(shape) for shape in ((3, 4, 5), (5, 4, 6), (6, 3, 2)))
+    on_device = [tr.asarray(x, device="cuda:1") for x in (a, b, c)]
+    found = einsum("abc,cbd,dae->e", *on_device)
+    assert calls == [1, 1] and str(found.device) == "cuda:1"
+    np.testing.assert_allclose(np.asarray(download(found)), np.einsum("abc,cbd,dae->e", a, b, c), rtol=1e-12)
+    reversed_ = on_device[0][:, ::-1, :]
+    found = einsum("abc,cbd->bda", reversed_, on_device[1])
+    np.testing.assert_allclose(np.asarray(download(found)), np.einsum("abc,cbd->bda", a[:, ::-1], b), rtol=1e-12)
+    assert len(calls) == 3
+    for text, operands in (("abc,cbd->", on_device[:2]), ("abc,dae->e", [on_device[0], on_device[2]])):
+        einsum(text, *operands)  # sums of one operand alone, and results without axes, go pair by pair
+    assert len(calls) == 3
+
+
+def test_what_cutensor_takes():
+    f8 = np.dtype("float64")
+    pair = ContractionIR(f8, ((0, 1), (1, 2)), (2, 3, 4), (0, 2), ((0, 1),))
+    assert taken(pair)
+    kernel = CutensorContraction(pair, np, None, None)
+    assert kernel.peak_bytes == 64 and kernel.flops == 48
+    assert [(s.kernel, s.sizes, s.bytes) for s in kernel.report()] == [("cutensor", (1, 2, 4, 3), 26 * 8)]
+    assert not taken(replace(pair, dtype=np.dtype("int64")))
+    assert not taken(replace(pair, extents=(2, 0, 4)))
+    assert not taken(replace(pair, output=(0,)))
+    assert not taken(ContractionIR(f8, ((0, 0), (0, 1)), (2, 3), (0, 1), ((0, 1),)))

@@ -19,9 +19,17 @@ from tenferro_tensor import (
     compute_context,
     device_runtime,
     get_backend,
+    no_transfers,
     synchronize,
 )
-from tenferro_tensor_core import ArgumentError, HostAdapterError, PlacementError, UnsupportedError
+from tenferro_tensor._ledger import booking
+from tenferro_tensor_core import (
+    ArgumentError,
+    HostAdapterError,
+    PlacementError,
+    TransferForbiddenError,
+    UnsupportedError,
+)
 
 
 @pytest.fixture
@@ -172,6 +180,19 @@ def test_downloads_wait_for_the_value_and_not_for_the_caller(runtime):
     np.testing.assert_array_equal(np.asarray(result), [0.0, 2.0, 4.0, 6.0])
     assert FakeCupy.synchronized == [(0, copying)]
     assert download(tr.asarray(2.5, device="cuda:0"), pending=True).result().item() == 2.5
+
+
+def test_copies_with_handles_are_booked_and_forbidden_as_others(runtime):
+    x = tr.asarray(np.ones(4), device="cuda:0")
+    moves = []
+    with booking(moves.append):
+        upload(np.ones(3), pending=True)
+        download(x, pending=True)
+    assert [(m.nbytes, str(m.target)) for m in moves] == [(24, "cuda:0"), (32, "host")]
+    assert all("test_gpu_runtime.py" in m.line for m in moves)
+    for ask in (lambda: upload(np.ones(3), pending=True), lambda: download(x, pending=True)):
+        with no_transfers(), pytest.raises(TransferForbiddenError, match=r"would be moved, but no_transfers\(\)"):
+            ask()
 
 
 def test_handles_are_for_concrete_values_in_the_right_memory(runtime):

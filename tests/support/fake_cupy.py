@@ -111,7 +111,7 @@ class Stream:
 
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
         self.name = "null" if null else f"stream of {FakeCupy.current}"
-        self.ptr, self.priority = id(self), priority
+        self.ptr, self.priority = 0 if null else id(self), priority
 
     def __enter__(self) -> "Stream":
         _local.before.append(FakeCupy.stream)
@@ -281,7 +281,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             Device=Device, runtime=runtime, Stream=Stream, Event=Event,
             memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             function=types.SimpleNamespace(Module=Module), alloc_pinned_memory=self._alloc_pinned,
-            get_elapsed_time=lambda a, b: 2.0,
+            get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray
         self.linalg, self.lib = OnDevice("cupy.linalg", "numpy.linalg"), OnDevice("cupy.lib", "numpy.lib")

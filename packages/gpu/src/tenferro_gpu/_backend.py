@@ -7,10 +7,13 @@ kernel and restored after it, so that results do not depend on what the caller's
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_gpu._fusing import Fusing
 from tenferro_gpu._kernels import core_kernels
 from tenferro_gpu._stack import checked_index, cupy
@@ -27,7 +30,14 @@ from tenferro_tensor import (
     catalog,
     current_stream,
 )
-from tenferro_tensor.device_model import Later, Literal, Region
+from tenferro_tensor.device_model import (
+    ContractionGraph,
+    ContractionIR,
+    ContractionKernel,
+    Later,
+    Literal,
+    Region,
+)
 from tenferro_tensor_core import HostAdapterError
 
 
@@ -75,6 +85,11 @@ class _CupyBackend(AcceleratorBackend):
 
     def stream_for(self, device: RuntimeDevice, raws: Iterable[Any]) -> CupyStream:
         """As the contract says; while all values are of the default streams there is nothing to wait for."""
+        if not self.runtime.marked:
+            stream = current_stream(device)
+            if stream is device.default_stream:
+                assert isinstance(stream, CupyStream)
+                return stream
         found = super().stream_for(device, raws)
         assert isinstance(found, CupyStream)
         return found
@@ -88,8 +103,11 @@ class _CupyBackend(AcceleratorBackend):
         runtime = self.runtime
         stream = self.stream_for(device, raws)
         try:
-            with stream:
+            if stream.is_current():
                 result = run(*raws)
+            else:
+                with stream:
+                    result = run(*raws)
         except self._exhausted as cause:
             raise self._no_room(stream, cause) from cause
         if runtime.marked or stream is not stream.device.default_stream:
@@ -138,6 +156,22 @@ class _CupyBackend(AcceleratorBackend):
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one kernel for each way in which operands lie in memory."""
         return self.fusing.fused(region, fallback, later)
+
+    def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
+        """As the contract says: by cuTENSOR where that is installed."""
+        if self._cutensor is None or not isinstance(ir, ContractionIR) or not taken(ir):
+            return None
+        target = self.runtime.device(device.index)
+        start = lambda run, raws: self.started(target, run, raws)
+        return CutensorContraction(ir, self._cupy, self._cutensor.contraction, start)
+
+    @cached_property
+    def _cutensor(self) -> Any:
+        """CuPy's door to cuTENSOR, or None."""
+        try:
+            return import_module("cupyx.cutensor") if self.kind == "cuda" else None
+        except ImportError:
+            return None
 
     def compiled(self) -> int:
         """As the contract says: sources that are compiled, for all architectures."""

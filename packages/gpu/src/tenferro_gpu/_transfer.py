@@ -18,6 +18,7 @@ from tenferro_tensor import (
     device_runtime,
     tensor,
 )
+from tenferro_tensor._ledger import book_raw
 from tenferro_tensor_core import PlacementError
 
 
@@ -85,6 +86,7 @@ def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, pending: bool = Fa
         return catalog.transfer(value, place=place)
     home = _runtime(target).device(target.index)
     source = _concrete("upload", value, "host")
+    book_raw(HOST.memory_space, place.memory_space, "", source.data)
     raw = home.upload(source.numpy(), home.copy_stream)
     result = Tensor.wrap(raw, source.spec.with_(place=place))
     return PendingTransfer(home.copy_stream.record(), lambda: result)
@@ -116,6 +118,7 @@ def download(x: Array, *, pending: bool = False) -> Any:
     runtime = _runtime(source.spec.place.device)
     home = runtime.device_of(source.data)
     copying = home.copy_stream
+    book_raw(source.spec.place.memory_space, HOST.memory_space, "", source.data)
     for other in runtime.others(copying, (source.data,)):
         copying.wait(other.record())
     way = home.download(source.data, copying)

@@ -95,5 +95,9 @@ def compiler(kind: str, architecture: str, major: int | None = None) -> RuntimeC
     Raises:
         BackendUnavailableError: there is no compiler; the text says what to install.
     """
-    folder = user_folder(kind) / architecture.split(":")[0]
-    return RuntimeCompiler(runtime_library(kind, major), architecture, ObjectCache(folder))
+    library = runtime_library(kind, major)
+    try:
+        folder = user_folder(kind) / architecture.split(":")[0]
+    except ImportError:  # CuPy came without this package's extra, and nothing says where the folder is
+        return RuntimeCompiler(library, architecture)
+    return RuntimeCompiler(library, architecture, ObjectCache(folder))

@@ -63,6 +63,11 @@ class CupyStream(Stream):
             raise
         return self
 
+    def is_current(self) -> bool:
+        """Whether device and stream are current for CuPy in this thread, so that nothing has to be entered."""
+        cuda = self.device.cupy.cuda
+        return bool(cuda.runtime.getDevice() == self._on.id and cuda.get_current_stream().ptr == self.raw.ptr)
+
     def __exit__(self, *error: Any) -> None:
         try:
             self.raw.__exit__(*error)

@@ -1,0 +1,127 @@
+"""Compilers of kernels: what is compiled once, what is kept on disk, what is said where something is missing."""
+
+import ctypes
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tenferro_gpu.compiling import RuntimeCompiler, _compiler, _libraries, runtime_library
+from tenferro_gpu.rendering import CudaRenderer
+from tenferro_tensor.catalog import arithmetic
+from tenferro_tensor.device_model import Apply, CompileError, KernelIR, ObjectCache, Operand, ProgramSpec
+from tenferro_tensor_core import BackendUnavailableError
+
+
+class Library:
+    """In the place of NVRTC: the code is the text of what was asked."""
+
+    kind = "cuda"
+
+    def __init__(self, version=(13, 0)):
+        self.version, self.compiled, self.gate = version, [], threading.Event()
+        self.gate.set()
+
+    def options(self, architecture):
+        return (f"--gpu-architecture=sm_{architecture}",)
+
+    def compile(self, source, architecture):
+        self.gate.wait(10)
+        self.compiled.append((source, architecture))
+        return f"{source} for {architecture}".encode()
+
+
+def spec(source="text"):
+    return ProgramSpec(source, "kernel", (), 0, (), ())
+
+
+def test_equal_sources_are_compiled_once():
+    library = Library()
+    compiler = RuntimeCompiler(library, "90")
+    first, again = compiler.compile(spec()), compiler.compile(spec())
+    assert first.code == again.code == b"text for 90" and first.cache_key == again.cache_key
+    compiler.compile(spec("other"))
+    assert [source for source, _ in library.compiled] == ["text", "other"]
+    assert compiler.stats() == {"loaded": 2, "compiled": 2, "from_disk": 0, "code_bytes": 23}
+
+
+def test_threads_that_want_one_kernel_wait_for_one_of_them():
+    library = Library()
+    library.gate.clear()
+    compiler = RuntimeCompiler(library, "90")
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(compiler.compile, spec()) for _ in range(4)]
+        other = pool.submit(lambda: library.gate.set())
+        other.result(10)
+        assert {f.result(10).code for f in found} == {b"text for 90"}
+    assert len(library.compiled) == 1
+
+
+def test_code_is_kept_on_disk_by_source_compiler_and_architecture(tmp_path):
+    def made(library, architecture):
+        return RuntimeCompiler(library, architecture, ObjectCache(tmp_path / architecture))
+
+    library = Library()
+    made(library, "90").compile(spec())
+    again = made(library, "90")
+    assert again.compile(spec()).code == b"text for 90"
+    assert again.stats()["from_disk"] == 1 and len(library.compiled) == 1
+    assert made(library, "80").compile(spec()).code == b"text for 80"
+    newer = Library((13, 1))
+    made(newer, "90").compile(spec())
+    assert len(library.compiled) == 2 and len(newer.compiled) == 1
+    again.clear()
+    assert again.stats()["loaded"] == 0
+    made(library, "90").compile(spec())
+    assert len(library.compiled) == 3
+
+
+def test_the_compiler_of_the_process_keeps_code_in_the_folder_of_its_architecture(monkeypatch, tmp_path):
+    monkeypatch.setattr(_compiler, "runtime_library", lambda kind, major: Library())
+    monkeypatch.setenv("TENFERRO_CACHE_DIR", str(tmp_path))
+    _compiler.compiler.__wrapped__("rocm", "gfx90a:sramecc+").compile(spec())
+    assert len(list((tmp_path / "rocm" / "gfx90a").glob("*.obj"))) == 1
+    monkeypatch.delenv("TENFERRO_CACHE_DIR")
+    monkeypatch.setattr(_compiler, "user_folder", lambda kind: (_ for _ in ()).throw(ImportError("platformdirs")))
+    assert _compiler.compiler.__wrapped__("cuda", "90").compile(spec()).code == b"text for 90"
+
+
+@pytest.fixture
+def nvrtc():
+    try:
+        return runtime_library("cuda")
+    except BackendUnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+def test_what_nvrtc_refuses_is_quoted(nvrtc):
+    with pytest.raises(
+        CompileError, match=r"nvrtc refuses a kernel for 90: NVRTC_ERROR_COMPILATION\n(.*\n)*.*undefined"
+    ):
+        nvrtc.compile("__global__ void f() { undefined(); }", "90")
+    with pytest.raises(CompileError, match="nvrtc refuses a kernel for 17: "):
+        nvrtc.compile("", "17")
+
+
+def test_nvrtc_gives_code_that_differs_between_architectures(nvrtc):
+    assert nvrtc.version[0] >= 12
+    f8 = Operand(np.dtype("float64"))
+    rendered = CudaRenderer().render(KernelIR((f8, f8), (Apply(arithmetic.mul.op(), (0, 1)),), (2,)), "product")
+    codes = {RuntimeCompiler(nvrtc, architecture).compile(rendered).code for architecture in ("80", "90")}
+    assert len(codes) == 2 and all(code.startswith(b"\x7fELF") and b"kernel_product" in code for code in codes)
+
+
+@pytest.mark.parametrize(("kind", "advice"), [("cuda", "pip install nvidia-cuda-nvrtc"), ("rocm", "install ROCm")])
+def test_a_missing_compiler_is_named(monkeypatch, kind, advice):
+    monkeypatch.setattr(_libraries, "_candidates", lambda files: iter(files[:1]))
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: (_ for _ in ()).throw(OSError(path)))
+    with pytest.raises(BackendUnavailableError, match=rf"(nvrtc|hiprtc) is not found \(only nothing\); {advice}"):
+        runtime_library.__wrapped__(kind)
+
+
+def test_a_compiler_of_another_version_is_not_taken(nvrtc):
+    with pytest.raises(
+        BackendUnavailableError, match=r"nvrtc of version 11 is not found \(only .*libnvrtc.* of version 1"
+    ):
+        runtime_library.__wrapped__("cuda", 11)
