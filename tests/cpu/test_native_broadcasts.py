@@ -93,6 +93,35 @@ def test_no_call_of_numpys_kernel(rows: int) -> None:
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex64"])
+def test_selection_and_clamping_with_numbers(dtype: str) -> None:
+    calls: list[Any] = []
+    d, m, rng = np.dtype(dtype), np.dtype("bool"), np.random.default_rng(0)
+    x = (rng.standard_normal((4, 9)) * 5).astype(d)
+    mask = rng.random((4, 9)) < 0.5
+    mask_, x_ = Spec((4, 9), m), Spec((4, 9), d)
+
+    def noted(*args: Any) -> Any:
+        calls.append(args)
+        return np.where(*args)
+
+    select = _eager.entries({catalog.select: lambda ins, outs: noted})[catalog.select]((mask_, x_, x_), (x_,))
+    for args in ((mask, x, 0), (mask, 2, x), (mask, x, d.type(3)), (mask, np.array(1, d), x), (mask, x, x[0])):
+        for _ in range(3):
+            np.testing.assert_array_equal(select(*args), np.where(*args).astype(d), strict=True)
+    assert len(calls) < 15 or d.kind == "c"  # complex numbers of Python stay with NumPy
+    if d.kind != "c":
+        clamp = entry_of_three(catalog.clamp, d)
+        for low, high in ((-1, 2), (d.type(-1), x), (x, 3), (-x, x + 1)):
+            for _ in range(3):
+                np.testing.assert_array_equal(clamp(x, low, high), np.minimum(np.maximum(x, low), high), strict=True)
+
+
+def entry_of_three(primitive: Any, dtype: Any) -> Any:
+    spec = Spec((4, 9), dtype)
+    return _eager.entries(REFERENCE)[primitive]((spec,) * 3, (spec,))
+
+
 def test_numpy_warns_once() -> None:
     run, x = entry_of(catalog.div, "float64"), np.ones((5, 30))
     for row in (np.zeros(30), np.where(np.arange(30) == 29, 0.0, 1.0)):

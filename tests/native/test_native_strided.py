@@ -111,7 +111,8 @@ def test_the_rest_goes_to_the_fallback(several):
     run, x, y = several.strided(fallback), np.ones((3, 4)).T, np.ones(3)
     raw = np.zeros(8 * 12 + 1, "u1")[1:].view("f8").reshape(4, 3)
     odd = [
-        (raw, y), (x.astype("f4"), y), (x.astype(">f8"), y), (x,), (x, y, y), (x, None), (x, 2.0), (x, np.ones(2)),
+        (raw, y), (x.astype("f4"), y), (x.astype(">f8"), y), (x,), (x, y, y), (x, None), (x, np.ones(2)),
+        (x, True), (x, 2**60 + 1),
         (x, np.float32(1)), (np.ones((1,) * 9), y), (np.ones((0, 3)), np.ones((2, 1, 3)), y), (x, [1.0, 2.0, 3.0]),
         (np.array(1.0), np.float64(2.0)),
         (np.ones((0, 3)), np.ones((2, 3))), (np.ma.masked_array(x), y),
@@ -129,6 +130,27 @@ def test_the_rest_goes_to_the_fallback(several):
     assert run(x, y) == "other"  # no machine code yet
     one(x, y)
     np.testing.assert_array_equal(run(x, y), x * y)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("number", [0, 3, -7, 2.5, -0.0, float("nan"), float("inf"), 1e300, 2**53, -(2**63), 2**64])
+def test_numbers_of_python(dtype, number):
+    operand = Operand(np.dtype(dtype))
+    kernel = Fused(KernelIR((operand, operand), LINES[:1], (2,)))
+    kernel.compiled(((Access.UNIT, Access.FIXED), (Access.UNIT,), False))
+    run, x = kernel.strided(lambda *_: "other"), np.arange(6).reshape(2, 3).astype(dtype)
+    found = run(x, number)
+    whole = isinstance(number, int)
+    if dtype == "int64":
+        taken = whole and -(2**63) <= number < 2**63
+    else:
+        taken = (not whole or abs(number) <= 2**53) and (dtype == "float64" or number != 1e300)
+    if taken and number != 2**53:
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(found, x * np.dtype(dtype).type(number), strict=True)
+    elif not taken:
+        assert isinstance(found, str)
+    assert isinstance(kernel.strided(lambda *_: "other", ((0, 1), ()), 2)(x, number), str)  # regions take arrays
 
 
 def test_impossible_results_are_errors(several):

@@ -100,7 +100,7 @@ def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
 
 
 def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
-    """Entries for three arrays of one shape, which know no warnings."""
+    """Entries for three arrays that broadcast, or arrays and numbers, which know no warnings."""
     op = primitive.op()
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
@@ -113,10 +113,22 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
             if dtypes not in _threes.setdefault(op, {}):
                 inputs = tuple(map(Operand, dtypes))
                 _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
-        return _threes[op][dtypes].entry(run)
+        return _threes[op][dtypes].entry(_learning(_threes[op][dtypes], run))
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
+
+
+def _learning(kernel: Fused, run: Kernel) -> Kernel:
+    """`run`, which has the kernel compiled for such numbers among the arrays, so that it takes the next ones."""
+
+    def meet(*args: Any) -> Any:
+        reads = tuple([Access.UNIT if getattr(x, "ndim", 0) else Access.FIXED for x in args])
+        if len(reads) == 3 and Access.UNIT in reads and Access.FIXED in reads:
+            kernel.address(reads, (Access.UNIT,))
+        return run(*args)
+
+    return meet
 
 
 def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:

@@ -11,7 +11,16 @@ import numpy as np
 from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
 from tenferro_cpu.native.kernels._fused_entry import NEVER, POOLED
-from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
+from tenferro_cpu.native.kernels._numbers_text import FLOAT32, FLOAT64, INT64, NONE
+from tenferro_cpu.native.kernels._strided_text import (
+    AXES,
+    FIXED,
+    HEAD,
+    OPERAND,
+    STRIDED,
+    UNIT,
+    strided_text,
+)
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
@@ -23,6 +32,8 @@ from tenferro_tensor.device_model import Access, KernelIR
 
 VARIANTS: Final = 32
 """Ways to lie along a row that one table has machine code for; others are planned by the fallback."""
+
+_PYTHON: Final = {"float64": FLOAT64, "float32": FLOAT32, "int64": INT64}
 
 _BITS: Final = {Access.UNIT: UNIT, Access.FIXED: FIXED, Access.STRIDED: STRIDED}
 
@@ -135,7 +146,9 @@ def _builtin(
         number = axes is None or not own
         scalar = operand.dtype.type if number and operand.dtype.name in SCALARS else None
         places = sum((own.index(a) if a in own else 255) << 8 * a for a in every)
-        numbers += [id(operand.dtype), operand.dtype.itemsize, len(own), 0 if scalar is None else id(scalar), places]
+        python = _PYTHON.get(operand.dtype.name, NONE) if axes is None else NONE
+        numbers += [id(operand.dtype), operand.dtype.itemsize, len(own), 0 if scalar is None else id(scalar)]
+        numbers += [python, places]
         kept += [operand.dtype, scalar]
     assert len(numbers) == len(HEAD.names) + len(OPERAND.names) * len(operands)
     receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept), large)

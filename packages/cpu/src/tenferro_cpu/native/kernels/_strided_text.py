@@ -11,6 +11,7 @@ from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
 from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import CUT, ELEMENTS, SHARES
 from tenferro_cpu.native.kernels._fused_entry_text import ALONE, OBJECTS, TEAM
+from tenferro_cpu.native.kernels._numbers_text import NUMBERS, python_number
 from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.kernels._run_text import SCANS
 from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER, STRIDES
@@ -26,8 +27,9 @@ on, in pieces of at least `grain`. A `rank` of 0 is the largest of the operands,
 that raise a floating-point status of `watch`, or whose only result is not finite where `scan` is the size of its
 numbers, are done again by the fallback; no team takes part in them."""
 
-OPERAND: Final = Fields("descr itemsize ndim scalar axes")
-"""Numbers of each operand and result; byte a of `axes` is the operand's own axis for axis a of the space, or 255."""
+OPERAND: Final = Fields("descr itemsize ndim scalar python axes")
+"""Numbers of each operand and result; byte a of `axes` is the operand's own axis for axis a of the space, or 255.
+Objects of the class `scalar` hold the number itself; `python` says what Python's numbers become."""
 
 UNIT, FIXED, STRIDED = 0, 1, 2
 """Two bits of the accesses for each operand."""
@@ -53,7 +55,7 @@ def strided_text(triple: str, tuple_items: int) -> str:
     for label, at in (("refuse", 8), ("large", 24)):
         b.label(label)
         b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + at), "%args", "i64 %nargs", "null"))
-    return OBJECTS + TEAM + _DRIVER + STATUS[architecture(triple)] + SCANS + b.text()
+    return OBJECTS + TEAM + NUMBERS + _DRIVER + STATUS[architecture(triple)] + SCANS + b.text()
 
 
 class _State:
@@ -69,6 +71,7 @@ class _State:
         self.dims, self.merged = b.variable(f"[{AXES} x i64]"), b.variable(f"[{AXES} x i64]")
         self.steps = b.variable(f"[{(AXES + 1) * MOST} x i64]")
         self.words = b.variable(f"[{4 + 3 * MOST + AXES * (MOST + 1)} x i64]")
+        self.slots, self.real, self.overflow = b.variable(f"[{MOST} x i64]"), b.variable("double"), b.variable("i32")
         self.cut = b.variable(f"[{len(CUT.names)} x i64]")
         self.pieces, self.threads, self.extent = (b.variable("i64") for _ in range(3))
         self.access, self.plain, self.wanted = (b.variable("i64") for _ in range(3))
@@ -88,9 +91,12 @@ class _State:
             p, x = self._numbers(at), b.load(item(b, "%args", at))
             b.branch(b.same(b.type_of(x), "@tenferro_ndarray"), "array", "scalar")
             b.label("scalar")
-            b.require([(b.type_of(x), b.load(p, OPERAND.scalar))], "refuse")
             b.store(b.at(x, NUMBER), item(b, self.data, at))
-            b.jump("taken")
+            b.branch(b.same(b.type_of(x), b.load(p, OPERAND.scalar)), "taken", "python")
+            b.label("python")
+            slot = item(b, self.slots, at)
+            b.store(slot, item(b, self.data, at))
+            python_number(b, x, slot, b.load(p, OPERAND.python, "i64"), (self.real, self.overflow))
             b.label("array")
             b.require([(b.load(x, DESCR), b.load(p, OPERAND.descr))], "refuse")
             aligned = b.get(f"and i32 {b.load(x, FLAGS, 'i32')}, {ALIGNED}")
