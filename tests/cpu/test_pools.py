@@ -453,3 +453,49 @@ def test_a_process_with_an_open_pool_ends() -> None:
     code = "import tenferro_cpu; p = tenferro_cpu.CpuPool(); p.submit(lambda: print('ran')); print(p.call(lambda: 1))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr, done.returncode) == ("ran\n1\n", "", 0)
+
+
+@pytest.mark.slow
+def test_stress_of_threads_scopes_and_pools() -> None:
+    """Eager calls, programs and gradients of many threads on pools that open and close: right, or the typed error."""
+    rng = np.random.default_rng(0)
+    x = tensor(rng.standard_normal(64))
+    f = tr.compile(lambda v: tr.sum(tr.exp(v) * v))
+    want, slope = f(x).item(), grad(f)(x).numpy()
+    wrong: list[Any] = []
+    stop = threading.Event()
+
+    def work(seed: int) -> None:
+        choose = np.random.default_rng(seed)
+        while not stop.is_set():
+            device = f"cpu:{choose.integers(4)}"
+            try:
+                kind = choose.integers(3)
+                if kind == 0:
+                    y = x if device == "cpu:0" else x.with_compute_device(device)
+                    np.testing.assert_allclose([f(y).item(), tr.sum(tr.exp(y) * y).item()], want, rtol=1e-12)
+                elif kind == 1:
+                    with tr.compute_device(device):
+                        np.testing.assert_allclose(f(x).item(), want, rtol=1e-12)
+                else:
+                    with compute_context(CpuContext(device, threads=1)):
+                        np.testing.assert_allclose(grad(f)(x).numpy(), slope, rtol=1e-12)
+            except PlacementError as error:
+                if device not in str(error) or device in ("cpu:0", "cpu:1"):
+                    wrong.append(error)
+            except BaseException as error:
+                wrong.append(error)
+
+    with CpuPool(index=1):
+        workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+        for w in workers:
+            w.start()
+        for _ in range(60):
+            with CpuPool(index=2) as two, CpuPool(index=3):
+                two.call(int)
+        stop.set()
+        for w in workers:
+            w.join(60)
+        assert not any(w.is_alive() for w in workers)
+    assert not wrong, wrong[:3]
+    assert not [t for t in threading.enumerate() if t.name.startswith("tenferro cpu:")]
