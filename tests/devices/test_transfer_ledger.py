@@ -13,6 +13,7 @@ import pytest
 import tenferro_runtime as tr
 from simulated.installed import simulated
 from tenferro_ad import grad, jvp, record_sources, value_and_grad, variable, vjp
+from tenferro_cpu import CpuPool
 from tenferro_tensor import _ledger as ledgers
 from tenferro_tensor import clear_plans, tensor
 from tenferro_tensor_core import PlacementError, TransferForbiddenError
@@ -269,3 +270,36 @@ def test_a_shared_ledger_counts_right() -> None:
         for t in threads:
             t.join()
     assert ledger.count == 400 and ledger.nbytes == 3200
+
+
+def test_programs_on_several_devices() -> None:
+    """Scopes inside, two pools and an accelerator: eager, explained and compiled agree, and so does what is booked."""
+
+    def f(x: Any) -> Any:
+        with tr.compute_device("cpu:1"):
+            a = tr.sum(tr.exp(x) * x)
+        with tr.compute_device("cpu:2"):
+            b = tr.sum(tr.sin(x) + x)
+        return a + b + tr.sum(x.to_device("sim:0") ** 2).to_device("cpu:0")
+
+    x = tensor(np.linspace(0.0, 1.0, 50))
+    with CpuPool(index=1), CpuPool(index=2):
+        report = tr.explain_dispatch(f, x)
+        devices = {(s.primitive, s.device, s.rule) for s in report.steps if s.primitive in ("exp", "sin", "pow")}
+        assert devices == {
+            ("exp", "cpu:1", "with compute_device(...)"),
+            ("sin", "cpu:2", "with compute_device(...)"),
+            ("pow", "sim:0", "the operands' memory"),
+        }
+        compiled = tr.compile(value_and_grad(f))
+        want, slope = value_and_grad(f)(x)
+        compiled(x)
+        with tr.transfers() as ledger:
+            value, gradient = compiled(x)
+        np.testing.assert_allclose(value.numpy(), want.numpy(), rtol=1e-14)
+        np.testing.assert_allclose(gradient.numpy(), slope.numpy(), rtol=1e-14)
+        assert value.compute_device is gradient.compute_device is None
+        line = line_of(f, 5)
+        assert booked(ledger) == [(line, "host", "sim:0", 1, 400), (line, "sim:0", "host", 2, 408)]
+        with tr.no_transfers(), pytest.raises(TransferForbiddenError, match="of which nothing has run"):
+            compiled(x)

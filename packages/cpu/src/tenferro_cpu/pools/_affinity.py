@@ -42,15 +42,18 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
 
 
 def usual(index: int, threads: int) -> frozenset[int] | None:
-    """The cores of pool `index` where the user names none: neighbours, pools one after the other; None: unpinned.
+    """The core of pool `index` where the user names none: one after the other; None: unpinned.
+
+    A pool whose work uses several threads is left to the system: workers of the team, which serve all devices, are
+    pinned as the thread that first needs them is.
 
     >>> usual(1, 1) is None or len(usual(1, 1))
     1
     """
-    if not PINS:
+    if not PINS or threads > 1:
         return None
     usable = sorted(os.sched_getaffinity(0))
-    return frozenset([usable[(index * threads + i) % len(usable)] for i in range(threads)])
+    return frozenset([usable[index % len(usable)]])
 
 
 def pin(cpus: frozenset[int] | None) -> None:

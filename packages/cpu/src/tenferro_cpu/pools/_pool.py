@@ -24,8 +24,8 @@ class CpuPool:
     as a whole. Pools pay where several do long work at once. The thread is made when it is first needed.
 
     Args:
-        cpus: cores that the thread is pinned to; by default as many as `threads`, the pools side by side. The threads
-            that a BLAS has already are not moved.
+        cpus: cores that the thread is pinned to, and with it the threads that it makes; by default one, the pools side
+            by side, for a pool of one thread. Threads that a BLAS has already are not moved.
         threads: threads that BLAS and the team of native kernels may use for one piece of work.
         index: number of the device, from 1 on; by default the lowest that is free.
         memory: bytes that the allocator may keep unused; by default a quarter of what that of the process may. Without
@@ -35,7 +35,8 @@ class CpuPool:
         device: the device.
         cpus: the cores, None where threads are not pinned.
         threads: the limit.
-        memory: the allocator that large results come from, or None.
+        memory: the allocator that large results come from, or None; those of fused steps beyond the size of the caches
+            come from that of the process.
 
     Raises:
         ArgumentError: an argument is out of its range.
