@@ -194,8 +194,8 @@ def test_programs_keep_no_memory(sim):
         sim.synchronize_all()
         return sim.device(1).memory()["live"]
 
+    live(25)
     fusion.wait()
-    live(3)
     assert live(2) == live(20)
 
 

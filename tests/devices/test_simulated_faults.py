@@ -149,20 +149,25 @@ def test_faults_and_delays_come_from_the_seed():
 
 
 def test_threads_end_with_their_streams():
-    before = threading.active_count()
+    before = set(threading.enumerate())
+
+    def of_streams():
+        return [t for t in threading.enumerate() if t not in before and t.name.startswith("sim:")]
+
     with simulated() as sim:
         streams = [d.stream() for d in sim.devices()]
-        assert threading.active_count() == before, "a thread starts with the first work"
+        assert of_streams() == [], "a thread starts with the first work"
         for s in streams:
             s.synchronize()
-        assert threading.active_count() == before + 4
-        ends = [s.queue.thread for s in streams]
+        ends = of_streams()
+        assert len(ends) == 4
         del streams, s
         for thread in ends:
-            thread.join(10)
-        assert threading.active_count() == before
+            thread.join(60)
+        assert of_streams() == []
         tr.asarray(ONES, device="sim:3").tolist()
-    assert threading.active_count() == before
+        assert len(of_streams()) == 1
+    assert of_streams() == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

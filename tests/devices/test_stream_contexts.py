@@ -12,7 +12,14 @@ from simulated.installed import no_accelerator, simulated
 from tenferro_ad import grad, variable
 from tenferro_einsum import einsum
 from tenferro_runtime import fft, linalg
-from tenferro_tensor import AsynchronousError, StreamContext, compute_context, compute_device, current_stream
+from tenferro_tensor import (
+    AcceleratorMismatchError,
+    AsynchronousError,
+    StreamContext,
+    compute_context,
+    compute_device,
+    current_stream,
+)
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, PlacementError
 
 X = np.random.default_rng(0).standard_normal((4, 4)) + 4 * np.eye(4)
@@ -233,6 +240,11 @@ def test_failures_of_one_context_leave_the_others_alone(sim):
     np.testing.assert_array_equal(values(x * 2), 2 * X)
     with pytest.raises(AsynchronousError):
         a.synchronize()
+
+
+def test_a_context_of_another_kind_is_refused(sim):
+    with pytest.raises(AcceleratorMismatchError, match="'cuda' is asked for, but this process uses .* for 'sim'"):
+        StreamContext("cuda:0")
 
 
 def test_without_an_accelerator_the_context_says_what_is_missing():
