@@ -23,6 +23,9 @@ WORTH: Final = 1 << 15
 LONG_WORK: Final = 100_000
 """Multiplications and additions from which on other Python threads may run meanwhile."""
 
+SCALES: Final = 64
+"""How many times smaller than the result what only scales it is."""
+
 BLOCK: Final = 512
 """Elements of an innermost block along which a small operand is repeated beforehand."""
 
@@ -260,11 +263,18 @@ class _Planner:
 
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
-        small = prod([self.extents[label] for label in labels]) < WORTH
+        small = prod([self.extents[label] for label in labels]) < WORTH or self.scales(labels, left, right)
         ways = self.ways(result, labels, left.strides, right.strides, first=small)
         if len(ways) == 1:
             return ways[0]
         return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
+
+    def scales(self, labels: Sequence[int], left: _Value, right: _Value) -> bool:
+        """Whether a step only multiplies a value by a small one, so that the result best lies as that value does."""
+        if {*left.strides, *right.strides} != {*labels}:
+            return False
+        sizes = [self.bytes_of([*x.strides]) for x in (left, right)]
+        return SCALES * min(sizes) <= max(sizes) == self.bytes_of(labels)
 
     def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides, *, first: bool) -> list[Labels]:
         """Layouts for a result, the best by rule first, or only that one."""
