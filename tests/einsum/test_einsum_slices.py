@@ -127,6 +127,32 @@ def test_threads_and_processes_do_slices_and_branches(monkeypatch):
             np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
 
 
+class Recording(ThreadPoolExecutor):
+    """Remembers the bytes of the arrays that it is sent."""
+
+    def submit(self, fn, job, numbers, arrays):
+        self.bytes.append(sum(x.nbytes for x in arrays))
+        return super().submit(fn, job, numbers, arrays)
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 5, 12])
+def test_workers_are_sent_what_they_need(tasks):
+    """Parts of operands; the values and gradients are those of the whole."""
+    subscripts, xs = network(bond=8)
+    whole = plan(subscripts, *xs)
+    params = {"inputs": whole._labels, "output": whole._output, "steps": whole.steps}
+    cut = contract_slices.op(**params, sliced=((0, 4), (2, 3)))
+    want = grad(lambda *xs: tr.sum(whole(*xs) ** 2), argnums=(0, 1, 2))(*xs)
+    with Recording(2) as pool, run_on(pool, tasks=tasks):
+        pool.bytes = []
+        np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(whole(*xs)), rtol=1e-12)
+        assert len(pool.bytes) == tasks
+        everything = sum(np.asarray(x).nbytes for x in xs)
+        assert pool.bytes[0] < everything if tasks > 1 else pool.bytes == [everything]
+        for a, b in zip(grad(lambda *xs: tr.sum(cut(*xs) ** 2), argnums=(0, 1, 2))(*xs), want, strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
+
+
 def contract_in(prepared):
     """The contraction of a plan, its first label sliced whatever the budget."""
     return contract_slices.op(inputs=prepared._labels, output=prepared._output, steps=prepared.steps, sliced=((0, 4),))

@@ -8,7 +8,7 @@ that neither direction needs more memory than one slice, its operands' gradients
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -72,6 +72,7 @@ class Job:
         wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
             result is then the first array.
         branches: whether workers do branches of what is one slice.
+        begins: labels of which operands have a part only, each with the index at which it begins.
     """
 
     inputs: Steps
@@ -81,10 +82,12 @@ class Job:
     specs: tuple[Spec, ...]
     wanted: Numbers | None = None
     branches: bool = False
+    begins: Sliced = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is remembered here stays here: kernels are made where they run.
-        return Job, (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted, self.branches)
+        mine = (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted, self.branches, self.begins)
+        return Job, mine
 
     @cached_property
     def extents(self) -> list[int]:
@@ -120,17 +123,39 @@ class Job:
         specs = tuple([self.specs[0].with_(shape=tuple([self.extents[x] for x in t])) for t in part.inputs])
         return Job(part.inputs, part.output, part.steps, (), specs, wanted)
 
+    def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
+        """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
+        box, apart = {}, 1
+        for label, parts in reversed(self.sliced):
+            first, last, n = numbers[0] // apart, numbers[-1] // apart, self.extents[label]
+            if first // parts == last // parts:
+                box[label] = slice(n * (first % parts) // parts, n * (last % parts + 1) // parts)
+            apart *= parts
+        parts_of = [x[_index(t, box)] if t else x for t, x in zip(self._operands, arrays, strict=True)]
+        return replace(self, begins=tuple([(x, part.start) for x, part in box.items()])), parts_of
+
+    @property
+    def _operands(self) -> Steps:
+        """Labels of the arrays."""
+        return (self.output, *self.inputs) if self.wanted is not None else self.inputs
+
     def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
         """What the slices with the given numbers add to the outputs."""
-        operands = (self.output, *self.inputs) if self.wanted is not None else self.inputs
         terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
         for number in numbers:
             bounds = self.bounds(number)
-            parts = [x[_index(labels, bounds)] if labels else x for labels, x in zip(operands, arrays, strict=True)]
+            there = bounds if not self.begins else self._moved(bounds)
+            parts = [
+                x[_index(labels, there)] if labels else x for labels, x in zip(self._operands, arrays, strict=True)
+            ]
             results = self._compute(bounds)(*parts)
             for k, labels in enumerate(terms):
                 yield k, _index(labels, bounds), results[k]
                 results[k] = None  # added up before the next slice begins
+
+    def _moved(self, bounds: dict[int, slice]) -> dict[int, slice]:
+        begin = dict(self.begins)
+        return {x: slice(part.start - begin.get(x, 0), part.stop - begin.get(x, 0)) for x, part in bounds.items()}
 
     @cached_property
     def _kernels(self) -> dict[tuple[int, ...], Callable[..., list[Any]]]:

@@ -94,7 +94,12 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
         return
     tasks = min(workers.tasks, count)
     shares = [range(count * t // tasks, count * (t + 1) // tasks) for t in range(tasks)]
-    for found in _results(workers, lambda executor, t: executor.submit(work, job, shares[t], arrays), tasks):
+
+    def send(executor: Executor, t: int) -> Future[Any]:
+        mine, parts = job.sent(shares[t], arrays)
+        return executor.submit(work, mine, shares[t], parts)
+
+    for found in _results(workers, send, tasks):
         yield from found
 
 

@@ -103,8 +103,8 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
 def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
     kind = tree.__class__
     if kind is tuple or kind is list:
-        for x in tree:
-            if _is_container(x.__class__):
+        for part_kind in {x.__class__ for x in tree}:
+            if _is_container(part_kind):
                 return TreeDef(kind, (), tuple([_flatten(part, leaves) for part in tree]))
         leaves += tree
         shape = _flat.get((kind, len(tree)))
@@ -154,7 +154,7 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     kind = treedef.kind
     if kind is None:
         return next(leaves)
-    parts = [_unflatten(child, leaves) for child in treedef.children]
+    parts = [next(leaves) if child is LEAF else _unflatten(child, leaves) for child in treedef.children]
     if kind is list:
         return parts
     if kind is tuple:
