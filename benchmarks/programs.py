@@ -58,14 +58,20 @@ def part(f: Callable[[Bench], None]) -> Callable[[Bench], None]:
     return f
 
 
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Time of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
 def medians(calls: Calls, seconds: float) -> dict[str, float]:
     """Median time of one call of each, in turns."""
     repeats = {}
     for name, call in calls.items():
         call()
-        start = time.perf_counter()
-        call()
-        repeats[name] = max(1, int(seconds / ROUNDS / max(time.perf_counter() - start, 1e-7) / len(calls)))
+        once = min([seconds_of(call) for _ in range(5)])
+        repeats[name] = max(1, int(seconds / ROUNDS / max(once, 1e-7) / len(calls)))
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
@@ -138,7 +144,7 @@ def theirs(bench: Bench, make: Callable[[Any], Callable[..., Any]], arrays: list
     if "jax" in bench.peers:
         jax = bench.peers["jax"]
         f, on_jax = jax.jit(make(jax.numpy)), [jax.numpy.asarray(x) for x in arrays]
-        calls["jax.jit"] = lambda: f(*on_jax).block_until_ready()
+        calls["jax.jit"] = lambda: jax.block_until_ready(f(*on_jax))
     if "torch" in bench.peers:
         torch = bench.peers["torch"]
         g, on_torch = make(torch), [torch.from_numpy(x) for x in arrays]

@@ -97,6 +97,15 @@ def test_large_arrays_of_any_layout(shape, primitive, dtype):
             agree(primitive, laid(x, how), axes)
 
 
+@pytest.mark.parametrize("shape", [(700, 40), (1500, 3), (60, 511), (60, 513), (2, 20_000), (4, 300, 30)])
+@pytest.mark.parametrize("primitive", [*PRIMITIVES[2:], *LOGICAL])
+def test_many_narrow_rows_with_special_values(shape, primitive):
+    dtype = "bool" if primitive in LOGICAL else "float64"
+    x = values(np.random.default_rng(1), dtype, shape, dtype == "float64")
+    agree(primitive, x, (0,))
+    agree(primitive, x, tuple(range(len(shape) - 1)))
+
+
 def test_small_arrays_do_not_reach_numpy():
     x = np.linspace(0.0, 1.0, 24).reshape(4, 6)
     for primitive in PRIMITIVES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, Final
 
@@ -36,6 +37,9 @@ PLANNED: Final = 1 << 15
 
 LONG: Final = 1 << 14
 """Elements up to which an extreme of one contiguous piece is faster by its call alone."""
+
+NARROW: Final = 512
+"""Elements of the longest rows of which extremes are faster, however many: NumPy's call for each row counts."""
 
 LONG_ROW: Final = 512
 """Elements of a row from which NumPy's own extremes are faster."""
@@ -71,9 +75,12 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
             return planned
         over = Over.LEADING if rows.combined else Over.TRAILING
         address = kernel.address(over, (Access.UNIT,), (Access.UNIT,))
-        most = None if planned.sums else LONG
         scan, rest = _scanned(planned.sums, x.dtype), address if rows.combined else 0
-        return entry(address, kernel.kernel, rows, planned, cost=kernel.cost, most=most, scan=scan, rest=rest)
+        made = partial(entry, address, kernel.kernel, rows, cost=kernel.cost, scan=scan, rest=rest)
+        if planned.sums:
+            return made(planned)
+        short = made(planned, most=LONG)
+        return made(short, widest=NARROW) if rows.combined else short
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make

@@ -145,6 +145,7 @@ def entry(
     most: int | None = None,
     scan: bool = False,
     rest: int = 0,
+    widest: int = NEVER,
 ) -> Callable[..., Any]:
     """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
 
@@ -161,6 +162,7 @@ def entry(
         most: larger spaces go to the fallback.
         scan: so do calls of which the only result, which is reduced, is not finite.
         rest: machine code that combines what is left of chunks of rows; without it there is one chunk at most.
+        widest: elements of the longest rows that are combined.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
@@ -168,7 +170,9 @@ def entry(
     items = [o.dtype.itemsize for o in (*kernel.inputs, *written)]
     reduces = rows.reduced or rows.combined
     have = None if reduces else pool()
-    make = partial(_builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest)
+    make = partial(
+        _builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest, widest=widest
+    )
     if have is not None:
         fallback = have.scoped(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
     limit = POOLED // max(items[len(kernel.inputs) :])
@@ -190,6 +194,7 @@ def _builtin(
     longest: int,
     scan: bool = False,
     rest: int = 0,
+    widest: int = NEVER,
 ) -> Callable[..., Any]:
     """The entry for at most so many elements."""
     written, shared = kernel.written, int(PAYS / cost)
@@ -202,7 +207,8 @@ def _builtin(
     part = written[0].dtype
     scanned = part.itemsize // (2 if part.kind == "c" else 1) if scan else 0
     numbers += [0 if context is None else context.ctypes.data, scanned, rest]
-    numbers += [(POOLED - 1) // max([o.dtype.itemsize for o in written]) if rows.combined else NEVER]
+    pooled = (POOLED - 1) // max([o.dtype.itemsize for o in written])
+    numbers += [min(pooled, widest) if rows.combined else NEVER]
     kept: list[Any] = [context]
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None
