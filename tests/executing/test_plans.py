@@ -110,6 +110,21 @@ def test_the_same_transfer_twice_and_a_way_there_and_back_move_once():
     assert Kind.DOWNLOAD not in kinds(plan)
 
 
+def test_branches_from_the_inputs_of_an_accelerator_have_streams_of_their_own():
+    tasks = [(SIM0, (0,), 1), (SIM0, (1,), 2), (SIM0, (0,), 3), (SIM0, (3,), 4), (SIM0, (2, 4), 5), (CPU0, (9,), 8)]
+    plan = verify(plan_of(work({0: SIM0, 9: CPU0}, tasks, [5, 8])))
+    names = {step.action.results: str(plan.queues[step.queue]) for step in plan.steps}
+    assert [names[v,] for v in (1, 2, 3, 4)] == ["sim:0/compute"] * 2 + ["sim:0/compute 2"] * 2
+    waits = [step for step in plan.steps if step.waits and step.action.results]
+    assert [step.action.results for step in waits] == [(3,), (5,)]  # for the input, and where the branches meet
+
+
+def test_what_follows_from_a_value_of_a_stream_stays_on_it():
+    tasks = [(SIM0, (0,), 1), (SIM0, (1,), 2), (SIM0, (1,), 3), (SIM0, (2, 3), 4), (CPU0, (9,), 8)]
+    plan = verify(plan_of(work({0: SIM0, 9: CPU0}, tasks, [4, 8])))
+    assert {str(q) for q in plan.queues} == {"cpu:0", "sim:0/compute"}
+
+
 def test_pools_share_main_memory():
     tasks = [(CPU1, (0,), 1), (None, (1,), 2, CPU2), (CPU2, (2,), 3)]
     plan = verify(plan_of(work({0: CPU0}, tasks, [3])))

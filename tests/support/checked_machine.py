@@ -20,6 +20,7 @@ class CheckedMachine(ThreadPools):
     def __init__(self, runtime: SimRuntime, *pools: str) -> None:
         super().__init__(*pools)
         self.runtime, self.checker = runtime, runtime.checker
+        self.beside: dict[Any, Any] = {}
 
     def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
         seen = self.checker.publish()
@@ -35,6 +36,8 @@ class CheckedMachine(ThreadPools):
 
     def stream(self, queue: Any) -> Any:
         device = self.runtime.device(queue.device.index)
+        if queue.role == "compute 2":
+            return self.beside.setdefault(device, device.stream())
         return device.copy_stream if queue.role == "copy" else current_stream(device)
 
     def joined(self) -> None:

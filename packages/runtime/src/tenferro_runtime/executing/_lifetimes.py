@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tenferro_runtime.executing._moves import Kind
 from tenferro_runtime.executing._step import Clock, Step, on_host
 from tenferro_runtime.executing._tasks import Work
 from tenferro_tensor import ComputeDevice
@@ -116,7 +117,7 @@ class Lifetimes:
         for step in self.steps:
             task = step.action.task
             for v in step.action.results:
-                if task is not None and task.views and step.action.queue.role == "compute":
+                if task is not None and task.views and step.action.kind is Kind.LAUNCH:
                     for u in step.action.reads:
                         if self.homes[u] is self.homes[v]:
                             parent[root(v)] = root(u)

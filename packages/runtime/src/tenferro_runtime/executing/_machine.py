@@ -8,7 +8,7 @@ from typing import Final
 from tenferro_runtime.executing._executor import Accelerator, Machine
 from tenferro_runtime.executing._moves import Queue
 from tenferro_tensor import ComputeDevice, current_stream, device_runtime, get_backend
-from tenferro_tensor.device_runtimes import Stream
+from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 
 
 class _Process(Machine):
@@ -21,9 +21,22 @@ class _Process(Machine):
         runtime = device_runtime(device.kind)
         return Accelerator(runtime, runtime.device(device.index))
 
+    def __init__(self) -> None:
+        self._beside: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
+
     def stream(self, queue: Queue) -> Stream:
         device = self.accelerator(queue.device).device
-        return device.copy_stream if queue.role == "copy" else current_stream(device)
+        if queue.role == "copy":
+            return device.copy_stream
+        return current_stream(device) if queue.role == "compute" else self._second(device)
+
+    def _second(self, device: RuntimeDevice) -> Stream:
+        """The second stream of a device that computes, made when a plan first needs it."""
+        runtime, streams = self._beside
+        if runtime is not device_runtime(device.id.kind):
+            streams = {}
+            self._beside = device_runtime(device.id.kind), streams
+        return streams.get(device.id) or streams.setdefault(device.id, device.stream())
 
 
 PROCESS: Final = _Process()

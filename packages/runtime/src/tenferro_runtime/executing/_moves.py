@@ -36,7 +36,7 @@ class Queue(NamedTuple):
 
     Attributes:
         device: a pool, or an accelerator.
-        role: ``"host"``, ``"compute"`` or ``"copy"``.
+        role: ``"host"``, ``"copy"``, ``"compute"``, or ``"compute 2"`` for work beside that.
     """
 
     device: ComputeDevice
@@ -53,6 +53,10 @@ class Queue(NamedTuple):
 
 CALLER: Final = Queue(HOST.device, "host")
 """The calling thread is the pool ``cpu:0``; it also issues what the streams do."""
+
+
+STREAMS: Final = ("compute", "compute 2")
+"""Streams of an accelerator that compute; the first is that of the caller."""
 
 
 class Action(NamedTuple):
@@ -118,6 +122,9 @@ class _Mover:
         self._copies: dict[tuple[int, MemorySpace], int] = {}
         """Where the elements of a variable lie: by the variable that they were computed in, and the memory."""
         self._handles: dict[int, int] = {}
+        self._made: dict[int, Queue] = {}
+        self._last: dict[Queue, set[int]] = {}
+        self._issued: dict[Queue, int] = {}
 
     def run(self) -> Moved:
         for task in self.work.tasks:
@@ -126,10 +133,28 @@ class _Mover:
                 assert operands[0].__class__ is int, "a transfer moves a variable"
                 self._transfer(task, operands[0])
             else:
-                host = task.device.kind == HOST.device.kind
-                kind, role = (Kind.CALL, "host") if host else (Kind.LAUNCH, "compute")
-                self.actions.append(Action(kind, Queue(task.device, role), operands, task.results, task))
+                if task.device.kind == HOST.device.kind:
+                    kind, queue = Kind.CALL, Queue(task.device, "host")
+                else:
+                    kind, queue = Kind.LAUNCH, self._stream(task.device, operands, task.results)
+                self.actions.append(Action(kind, queue, operands, task.results, task))
         return Moved(self._received(), self.homes, self.alias)
+
+    def _stream(self, device: ComputeDevice, operands: tuple[Operand, ...], results: tuple[int, ...]) -> Queue:
+        """The stream of a call: that which ends with one of its operands, else that of one of them.
+
+        What begins with values that no stream of the device has computed goes where less has been issued, so that
+        branches from the inputs run beside each other, and nothing else waits for another stream.
+        """
+        reads = [v for v in operands if v.__class__ is int]
+        made = [self._made[v] for v in reads if v in self._made and self._made[v].device is device]
+        ends = [queue for queue in made if not self._last[queue].isdisjoint(reads)]
+        streams = [Queue(device, role) for role in STREAMS]
+        queue = (ends or made or sorted(streams, key=lambda q: self._issued.get(q, 0)))[0]
+        self._last[queue] = {*results}
+        self._issued[queue] = self._issued.get(queue, 0) + 1
+        self._made.update(dict.fromkeys(results, queue))
+        return queue
 
     def _transfer(self, task: Task, v: int) -> None:
         (result,) = task.results
