@@ -25,12 +25,12 @@ def on_host(spec: Spec) -> bool:
     return spec.place.device.kind == "cpu"
 
 
-def reader(spec: Spec) -> Callable[[Any], Any]:
-    """What gives the number in a raw array without axes; the value itself in main memory, which is one already."""
+def reader(spec: Spec, number: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What makes a raw array without axes a number of Python, as `number` does it in main memory."""
     if on_host(spec):
-        return lambda raw: raw
+        return number
     download = get_backend(spec.place.device.kind).download
-    return lambda raw: download(raw).item()
+    return lambda raw: number(download(raw))
 
 
 def scan_elsewhere(

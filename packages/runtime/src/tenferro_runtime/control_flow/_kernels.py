@@ -26,11 +26,11 @@ Specs = tuple[Spec, ...]
 
 def _make_cond(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Kernel:
     count, last = len(ins), len(branches) - 1
-    at, number = bound_steps(branches), reader(ins[0])
+    at, number = bound_steps(branches), reader(ins[0], int)
 
     def run(*raws: Any) -> Any:
         index, *xs = raws[:count]
-        return at(raws[count:])[min(max(int(number(index)), 0), last)](*xs)
+        return at(raws[count:])[min(max(number(index), 0), last)](*xs)
 
     return run
 
@@ -41,7 +41,7 @@ def _cond_sizes(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> tu
 
 def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Kernel:
     count = len(ins)
-    at, asked = bound_steps((cond, body)), reader(cond.outputs[0])
+    at, asked = bound_steps((cond, body)), reader(cond.outputs[0], bool)
 
     def run(*raws: Any) -> Any:
         fixed, carry = raws[:consts], raws[consts:count]
