@@ -39,7 +39,7 @@ def structure(inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) 
 
 def with_extents(tree: ContractionIR, dtype: np.dtype[Any], extents: Sequence[DimLike]) -> ContractionIR:
     """The contraction of a structure for given numbers (for symbolic sizes, where only counting is asked for)."""
-    return ContractionIR(dtype, tree.operands, tuple(extents), tree.output, tree.steps, tree.kept)  # type: ignore[arg-type]
+    return tree.resized(dtype, tuple(extents))  # type: ignore[arg-type]
 
 
 def extents_by_label(inputs: Steps, shapes: Sequence[tuple[DimLike, ...]]) -> list[DimLike]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,19 +77,39 @@ class ContractionIR:
     @cached_property
     def values(self) -> tuple[Labels, ...]:
         """The labels of every value; those of a step's result in the order in which its operands bring them."""
-        left = Counter(label for labels in self.operands for label in {*labels})
-        left.update(self.output)
+        left: dict[int, int] = {}  # how many values that are still to be taken, and the output, have a label
+        for labels in (*self.operands, self.output):
+            for label in {*labels}:
+                left[label] = left.get(label, 0) + 1
         found = list(self.operands)
         for step in self.steps:
+            order: dict[int, None] = {}
             for v in step:
-                left.subtract({*found[v]})
-            order = dict.fromkeys(label for v in step for label in found[v])
+                order |= dict.fromkeys(found[v])
+                for label in {*found[v]}:
+                    left[label] -= 1
             result = tuple([label for label in order if left[label]])
-            left.update(result)
+            for label in result:
+                left[label] += 1
             found.append(result)
         if self.steps:
             found[-1] = self.output
         return tuple(found)
+
+    def resized(self, dtype: np.dtype[Any], extents: tuple[int, ...]) -> ContractionIR:
+        """The same steps for another dtype, and other extents of the same labels; nothing is checked again.
+
+        >>> ir = ContractionIR(np.dtype("float64"), ((0, 1), (1, 2)), (1, 1, 1), (0, 2), ((0, 1),))
+        >>> large = ir.resized(np.dtype("float32"), (2, 3, 4))
+        >>> large == ContractionIR(np.dtype("float32"), ((0, 1), (1, 2)), (2, 3, 4), (0, 2), ((0, 1),))
+        True
+        >>> large.values == ir.values and large.flops == 48
+        True
+        """
+        made = object.__new__(ContractionIR)
+        kept = {name: getattr(self, name) for name in ("operands", "output", "steps", "kept", "values")}
+        made.__dict__.update(kept, dtype=dtype, extents=extents)
+        return made
 
     @cached_property
     def graph(self) -> ContractionGraph:

@@ -210,6 +210,8 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], 
 
 def _three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
     """The offsets of both operands and of the result."""
+    if not axes:
+        return dict.fromkeys((f"{name}_a", f"{name}_b", f"{name}_c"), Offsets((), 1))
     return {f"{name}_{operand}": table for operand, table in zip("abc", tables(axes), strict=True)}
 
 
@@ -257,8 +259,10 @@ def _product(
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
     passes = max(1, sizes[3] // INNER_BLOCK)
-    rows = best_order(kind, rows, 1, (left, lines(inner, 1)), (result * passes, lines(columns, 3)))
-    columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
+    if len(rows) > 1:
+        rows = best_order(kind, rows, 1, (left, lines(inner, 1)), (result * passes, lines(columns, 3)))
+    if len(columns) > 1:
+        columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
     inner = ordered(inner, 1 if left >= right else 2)
     more_rows, rows = capped(rows, MOST_ROWS)
     more_columns, columns = capped(columns, MOST_COLUMNS)
