@@ -156,3 +156,14 @@ def test_what_the_caller_has_set_for_itself_holds_in_the_pools(pools):
     compiled(tr.asarray(X))
     with np.errstate(all="ignore"):
         assert np.isnan(np.asarray(compiled(x))).all()
+
+
+def test_a_checking_runtime_holds_plans_to_their_law(pools, monkeypatch):
+    checked = []
+    monkeypatch.setattr(_several, "verify", lambda plan: checked.append(verify(plan)) or plan)
+    x = tr.asarray(X)
+    tr.compile(branches)(x)
+    assert not checked
+    with tr.Runtime(check=True):
+        tr.compile(branches)(x)
+    assert len(checked) == 1

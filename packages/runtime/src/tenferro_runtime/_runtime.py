@@ -41,7 +41,8 @@ class Runtime:
 
     Args:
         passes: passes that programs go through, in order.
-        check: run the executable specification of programs after tracing and after each pass.
+        check: run the executable specification of programs after tracing and after each pass, and that of plans for
+            several devices when they are made.
         deterministic: leave out the passes that may round results in another way (`tenferro_runtime.passes.Rounding`):
             a compiled function then gives the bits that its operations give one by one, with any number of threads.
         fusion: run several element-wise steps as one kernel where the backend has it; a deterministic runtime fuses

@@ -11,12 +11,13 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from tenferro_runtime._runtime import how_of, promised_like
+from tenferro_runtime._runtime import current_runtime, how_of, promised_like
 from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.executing._executor import Executor, within
 from tenferro_runtime.executing._machine import PROCESS, reaches
 from tenferro_runtime.executing._placement import place
 from tenferro_runtime.executing._plan import ExecutionPlan, plan_of
+from tenferro_runtime.executing._verify import verify
 from tenferro_runtime.executing._work import devices_of, work_of
 from tenferro_runtime.ir._call import instance
 from tenferro_runtime.ir._data_sizes import definitions
@@ -109,7 +110,8 @@ def plan(program: Program) -> ExecutionPlan:
         usual = CostModel() if model == "auto" else model
         placement = place(program, devices, get_backend("cpu").devices(), usual)
         devices = placement.devices
-    return replace(plan_of(work_of(program, devices), reaches), placement=placement)
+    made = replace(plan_of(work_of(program, devices), reaches), placement=placement)
+    return verify(made) if current_runtime().check else made
 
 
 def _meet(devices: Sequence[ComputeDevice]) -> bool:
