@@ -13,6 +13,7 @@ from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._combined_text import CHUNK
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.regions import _region
+from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import add, exp, mul
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
 
@@ -111,6 +112,7 @@ def test_numbers_of_four_bytes():
 def test_partial_results_are_given_back(runs):
     run, args = runs["min"][0], operands(CHUNK + 9, 5)
     run(*args)
+    COMPILING.drain()
     gc.collect()
     before, blocks = sys.getrefcount(F8.dtype), sys.getallocatedblocks()
     for _ in range(3000):

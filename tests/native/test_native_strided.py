@@ -14,6 +14,7 @@ from tenferro_cpu import threads
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._strided import VARIANTS, Variants
+from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import add, lt, mul
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
 
@@ -200,6 +201,7 @@ def test_many_calls_leak_nothing(several):
     x, y = np.arange(24.0).reshape(4, 6).T, np.arange(4.0)
     run = several.strided(lambda *_: None)
     watched = [x, y, x.dtype, np.dtype("bool"), several]
+    COMPILING.drain()
     gc.collect()
     before, blocks = [sys.getrefcount(o) for o in watched], sys.getallocatedblocks()
     for _ in range(100_000):
