@@ -23,6 +23,7 @@ from tenferro_tensor import (
     synchronize,
 )
 from tenferro_tensor._ledger import booking
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import (
     ArgumentError,
     HostAdapterError,
@@ -340,3 +341,22 @@ def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
     assert FakeCupy.launched and set(FakeCupy.launched) == {(1, CudaContext.for_device(1).stream.raw)}
     assert backend.compiled() == len(made.sources) > 0
     assert FakeCupy.current == 0
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
+def test_a_device_builds_kernels_that_are_written_by_hand(with_cupy, monkeypatch):
+    with_cupy()
+    made = Counting()
+    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: made)
+    model = get_backend("cuda").fusing.model(1)
+    f8 = Operand(np.dtype("float64"))
+    squares = KernelIR((f8,), (Apply(catalog.mul.op(), (0, 0)),), (1,), reduction=Reduction("sum"))
+    program = model.build(squares, "squares")
+    x = tr.asarray(np.arange(12.0).reshape(3, 4), device="cuda:1")
+    with device_runtime("cuda").device(1).default_stream:
+        y = model.allocator.allocate(24).view("float64")
+        program((x.data, y), (3, 4))
+    np.testing.assert_array_equal(y.view(np.ndarray), (np.arange(12.0).reshape(3, 4) ** 2).sum(1))
+    assert y.device.id == 1 and model.kind == "cuda" and model.allocator.stats()["live"] >= 24
+    model.allocator.clear()
+    assert events("cleared") == [("cleared", 1)]

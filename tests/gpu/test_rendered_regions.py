@@ -26,8 +26,8 @@ class Host:
     def __init__(self):
         self.compiler, self.functions = HostCompiler(), []
 
-    def program(self, spec, over):
-        return GpuProgram(self.compiler.compile(spec), self.load, over=over)
+    def program(self, spec):
+        return GpuProgram(self.compiler.compile(spec), self.load)
 
     def load(self, compiled, device):
         self.functions.append(HostFunction(compiled.code, compiled.spec.entry))
@@ -227,7 +227,7 @@ def test_programs_check_what_they_are_given():
 def test_reductions_as_programs():
     host = Host()
     kernel = KernelIR((F8,), (), (0,), reduction=Reduction("sum", Over.TRAILING))
-    program = GpuProgram(host.compiler.compile(CudaRenderer().render(kernel, "rows")), host.load, 1, Over.TRAILING)
+    program = GpuProgram(host.compiler.compile(CudaRenderer().render(kernel, "rows")), host.load)
     x, y = np.arange(12.0).reshape(3, 4).view(OnDevice), np.zeros(3).view(OnDevice)
     program((x, y), (3, 4))
     np.testing.assert_array_equal(y, x.sum(1))

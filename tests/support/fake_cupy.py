@@ -306,7 +306,9 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         return np.array(x.view(np.ndarray))
 
     def get_default_memory_pool(self) -> Any:
-        return types.SimpleNamespace(used_bytes=lambda: self.used, total_bytes=lambda: self.most)
+        return types.SimpleNamespace(
+            used_bytes=lambda: self.used, total_bytes=lambda: self.most, free_all_blocks=self.cleared
+        )
 
     def empty(self, shape: Any, dtype: Any = float) -> Any:
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -317,6 +319,9 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         self.most = max(self.most, self.used)
         weakref.finalize(made, self._freed, nbytes)
         return made
+
+    def cleared(self) -> None:
+        FakeCupy.ordered.append(("cleared", FakeCupy.current))
 
     def _freed(self, nbytes: int) -> None:
         self.used -= nbytes

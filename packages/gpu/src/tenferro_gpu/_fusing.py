@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from tenferro_gpu.compiling import RuntimeCompiler, compiler
-from tenferro_gpu.devices import CupyRuntime
+from tenferro_gpu.devices import CupyRuntime, PoolAllocator
 from tenferro_gpu.rendering import CudaRenderer, rendered
 from tenferro_gpu.running import GpuProgram, RegionKernel
 from tenferro_tensor import Op, RuntimeDevice, catalog
 from tenferro_tensor.device_model import (
     CompiledSpec,
+    Device,
     Later,
     Literal,
-    Over,
     ProgramSpec,
     Region,
     expanded,
@@ -100,9 +100,24 @@ class Fusing:
         """Number of sources that are compiled."""
         return sum([c.stats()["loaded"] for c in self._compilers.values()])
 
-    def program(self, spec: ProgramSpec, over: Over | None) -> GpuProgram:
+    def program(self, spec: ProgramSpec) -> GpuProgram:
         """A kernel, compiled for the first device; other architectures compile it when they load it."""
-        return GpuProgram(self.compiler(0).compile(spec), self._load, over=over)
+        return GpuProgram(self.compiler(0).compile(spec), self._load)
+
+    def model(self, ordinal: int) -> Device:
+        """A device as renderer, compiler, memory and programs, for kernels that are written by hand.
+
+        Raises:
+            BackendUnavailableError: there is no such device, or no compiler.
+        """
+        device = self._backend.runtime.device(ordinal)
+        return Device(
+            self._backend.kind,
+            PoolAllocator(device),
+            CudaRenderer(),
+            self.compiler(ordinal),
+            lambda compiled: GpuProgram(compiled, self._load),
+        )
 
     def _load(self, compiled: CompiledSpec, ordinal: int) -> Any:
         code = self.compiler(ordinal).compile(compiled.spec).code

@@ -1,5 +1,6 @@
 """The device runtime on CuPy: devices, streams, events, and copies through page-locked memory."""
 
+from tenferro_gpu.devices._allocator import PoolAllocator
 from tenferro_gpu.devices._device import CupyDevice
 from tenferro_gpu.devices._runtime import CudaRuntime, CupyRuntime, RocmRuntime, register_cuda, register_rocm
 from tenferro_gpu.devices._streams import CupyEvent, CupyStream
@@ -10,6 +11,7 @@ __all__ = [
     "CupyEvent",
     "CupyRuntime",
     "CupyStream",
+    "PoolAllocator",
     "RocmRuntime",
     "register_cuda",
     "register_rocm",

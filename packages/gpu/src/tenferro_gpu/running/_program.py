@@ -20,18 +20,22 @@ class GpuProgram(Program):
     """A kernel on CuPy arrays; its code is loaded once on every device that runs it.
 
     Args:
-        compiled: the kernel.
+        compiled: a kernel of `CudaRenderer`.
         load: gives its function on a device, by number.
+
+    Attributes:
         reduced: number of axes that its reduction removes; None where it has none.
         over: who makes a result of the reduction.
     """
 
     __slots__ = ("_functions", "_load", "_lock", "compiled", "over", "reduced")
 
-    def __init__(
-        self, compiled: CompiledSpec, load: Load, reduced: int | None = None, over: Over | None = None
-    ) -> None:
-        self.compiled, self._load, self.reduced, self.over = compiled, load, reduced, over
+    def __init__(self, compiled: CompiledSpec, load: Load) -> None:
+        self.compiled, self._load = compiled, load
+        gone = [v for v in compiled.spec.variables if v.name.startswith("r")]
+        self.reduced = len(gone) or None
+        by_item = compiled.spec.launch.grid == (BLOCK,)
+        self.over = None if not gone else Over.LEADING if by_item else Over.TRAILING
         self._functions: dict[int, Function] = {}
         self._lock = threading.Lock()
 

@@ -33,7 +33,7 @@ PLANS: Final = 256
 class Target(Protocol):
     """What a region needs of the devices of a kind."""
 
-    def program(self, spec: ProgramSpec, over: Over | None) -> GpuProgram:
+    def program(self, spec: ProgramSpec) -> GpuProgram:
         """The compiled kernel; may take as long as a compiler does."""
 
     def empty(self, shape: Ints, dtype: np.dtype[Any]) -> Any:
@@ -176,7 +176,7 @@ class RegionKernel:
                 kernel = replace(kernel, reduction=Reduction(kernel.reduction.kind, over))
             spec = CudaRenderer(rank, reduced, wide).render(replace(kernel, inputs=inputs), "fused")
             try:
-                made: GpuProgram | None = self.target.program(spec, over)
+                made: GpuProgram | None = self.target.program(spec)
             except CompileError:
                 self._programs[variant] = None  # the fallback serves
                 raise
