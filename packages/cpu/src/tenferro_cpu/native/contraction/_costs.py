@@ -25,7 +25,7 @@ TILE: Final = 10.0
 SUMMED: Final = 3.0
 """For adding up the lanes of a vector."""
 
-FAR, FARTHEST = 1 << 20, 8 << 20
+FAR, FARTHEST = 1 << 20, 2 << 20
 """Bytes that stay near, and that stay in some cache."""
 
 STREAMED: Final = 4 << 20
