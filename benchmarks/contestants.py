@@ -84,7 +84,7 @@ def contestants(instance: Instance, dtype: str, without: Sequence[str]) -> Calls
     arrays = [rng.normal(size=s) / math.sqrt(max(1, math.prod(s) ** 0.5)) for s in shapes]
     if dtype.startswith("complex"):
         arrays = [x + 1j * rng.permuted(x) for x in arrays]
-    arrays = [x.astype(dtype) for x in arrays]
+    arrays = [np.asarray(x, dtype) for x in arrays]
     mine = [tr.asarray(x) for x in arrays]
     planned = plan(subscripts, *mine, optimize=path)
     calls: Calls = {"tenferro": [lambda: planned(*mine)]}

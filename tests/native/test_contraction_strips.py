@@ -95,6 +95,25 @@ def test_lower_vector_levels(monkeypatch, name, every):
         assert name in used
 
 
+@pytest.mark.parametrize("subscripts", ["mkr,kn->mnr", "nk,mkr->mnr", "mir,ni->mnr"])
+def test_runs_of_rows_are_products_of_their_own(subscripts):
+    """Short runs that fill no whole vectors are read where they lie, by few columns."""
+    sizes = {"m": 60, "k": 39, "i": 39, "r": 13, "n": 3}
+    terms, output = subscripts.split("->")
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[sizes[x] for x in term]) for term in terms.split(",")]
+    number = {x: n for n, x in enumerate(sizes)}
+    operands = tuple(tuple(number[x] for x in term) for term in terms.split(","))
+    ir = ContractionIR(
+        np.dtype("d"), operands, tuple(sizes.values()), tuple(number[x] for x in output), ((0, 1),)
+    )  # fmt: skip
+    kernel = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
+    wanted = np.einsum(subscripts, *arrays)
+    np.testing.assert_allclose(kernel(*arrays), wanted, rtol=1e-12, atol=1e-12)
+    out = np.empty((*wanted.shape[:2], 2 * 13))[..., ::2]
+    np.testing.assert_allclose(kernel(*arrays, out=out), wanted, rtol=1e-12, atol=1e-12)
+
+
 def test_no_bit_depends_on_threads(monkeypatch):
     """Strips and copies are cut along rows, columns and the batch."""
     from tenferro_cpu.native.threads._team import team

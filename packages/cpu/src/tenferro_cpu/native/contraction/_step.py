@@ -102,11 +102,12 @@ def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
         if found is not None:
             return _cut(kind, found, most)
     swaps = _swaps(kind, groups, last)
-    found = _oriented(kind, groups, swaps)
+    found = min(_oriented(kind, groups, swaps), key=_cost)
     if settled(kind, sizes, found.cost):
         return _cut(kind, found, most)
-    thin = min(sizes[1:3]) < THIN and prod(sizes) >= WORTH
-    others = [_oriented(kind, groups, not swaps) if thin else None]
+    others: list[Step | None] = []
+    if min(sizes[1:3]) < THIN and prod(sizes) >= WORTH:
+        others += _oriented(kind, groups, not swaps)
     others += [_strips(kind, name, groups, sizes) for name in STRIPS]
     return _cut(kind, min([found, *[step for step in others if step is not None]], key=_cost), most)
 
@@ -115,14 +116,21 @@ def _cost(step: Step) -> float:
     return step.cost
 
 
-def _oriented(kind: Kind, groups: Groups, swaps: bool) -> Step:
-    """A matrix product whose rows come from the left operand, or from the right one."""
+def _oriented(kind: Kind, groups: Groups, swaps: bool) -> list[Step]:
+    """Matrix products whose rows come from the left operand, or from the right one.
+
+    Rows that are many short runs are read where they lie if each run is a product of its own.
+    """
     if swaps:
         batch, columns, rows, inner = [[axis.swapped() for axis in group] for group in groups]
         groups = batch, rows, columns, inner
     batch, rows, columns, inner = groups
-    found = _product(kind, batch, rows, columns, inner, (size(batch), size(rows), size(columns), size(inner)))
-    found.swapped = swaps
+    found = [_product(kind, batch, rows, columns, inner)]
+    run = next((x for x in rows if x.a == x.c == kind.item and x.n % kind.width and x.n > kind.width), None)
+    if run is not None and len(rows) > 1 and size(columns) <= THIN and prod([*map(size, groups)]) >= WORTH:
+        found.append(_product(kind, [*[x for x in rows if x is not run], *batch], [run], columns, inner))
+    for step in found:
+        step.swapped = swaps
     return found
 
 
@@ -221,15 +229,17 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     dot, item, w = name == "dot", kind.item, kind.width
     among = inner if dot else batch
     last = next((x for x in among if x.a == x.b == item and (dot or x.c == item)), None)
-    if last is None or last.n < (w if dot else w // 2) or max(sizes[1:3]) > MOST_COLUMNS:
+    if last is None or last.n < (w if dot else w // 2):
         return None
     run = last.n
+    more_rows, rows = capped(rows, MOST_COLUMNS)
+    more_columns, columns = capped(columns, MOST_COLUMNS)
     rest = ordered([x for x in inner if x is not last], 1)
     outer, near = capped(rest, max(1, min(MOST_INNER, CHUNK // run if dot else MOST_INNER)))
-    outside = [x for x in batch if x is not last]
+    outside = [*more_rows, *more_columns, *[x for x in batch if x is not last]]
     words = {
-        "batch": size(outside) * size(outer), "sums": size(outer), "rows": sizes[1], "columns": sizes[2],
-        "inner": size(near), "run": run,
+        "batch": size(outside) * size(outer), "sums": size(outer), "rows": size(rows),
+        "columns": size(columns), "inner": size(near), "run": run,
     }  # fmt: skip
     found = Step(name, sizes, False, words)
     found.fill = lambda: _three("batch", [*outside, *outer]) | {
@@ -251,11 +261,9 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     return found
 
 
-def _product(
-    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis],
-    sizes: tuple[int, int, int, int],
-) -> Step:  # fmt: skip
+def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis]) -> Step:
     """A matrix product; which side is read where it lies, and which is packed."""
+    sizes = (size(batch), size(rows), size(columns), size(inner))
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
     passes = max(1, sizes[3] // INNER_BLOCK)
