@@ -26,6 +26,14 @@ def engine_kernel(graph: ContractionGraph):
     return kernel
 
 
+@pytest.fixture
+def fresh_steps():
+    """No step is remembered from before, nor after: what they are depends on what a test sets."""
+    _step.STEPS.clear()
+    yield
+    _step.STEPS.clear()
+
+
 @pytest.mark.parametrize("extents", [SMALL, MIDDLE])
 @given(seed=st.integers(0, 1 << 40))
 def test_random_graphs(extents, seed):
@@ -34,6 +42,7 @@ def test_random_graphs(extents, seed):
     case.require(engine_kernel(case.graph)(*case.arrays))
 
 
+@pytest.mark.usefixtures("fresh_steps")
 def test_small_blocks_and_tables(monkeypatch):
     """Sums and fills in many parts."""
     for name, value in {"MOST_ROWS": 30, "MOST_COLUMNS": 20, "MOST_INNER": 20, "RUN": 8, "THIN": 1}.items():
@@ -43,6 +52,7 @@ def test_small_blocks_and_tables(monkeypatch):
         case.require(engine_kernel(case.graph)(*case.arrays))
 
 
+@pytest.mark.usefixtures("fresh_steps")
 def test_threads_share_sums(monkeypatch):
     """Additions are cut between elements."""
     monkeypatch.setattr(_step, "PIECE_FLOPS", 1)
