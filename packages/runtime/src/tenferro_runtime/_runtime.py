@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._caches import caches
@@ -77,22 +80,37 @@ class Runtime:
         self.strict_sizes = strict_sizes
         self._tokens: list[Token[Runtime | None]] = []
 
-    def optimise(self, program: Program, *, deterministic: bool | None = None, placement: Any = None) -> Program:
+    def with_deterministic(self, deterministic: bool) -> Runtime:
+        """This runtime, or one that differs from it in that."""
+        if deterministic == self.deterministic:
+            return self
+        other = copy(self)
+        other.deterministic, other._tokens = deterministic, []
+        return other
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What ``with`` does, for any number of threads at once."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def optimise(self, program: Program, *, placement: Any = None) -> Program:
         """The program after the passes; checked before and after each of them if `check` is set.
 
         Args:
             program: any program.
-            deterministic: in the place of the runtime's own.
             placement: see `compile`.
         """
-        exact = self.deterministic if deterministic is None else deterministic
         if self.check:
             check_program(program)
-        for run in keeping_bits(self.passes) if exact else self.passes:
+        for run in keeping_bits(self.passes) if self.deterministic else self.passes:
             program = run(program)
             if self.check:
                 check_program(program)
-        program.memo[FUSION] = How(self.fusion, exact, self.overwriting, placement)
+        program.memo[FUSION] = How(self.fusion, self.deterministic, self.overwriting, placement)
         return program
 
     def stats(self) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -72,7 +72,11 @@ class Compiled:
         placement: Any = None,
     ) -> None:
         runtime = current_runtime()
-        self.f, self.runtime, self.deterministic, self.placement = f, runtime, deterministic, placement
+        self.inside: Callable[[], AbstractContextManager[Any]] = nullcontext
+        if deterministic is not None:
+            runtime = runtime.with_deterministic(deterministic)
+            self.inside = runtime.scope  # what the function compiles itself keeps the same promise
+        self.f, self.runtime, self.placement = f, runtime, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
         self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
@@ -263,10 +267,11 @@ class Compiled:
         def body(values: list[TracedTensor]) -> Any:
             return self.signature.apply(self.f, unflatten(treedef, values), static)
 
-        recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
+        with self.inside():
+            recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
-        optimise = partial(self.runtime.optimise, deterministic=self.deterministic, placement=self.placement)
+        optimise = partial(self.runtime.optimise, placement=self.placement)
         given = Donation(self.title, self.signature.given_leaves(treedef)) if self.signature.donated else None
         return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
 
