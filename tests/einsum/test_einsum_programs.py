@@ -51,3 +51,15 @@ def test_keeping_intermediates_keeps_the_bits(subscripts, shapes):
     params = {"inputs": p._labels, "output": p._output, "steps": p.steps}
     kept = contract(*xs, **params, kept=intermediates(p._labels, p.steps))[0]
     np.testing.assert_array_equal(np.asarray(contract(*xs, **params)), np.asarray(kept))
+
+
+def test_element_wise_products_stay_so_in_programs():
+    """Other passes fuse them; outside of programs the gradient of an outer product is two matrix-vector products."""
+    specs = [tr.Spec((5,), tr.float64), tr.Spec((7,), tr.float64)]
+    loss = lambda x, y: tr.sum(einsum("i,j->ij", x, y) ** 2)
+    for f in (loss, grad(loss, argnums=(0, 1))):
+        program = tr.trace(f, *specs)
+        assert not {eq.op.primitive.name for eq in program.equations} & {"contract", "contractions"}
+    x, y = operands([(5,), (7,)])
+    for a, b in zip(tr.compile(grad(loss, argnums=(0, 1)))(x, y), grad(loss, argnums=(0, 1))(x, y), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)

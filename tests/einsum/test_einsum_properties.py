@@ -133,7 +133,7 @@ def require_no_leak(rounds, most):
     finally:
         tracemalloc.stop()
     assert after[0] - python < most
-    assert after[1] == arrays
+    assert after[1] <= arrays
 
 
 def test_contractions_leave_nothing_behind():

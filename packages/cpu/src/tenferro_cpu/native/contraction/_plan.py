@@ -183,8 +183,12 @@ class _Planner:
 
     def add(self, x: _Value, y: _Value, value: _Value) -> None:
         """The sum of two values in the arena that lie alike."""
-        axes = [Axis(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
-        self.put(accumulation(self.kind, axes, y.at - x.at, self.most), x, self.one, value)
+        apart = y.at - x.at
+        axes = [(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
+        key = (*axes, (-1, apart, 0, 0))  # products have no such extent
+        if key not in self.known:
+            self.known[key] = accumulation(self.kind, [Axis(*axis) for axis in axes], apart, self.most)
+        self.put(self.known[key], x, self.one, value)
 
     def room(self, layout: Sequence[int]) -> _Value:
         """Memory in the arena for a value whose labels lie in this order."""
