@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from contestants import optional
+
 LOOPS = 100
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 CASES = [
@@ -85,17 +87,6 @@ def measured(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
                 call()
             times[name].append((time.perf_counter() - start) / repeats[name])
     return {name: statistics.median(values) for name, values in times.items()}
-
-
-def optional(name: str) -> Any:
-    """A library, None where it cannot be imported."""
-    try:
-        module = __import__(name)
-    except ImportError:
-        return None
-    if name == "jax":
-        module.config.update("jax_enable_x64", True)
-    return module
 
 
 def loop(contestant: str, rounds: int) -> None:

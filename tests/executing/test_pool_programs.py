@@ -20,20 +20,6 @@ def pools():
         yield one, two
 
 
-@pytest.fixture
-def plans(monkeypatch):
-    """The plans that are made, each held to its law."""
-    made = []
-    plan = _several.plan
-
-    def noted(*args):
-        made.append(verify(plan(*args)))
-        return made[-1]
-
-    monkeypatch.setattr(_several, "plan", noted)
-    return made
-
-
 def branches(x):
     """One branch on each of two pools, and the sum in the calling thread."""
     a = tr.matmul(x.with_compute_device("cpu:1"), x.T)

@@ -9,7 +9,6 @@ import tenferro_runtime as tr
 from simulated.installed import simulated
 from tenferro_ad import grad
 from tenferro_cpu import CpuPool
-from tenferro_runtime.executing import _several, verify
 
 DEVICES = ("cpu:0", "cpu:1", "cpu:2", "sim:0", "sim:1")
 UNARY = (tr.sin, tr.cos, tr.tanh, tr.negative, lambda x: x * 0.5, lambda x: x.T, lambda x: tr.flip(x, axis=0))
@@ -52,19 +51,6 @@ def random_function(seed):
 def machine():
     with simulated(count=2) as runtime, CpuPool(index=1), CpuPool(index=2):
         yield runtime
-
-
-@pytest.fixture
-def plans(monkeypatch):
-    made = []
-    plan = _several.plan
-
-    def noted(*args):
-        made.append(verify(plan(*args)))
-        return made[-1]
-
-    monkeypatch.setattr(_several, "plan", noted)
-    return made
 
 
 def squares(f):

@@ -198,10 +198,6 @@ def test_nothing_is_read_or_written_outside():
 import numpy as np
 from random_contractions import random_case
 from tenferro_tensor import ComputeDevice, get_backend
-def guarded(x, at_end):
-    made = between_guards(x.shape, x.dtype, at_end)
-    made[...] = x
-    return made
 for seed in range(250):
     case = random_case(seed)
     if any(0 in x.shape for x in (*case.arrays, case.out)):

@@ -173,10 +173,6 @@ best = None
 _step._cost = lambda step: step.cost - 1e12 * (step.kernel == best)
 _plan.WORTH_A_COPY = 1
 _plan.settled = _step.settled = lambda *_: False
-def guarded(x, at_end):
-    made = between_guards(x.shape, x.dtype, at_end)
-    made[...] = x
-    return made
 for best in ("dot", "lanes", "gemm"):
     _step.STEPS.clear()
     for inputs, output in ((((0, 1), (2, 1)), (0, 2)), (((1, 0), (2, 1)), (2, 0)), (((3, 0, 1), (1, 2, 3)), (0, 2, 3))):

@@ -23,11 +23,6 @@ from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 for word in ("cores", "allowed"):
     team()._set(word, 4)
 
-def guarded(x, at_end):
-    out = between_guards(x.shape, x.dtype, at_end)
-    out[...] = x
-    return out
-
 rng = np.random.default_rng(0)
 """
 

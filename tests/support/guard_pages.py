@@ -27,11 +27,18 @@ def between_guards(shape: tuple[int, ...], dtype: Any, at_end: bool) -> Any:
     return np.frombuffer((ctypes.c_uint8 * size).from_address(start), dtype).reshape(shape)
 
 
+def guarded(x: Any, at_end: bool) -> Any:
+    """A copy of an array `between_guards`."""
+    made = between_guards(x.shape, x.dtype, at_end)
+    made[...] = x
+    return made
+
+
 def require_inside(code: str) -> None:
     """Run a program of its own, which an access out of bounds would end."""
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", f"from guard_pages import between_guards\n{code}\nprint('inside')"],
+        [sys.executable, "-c", f"from guard_pages import between_guards, guarded\n{code}\nprint('inside')"],
         capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path},
     )  # fmt: skip
     assert done.returncode == 0 and done.stdout.strip() == "inside", done.stderr
