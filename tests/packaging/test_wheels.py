@@ -120,7 +120,8 @@ def test_every_package_becomes_one_typed_wheel(wheels: Path) -> None:
 def test_a_wheel_holds_its_modules_and_nothing_else(distribution: str, wheels: Path) -> None:
     package = import_name(distribution)
     source = ROOT / "packages" / distribution.removeprefix("tenferro-") / "src"
-    modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
+    code = [path for path in source.rglob("*") if path.suffix in {".py", ".cuh"}]
+    modules = {path.relative_to(source).as_posix() for path in code}
     with zipfile.ZipFile(wheels / f"{package}-0.1.0-py3-none-any.whl") as wheel:
         files = {name for name in wheel.namelist() if not name.endswith("/")}
         about = {name for name in files if name.startswith(f"{package}-0.1.0.dist-info/")}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from installed_plugins import MODULE, Installed
+from simulated.installed import no_accelerator
 from tenferro_tensor import (
     REGISTRY,
     Registry,
@@ -29,7 +30,8 @@ EXTENSIONS, BACKENDS = "tenferro.extensions", "tenferro.backends"
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(_entry_points, "_groups", {})
     monkeypatch.setattr(_entry_points, "_rivals", {})
-    return Installed(monkeypatch)
+    with no_accelerator():
+        yield Installed(monkeypatch)
 
 
 def foreign(extension: str | None = "odd") -> Any:

@@ -35,8 +35,7 @@ class CpuPool:
         device: the device.
         cpus: the cores, None where threads are not pinned.
         threads: the limit.
-        memory: the allocator that large results come from, or None; those of fused steps beyond the size of the caches
-            come from that of the process.
+        memory: the allocator that large results come from, or None.
 
     Raises:
         ArgumentError: an argument is out of its range.

@@ -44,6 +44,7 @@ class CudaRenderer(Renderer):
         wide: whether elements are counted in 64 bits.
 
     >>> from tenferro_tensor.catalog import mul
+    >>> from tenferro_tensor.device_model import Apply, KernelIR, Operand
     >>> f4 = Operand(np.dtype("float32"))
     >>> spec = CudaRenderer().render(KernelIR((f4, f4), (Apply(mul.op(), (0, 1)),), (2,)), "product")
     >>> print(spec.source[spec.source.index("    for"):])

@@ -174,7 +174,7 @@ def entry(
         _builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest, widest=widest
     )
     if have is not None:
-        fallback = have.scoped(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
+        fallback = have.serving(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
     limit = POOLED // max(items[len(kernel.inputs) :])
     if reduces:
         limit = NEVER

@@ -123,7 +123,7 @@ def strided(
     have, large = pool(), fallback
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.
-        large = have.scoped(make(engine().host.near_bytes // sum(items), fallback, fallback))
+        large = have.serving(make(engine().host.near_bytes // sum(items), fallback, fallback))
     return make((POOLED - 1) // max(items[len(kernel.inputs) :]), fallback, large)
 
 

@@ -32,6 +32,7 @@ POOLED: Final = ir.POOLED
 
 VARIABLE: Final = "TENFERRO_CPU_POOL"
 _SET_HANDLER: Final = 304
+_DEFAULT_HANDLER: Final = 306
 _MEMORY_SHARE: Final = 8
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 
@@ -67,7 +68,8 @@ _OF_PYTHON: Final = {
 }  # fmt: skip
 """Where there is no C library at hand."""
 
-# Sets the handler, calls, and puts back the one before, also when the call raises.
+# Sets the handler, calls, and puts back the one before, also when the call raises. Where the third item is another
+# handler, only that one gives way: a thread with memory of its own keeps it.
 _SCOPED: Final = """
 declare ptr @tenferro_set_handler(ptr)
 declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
@@ -83,11 +85,22 @@ entry:
   %handler = load ptr, ptr %handler_at
   %call_at = getelementptr i8, ptr %self, i64 $ITEM1
   %call = load ptr, ptr %call_at
+  %weak_at = getelementptr i8, ptr %self, i64 $ITEM2
+  %weak = load ptr, ptr %weak_at
   %before = call ptr @tenferro_set_handler(ptr %handler)
   %unset = icmp eq ptr %before, null
-  br i1 %unset, label %none, label %run
+  br i1 %unset, label %none, label %set
 none:
   ret ptr null
+set:
+  %gave_way = icmp eq ptr %before, %weak
+  %always = icmp eq ptr %weak, %handler
+  %stays = or i1 %gave_way, %always
+  br i1 %stays, label %run, label %yield
+yield:
+  %ours = call ptr @tenferro_set_handler(ptr %before)
+  call void @tenferro_decref(ptr %ours)
+  br label %run
 run:
   %result = call ptr @tenferro_vectorcall(ptr %call, ptr %args, i64 %n, ptr null)
   %failed = icmp eq ptr %result, null
@@ -135,7 +148,9 @@ def _machine() -> _Machine | None:
         "tenferro_fetch": _address(ctypes.pythonapi.PyErr_Fetch),
         "tenferro_restore": _address(ctypes.pythonapi.PyErr_Restore),
     }
-    text = _SCOPED.replace("$ITEM0", str(layout.tuple_items)).replace("$ITEM1", str(layout.tuple_items + 8))
+    text = _SCOPED
+    for k in range(3):
+        text = text.replace(f"$ITEM{k}", str(layout.tuple_items + 8 * k))
     entry = engine().function(text, "scoped", known | own)
     named = dict(zip(ir.NAMES, addresses, strict=True))
     return _Machine(named, _trim_type(named["trim"]), definition("scoped", entry, FASTCALL))
@@ -199,7 +214,14 @@ class MemoryPool(Allocator):
 
     def scoped(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """`call` with the arrays that NumPy allocates in it taken from this pool; positional arguments only."""
-        made: Callable[..., Any] = builtin(self._machine.scoped, (self._capsule, call))
+        made: Callable[..., Any] = builtin(self._machine.scoped, (self._capsule, call, self._capsule))
+        return made
+
+    def serving(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The same where NumPy's own allocator is in force; in a thread that has another one, that serves."""
+        at = ctypes.c_void_p.from_address(numpy_table() + 8 * _DEFAULT_HANDLER).value or 0
+        usual = ctypes.py_object.from_address(at).value
+        made: Callable[..., Any] = builtin(self._machine.scoped, (self._capsule, call, usual))
         return made
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
@@ -277,7 +299,7 @@ def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any
 def pooled_replay(run: Callable[..., Any]) -> Callable[..., Any]:
     """`run`, with everything that NumPy allocates in it taken from the pool."""
     have = pool()
-    return run if have is None else have.scoped(run)
+    return run if have is None else have.serving(run)
 
 
 def _bytes(spec: Spec) -> int:
