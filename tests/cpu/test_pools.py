@@ -20,7 +20,7 @@ from tenferro_ad import grad, value_and_grad
 from tenferro_cpu import CpuContext, CpuPool, open_pools
 from tenferro_cpu.native.threads._threads import limit
 from tenferro_cpu.pools._thread import PoolThread
-from tenferro_tensor import ComputeDevice, clear_plans, compute_context, get_backend, tensor
+from tenferro_tensor import Backend, ComputeDevice, clear_plans, compute_context, get_backend, tensor
 from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
 
 CPU = get_backend("cpu")
@@ -74,6 +74,9 @@ def test_numbers_out_of_range() -> None:
     for numbers in ({"threads": 0}, {"threads": True}, {"threads": 1.5}, {"index": 0}, {"index": -1}):
         with pytest.raises(ArgumentError, match="it is a positive integer; pass 1 or more"):
             CpuPool(**numbers)  # type: ignore[arg-type]
+    for memory in (-1, "1G"):
+        with pytest.raises(ArgumentError, match=r"CpuPool\(memory=.*\): it is an integer; pass 0 or more"):
+            CpuPool(memory=memory)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"CpuContext\(threads=0\): it is a positive integer; pass 1 or more"):
         CpuContext(threads=0)
     assert open_pools() == ()
@@ -91,6 +94,21 @@ def test_the_thread_is_pinned_and_no_other() -> None:
         CpuPool([100000])
     with pytest.raises(ArgumentError, match=r"on the cores \{\}; give their numbers, at least one"):
         CpuPool([])
+    for cores in (2, [[0]]):
+        with pytest.raises(ArgumentError, match=r"on the cores .*; give their numbers, as in \{0, 1\}"):
+            CpuPool(cores)  # type: ignore[arg-type]
+
+
+@LINUX
+def test_a_thread_that_may_not_be_pinned_works_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(thread: int, cpus: Any) -> None:
+        raise PermissionError("not in this sandbox")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    with CpuPool() as pool:
+        done: list[str] = []
+        pool.submit(lambda: done.append(threading.current_thread().name))
+    assert done == ["tenferro cpu:1"]
 
 
 def test_cores_cannot_be_named_where_threads_are_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,17 +263,13 @@ def test_closures_run_in_the_order_of_posting(pool: CpuPool) -> None:
     CPU.submit(CPU0, lambda: ran.append(-1))
     assert ran == [-1], "the calling thread carries out what is posted to it at once"
     release.set()
-    tr.compute_device
     CPU.synchronize()
     assert ran == [-1, *range(100)]
 
 
 def test_submit_is_for_host_devices() -> None:
-    class Chip(type(CPU)):  # type: ignore[misc]
-        submit = tenferro_cpu.CpuBackend.__mro__[1].submit
-
     with pytest.raises(UnsupportedError, match="posted to cuda:0, but only CPU devices have threads"):
-        Chip().submit(ComputeDevice("cuda:0"), lambda: None)
+        Backend.submit(CPU, ComputeDevice("cuda:0"), lambda: None)
     with pytest.raises(PlacementError, match="cpu:3 was asked for, but no such pool was ever opened"):
         CPU.submit(ComputeDevice("cpu:3"), lambda: None)
 
@@ -370,6 +384,24 @@ def test_closing_carries_out_what_was_posted() -> None:
         pool.submit(lambda i=i: ran.append(i))
     pool.close()
     assert ran == list(range(50))
+
+
+def test_waiting_for_a_pool_that_is_being_closed_is_no_error() -> None:
+    done: list[str] = []
+    release = threading.Event()
+    pool = CpuPool()
+    pool.submit(lambda: done.append("work") if release.wait(60) else None)
+    closing = threading.Thread(target=pool.close)
+    closing.start()
+    while pool in open_pools():  # until the pool takes no more work
+        pass
+    waiting = threading.Thread(target=lambda: (pool.synchronize(), done.append("waited")))
+    waiting.start()
+    release.set()
+    for thread in (waiting, closing):
+        thread.join(60)
+    assert done == ["work", "waited"]
+    pool.synchronize()
 
 
 def test_a_pool_does_not_close_itself(pool: CpuPool) -> None:

@@ -286,10 +286,11 @@ def test_a_factory_that_asks_for_itself_is_told() -> None:
     assert runtimes.used is None
 
 
-@pytest.mark.parametrize("kind", ["cpu", "host", "cuda:0", "", "two words", "9"])
-def test_kinds_are_names_of_accelerators(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["cpu", "host", "cuda:0", "", "two words", "9", "\u00e9", 3])
+def test_kinds_are_names_of_accelerators(kind: Any) -> None:
+    text = f"{kind!r} is no kind of accelerator; use a name like 'cuda'"
     for ask in (lambda r: r.register(kind, Toy), lambda r: r.get(kind), lambda r: r.pair(kind)):
-        with pytest.raises(ArgumentError):
+        with pytest.raises(ArgumentError, match=text):
             ask(DeviceRuntimes())
 
 

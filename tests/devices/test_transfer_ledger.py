@@ -15,7 +15,7 @@ from simulated.installed import simulated
 from tenferro_ad import grad, jvp, record_sources, value_and_grad, variable, vjp
 from tenferro_cpu import CpuPool
 from tenferro_tensor import _ledger as ledgers
-from tenferro_tensor import clear_plans, tensor
+from tenferro_tensor import REGISTRY, Spec, clear_plans, primitive, tensor
 from tenferro_tensor_core import PlacementError, TransferForbiddenError
 
 HERE = __file__
@@ -32,6 +32,12 @@ def sim() -> Iterator[Any]:
 
 def line_of(f: Any, offset: int) -> str:
     return f"{HERE}:{f.__code__.co_firstlineno + offset}"
+
+
+@primitive(family="tests.seen.v1")
+def seen(x: Spec) -> Spec:
+    """`x`; the test learns that it was computed."""
+    return x
 
 
 def there_and_back(x: Any) -> Any:
@@ -160,13 +166,16 @@ def test_eager_transfers_are_refused_before_they_happen(sim: Any) -> None:
 def test_programs_are_refused_before_their_first_step() -> None:
     ran: list[int] = []
     x = tensor([1.0, 2.0])
+    REGISTRY.kernel(seen, "cpu", lambda ins, outs: lambda raw: ran.append(1) or raw, replace=True)
 
     def late(v: Any) -> Any:
-        w = tr.exp(v * 2.0)
+        w = tr.exp(seen(v) * 2.0)
         return tr.sum(w).to_device("sim:0")
 
     f = tr.compile(late)
     f(x)
+    assert ran
+    ran.clear()
     for g in (f, tr.compile(lambda v: f(v) * 2.0), lambda v: tr.trace(late, v).run(v)):
         with tr.no_transfers(), pytest.raises(TransferForbiddenError) as error:
             g(x)

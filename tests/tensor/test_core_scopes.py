@@ -262,6 +262,15 @@ def test_transfers_need_no_leave_of_the_scope(toy: Toy) -> None:
     assert toy.ran == ["add on toy:0", "transfer on toy:0", "transfer on toy:0"]
 
 
+@pytest.mark.parametrize("context", ["cpu:0", CPU0, None])
+def test_what_is_no_context_is_refused_before_the_scope_opens(context: Any) -> None:
+    before = select.open_scopes
+    text = r"compute_context was given .*, which is no context: .* or use compute_device\(\) for the name of a device"
+    with pytest.raises(ArgumentError, match=text):
+        compute_context(context)
+    assert select.open_scopes == before
+
+
 def test_mixed_memories_are_listed(toy: Toy) -> None:
     x = tensor([1.0])
     with pytest.raises(

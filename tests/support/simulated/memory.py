@@ -89,13 +89,10 @@ class SimArray:
         """The value once more."""
         return self.device.duplicate(self)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise PlacementError(f"host code reads {self!r}; download it first", device=str(self.device.id))
 
-    def _refuse(self) -> Any:
-        raise PlacementError(f"host code reads {self!r}; download it first", device=str(self.device.id))
-
-    __iter__ = __bool__ = __int__ = __float__ = __index__ = __complex__ = __len__ = _refuse
+    __array__ = __iter__ = __bool__ = __int__ = __float__ = __index__ = __complex__ = __len__ = _refuse
 
     def __del__(self) -> None:
         buffer = getattr(self, "buffer", None)

@@ -21,7 +21,6 @@ EVERYWHERE: Final = os.environ.get(VARIABLE, "0") not in ("", "0")
 OURS: Final = ("tenferro_", "numpy.")
 """Modules whose lines are nobody's: what calls them is meant."""
 
-
 BOUND: Final = 4096
 """Entries from which on those of tensors that are gone are looked for."""
 
@@ -36,8 +35,9 @@ class _Table:
         self.most = BOUND
 
     def tidy(self) -> None:
-        """Drop the entries of tensors that are gone."""
-        self.entries = {key: entry for key, entry in tuple(self.entries.items()) if entry[0]() is not None}
+        """Drop the entries of tensors that are gone; what other threads add meanwhile may go, too."""
+        entries = self.entries.copy()  # in one step, which iterating over the items is not
+        self.entries = {key: entry for key, entry in entries.items() if entry[0]() is not None}
         self.most = max(BOUND, 2 * len(self.entries))
 
 

@@ -25,6 +25,7 @@ from tenferro_tensor._origins import EVERYWHERE
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._refusal import refuse
 from tenferro_tensor._spec import common_place
+from tenferro_tensor_core import ArgumentError
 
 
 class Rule(Enum):
@@ -111,7 +112,17 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 
 def compute_context(context: ComputeContext) -> Any:
-    """Context manager: run ops with the resources of `context`; an advanced override, ranked after `compute_device`."""
+    """Context manager: run ops with the resources of `context`; an advanced override, ranked after `compute_device`.
+
+    Raises:
+        ArgumentError: `context` names no compute device, as every context does.
+    """
+    if not isinstance(getattr(context, "device", None), ComputeDevice):
+        raise ArgumentError(
+            f"compute_context was given {context!r}, which is no context: it has no compute device; pass a CpuContext "
+            "or a StreamContext, or use compute_device() for the name of a device",
+            context=repr(context),
+        )
     return _context_scope(context)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenferro_tensor import _backend
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor.device_runtimes._contracts import wait_for_each
 
 
 def synchronize(device: str | ComputeDevice) -> None:
@@ -38,11 +39,4 @@ def synchronize_all() -> None:
 
     >>> synchronize_all()
     """
-    failures = []
-    for backend in _backend.made():
-        try:
-            backend.synchronize()
-        except Exception as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
+    wait_for_each(_backend.made())

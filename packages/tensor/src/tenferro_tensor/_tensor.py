@@ -78,7 +78,7 @@ class Tensor(Array):
             return np.asarray(self.data)
         if _ledger.watching and spec.place.memory_space is not HOST.memory_space:
             _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
-        return get_backend(self.spec.place.device.kind).download(self.data)
+        return get_backend(spec.place.device.kind).download(self.data)
 
     def _raw(self) -> Any:
         return self.data

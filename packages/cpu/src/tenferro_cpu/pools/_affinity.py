@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from tenferro_tensor_core import ArgumentError, UnsupportedError
@@ -16,10 +17,15 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
     """Cores that the user asks for.
 
     Raises:
-        ArgumentError: there are none, or the process may not run on them.
+        ArgumentError: they are no numbers, there are none, or the process may not run on them.
         UnsupportedError: the system pins no threads.
     """
-    wanted = frozenset(cpus)
+    try:
+        wanted = frozenset(cpus)
+    except TypeError:
+        raise ArgumentError(
+            f"a CPU pool was asked for on the cores {cpus!r}; give their numbers, as in {{0, 1}}", cpus=repr(cpus)
+        ) from None
     if not wanted or not all(isinstance(c, int) and not isinstance(c, bool) for c in wanted):
         raise ArgumentError(
             f"a CPU pool was asked for on the cores {_shown(wanted)}; give their numbers, at least one", cpus=wanted
@@ -57,9 +63,13 @@ def usual(index: int, threads: int) -> frozenset[int] | None:
 
 
 def pin(cpus: frozenset[int] | None) -> None:
-    """Pin the calling thread; threads that it starts later are pinned alike."""
+    """Pin the calling thread; threads that it starts later are pinned alike.
+
+    Where the system refuses, as sandboxes do, it stays where it is: that costs time and changes no result.
+    """
     if cpus is not None:
-        os.sched_setaffinity(0, cpus)
+        with suppress(OSError):
+            os.sched_setaffinity(0, cpus)
 
 
 def _shown(cpus: Iterable[int]) -> str:

@@ -56,9 +56,11 @@ class CpuPool:
         index: int | None = None,
         memory: int | None = None,
     ) -> None:
-        self.threads = _count("threads", threads, usable_cores())
+        self.threads = min(_whole("threads", threads), usable_cores())
         if index is not None:
-            _count("index", index, None)
+            _whole("index", index)
+        if memory is not None:
+            _whole("memory", memory, 0)
         named = None if cpus is None else checked(cpus)
         whole = memory_pool()
         limit = None if whole is None else whole.limit // 4 if memory is None else memory
@@ -94,9 +96,14 @@ class CpuPool:
         return awaited(self._post, run, raws)
 
     def synchronize(self) -> None:
-        """Wait until what has been posted so far is done."""
-        if self._thread is not None:
+        """Wait until what has been posted so far is done, as it is once the pool is closed."""
+        if self._thread is None:
+            return
+        try:
             self.call(_nothing)
+        except PlacementError:
+            with self._starting:  # held by `close` until everything is carried out
+                pass
 
     def close(self) -> None:
         """Carry out what has been posted, end the thread and give unused memory back. Closing again does nothing.
@@ -159,10 +166,11 @@ def open_pools() -> tuple[CpuPool, ...]:
     return tuple([pool for pool in pools() if isinstance(pool, CpuPool)])
 
 
-def _count(name: str, n: int, most: int | None) -> int:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise ArgumentError(f"CpuPool({name}={n!r}): it is a positive integer; pass 1 or more", **{name: n})
-    return n if most is None else min(n, most)
+def _whole(name: str, n: int, least: int = 1) -> int:
+    if not isinstance(n, int) or isinstance(n, bool) or n < least:
+        kind = "a positive integer" if least else "an integer"
+        raise ArgumentError(f"CpuPool({name}={n!r}): it is {kind}; pass {least} or more", **{name: n})
+    return n
 
 
 def _nothing() -> None:

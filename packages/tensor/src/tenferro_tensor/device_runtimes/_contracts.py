@@ -7,9 +7,9 @@ to one stream runs in the order of issue; between streams there is no order but 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -203,7 +203,7 @@ class RuntimeDevice(ABC):
         Raises:
             AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
         """
-        _wait_for([stream.record() for stream in self.streams])
+        wait_for_each([stream.record() for stream in self.streams])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
@@ -260,14 +260,22 @@ class DeviceRuntime(ABC):
         Raises:
             AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
         """
-        _wait_for([stream.record() for device in self.devices() for stream in device.streams])
+        wait_for_each([stream.record() for device in self.devices() for stream in device.streams])
 
 
-def _wait_for(events: list[Event]) -> None:
+class Waitable(Protocol):
+    """What may have work to do: an event, a stream, a backend."""
+
+    def synchronize(self) -> None:
+        """Wait until it is done."""
+
+
+def wait_for_each(several: Iterable[Waitable]) -> None:
+    """Wait for all, also where one has failed, and raise the first failure then."""
     failures = []
-    for event in events:
+    for one in several:
         try:
-            event.synchronize()
+            one.synchronize()
         except Exception as error:
             failures.append(error)
     if failures:
