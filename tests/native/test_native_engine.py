@@ -111,6 +111,16 @@ def test_a_new_process_looks_at_the_whole_folder_once_a_day(tmp_path, monkeypatc
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs file modes")
+def test_a_folder_that_cannot_be_looked_through_costs_nothing_but_its_bound(tmp_path, monkeypatch):
+    def refused(self):
+        raise PermissionError(str(self))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    cache = ObjectCache(tmp_path / "objects", bound=8)
+    cache.put("ab", b"longer than the bound")
+    assert cache.get("ab") == b"longer than the bound"
+
+
 def test_a_folder_that_others_may_write_to_is_not_used(tmp_path):
     folder = tmp_path / "shared"
     folder.mkdir()

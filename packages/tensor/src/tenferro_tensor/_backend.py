@@ -107,6 +107,9 @@ class Backend(ABC):
         """A raw array that shares the memory of a DLPack producer of the backend's kind, or a copy of it.
 
         What the backend does with it comes after what computes it.
+
+        Raises:
+            UnsupportedError: the backend takes no foreign memory.
         """
         raise UnsupportedError(
             f"the {self.name} backend takes no memory of DLPack producers; copy the data to main memory first",

@@ -113,7 +113,8 @@ class ObjectCache:
         self._written += len(payload)
         if self._written >= self.bound // 8:
             self._written = 0
-            self.prune()
+            with contextlib.suppress(OSError):
+                self.prune()
 
     def _is_due(self) -> bool:
         try:
