@@ -104,11 +104,17 @@ def test_a_thread_that_may_not_be_pinned_works_all_the_same(monkeypatch: pytest.
     def refused(thread: int, cpus: Any) -> None:
         raise PermissionError("not in this sandbox")
 
-    monkeypatch.setattr(os, "sched_setaffinity", refused)
-    with CpuPool() as pool:
-        done: list[str] = []
-        pool.submit(lambda: done.append(threading.current_thread().name))
-    assert done == ["tenferro cpu:1"]
+    done: list[str] = []
+    with CpuPool(index=1) as late:
+        monkeypatch.setattr(os, "sched_setaffinity", refused)
+        with CpuPool(index=2) as pool:
+            assert late.cpus is not None and pool.cpus is None
+            for each in (late, pool):
+                each.submit(lambda: done.append(threading.current_thread().name))
+                each.close()
+        with pytest.raises(UnsupportedError, match="but this system pins no threads; leave cpus=None"):
+            CpuPool([0])
+    assert done == ["tenferro cpu:1", "tenferro cpu:2"]
 
 
 def test_cores_cannot_be_named_where_threads_are_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:

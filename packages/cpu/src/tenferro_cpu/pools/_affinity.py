@@ -10,7 +10,7 @@ from typing import Final
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
 PINS: Final = hasattr(os, "sched_setaffinity")
-"""Whether threads can be pinned here."""
+"""Whether the system can pin threads."""
 
 
 def checked(cpus: Iterable[int]) -> frozenset[int]:
@@ -18,7 +18,7 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
 
     Raises:
         ArgumentError: they are no numbers, there are none, or the process may not run on them.
-        UnsupportedError: the system pins no threads.
+        UnsupportedError: the system pins no threads, or does not let this process do so.
     """
     try:
         wanted = frozenset(cpus)
@@ -30,7 +30,7 @@ def checked(cpus: Iterable[int]) -> frozenset[int]:
         raise ArgumentError(
             f"a CPU pool was asked for on the cores {_shown(wanted)}; give their numbers, at least one", cpus=wanted
         )
-    if not PINS:
+    if not _may_pin():
         raise UnsupportedError(
             f"a CPU pool was asked for on the cores {_shown(wanted)}, but this system pins no threads; "
             "leave cpus=None, and the system chooses",
@@ -56,7 +56,7 @@ def usual(index: int, threads: int) -> frozenset[int] | None:
     >>> usual(1, 1) is None or len(usual(1, 1))
     1
     """
-    if not PINS or threads > 1:
+    if threads > 1 or not _may_pin():
         return None
     usable = sorted(os.sched_getaffinity(0))
     return frozenset([usable[index % len(usable)]])
@@ -65,11 +65,22 @@ def usual(index: int, threads: int) -> frozenset[int] | None:
 def pin(cpus: frozenset[int] | None) -> None:
     """Pin the calling thread; threads that it starts later are pinned alike.
 
-    Where the system refuses, as sandboxes do, it stays where it is: that costs time and changes no result.
+    Where the cores have gone meanwhile it stays where it is: that costs time and changes no result.
     """
     if cpus is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, cpus)
+
+
+def _may_pin() -> bool:
+    """Whether threads of this process can be pinned; sandboxes may refuse."""
+    if not PINS:
+        return False
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))  # changes nothing
+    except OSError:
+        return False
+    return True
 
 
 def _shown(cpus: Iterable[int]) -> str:
