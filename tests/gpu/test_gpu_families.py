@@ -11,8 +11,9 @@ import tenferro_runtime as tr
 from device_cases import elementwise, families, structure
 from fake_cupy import DeviceArray, FakeCupy
 from tenferro_einsum import einsum
-from tenferro_gpu import download
+from tenferro_gpu import CudaContext, download
 from tenferro_gpu._contraction import CutensorContraction, taken
+from tenferro_tensor import compute_context, device_runtime, get_backend
 from tenferro_tensor.device_model import ContractionIR
 
 CASES = [
@@ -69,9 +70,17 @@ def test_contractions_go_to_cutensor_where_it_is_installed(with_cupy, monkeypatc
     found = einsum("abc,cbd->bda", reversed_, on_device[1])
     np.testing.assert_allclose(np.asarray(download(found)), np.einsum("abc,cbd->bda", a[:, ::-1], b), rtol=1e-12)
     assert len(calls) == 3
+    pair = ContractionIR(np.dtype("float64"), ((0, 1, 2), (2, 1, 3)), (3, 4, 5, 6), (0, 3), ((0, 1),))
+    out = tr.zeros((3, 6), device="cuda:1").data
+    kernel = get_backend("cuda").contraction(pair, on_device[0].device)
+    with compute_context(CudaContext.for_device(1)):
+        assert kernel(on_device[0].data, on_device[1].data, out=out) is out
+    assert device_runtime("cuda").stream_of(out) is CudaContext.for_device(1).stream
+    np.testing.assert_allclose(np.asarray(out), np.einsum("abc,cbd->ad", a, b), rtol=1e-12)
+    calls.clear()
     for text, operands in (("abc,cbd->", on_device[:2]), ("abc,dae->e", [on_device[0], on_device[2]])):
         einsum(text, *operands)  # sums of one operand alone, and results without axes, go pair by pair
-    assert len(calls) == 3
+    assert not calls
 
 
 def test_what_cutensor_takes():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from fake_cupy import CUDARuntimeError, FakeCupy
+from fake_cupy import CUDARuntimeError, FakeCupy, OutOfMemoryError
 from host_kernels import COMPILER, HostCompiler
 from tenferro_gpu import CudaContext, _fusing, _kernels, download, upload
 from tenferro_runtime.fusion import wait
@@ -23,7 +23,7 @@ from tenferro_tensor import (
     synchronize,
 )
 from tenferro_tensor._ledger import booking
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
 from tenferro_tensor_core import (
     ArgumentError,
     HostAdapterError,
@@ -41,6 +41,11 @@ def runtime(with_cupy):
 
 def events(*kinds):
     return [entry for entry in FakeCupy.ordered if entry[0] in kinds]
+
+
+def no_event_comes(monkeypatch):
+    monkeypatch.setattr("fake_cupy.Event.done", False, raising=False)
+    monkeypatch.setattr("fake_cupy.Event.__init__", lambda self, block, disable_timing: vars(self).update(device=0))
 
 
 def test_work_of_a_context_runs_on_its_stream_and_waits_for_others(runtime):
@@ -99,6 +104,21 @@ def test_blocks_at_computed_positions_are_found_without_looking(runtime, starts,
     )
     expected = catalog.dynamic_update_slice(tr.asarray(x), tr.asarray(update), tr.asarray(starts))
     np.testing.assert_array_equal(download(whole), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_positions_of_narrow_dtypes_reach_into_long_axes(runtime, dtype):
+    x, at = tr.asarray(np.arange(1000.0), device="cuda:0"), tr.asarray(np.array([100], dtype), device="cuda:0")
+    np.testing.assert_array_equal(download(catalog.dynamic_slice(x, at, sizes=(3,))), [100.0, 101.0, 102.0])
+    filled = catalog.dynamic_update_slice(x, tr.zeros(2, device="cuda:0"), at)
+    assert np.flatnonzero(np.asarray(download(filled)) == 0).tolist() == [0, 100, 101]
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("add", 7), ("max", 5)])
+def test_one_number_is_scattered(runtime, mode, expected):
+    x, at, number = (tr.asarray(np.array(v), device="cuda:0") for v in ([1, 2, 3], [1], 5))
+    y = catalog.scatter(x, at, number, mode=mode, update_window_dims=(), inserted_dims=(0,), scatter_dims=(0,))
+    assert download(y).tolist() == [1, expected, 3]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "int64", "float32"])
@@ -183,6 +203,13 @@ def test_downloads_wait_for_the_value_and_not_for_the_caller(runtime):
     assert download(tr.asarray(2.5, device="cuda:0"), pending=True).result().item() == 2.5
 
 
+def test_downloads_stay_in_main_memory_whatever_the_scope_says(runtime):
+    pending = download(tr.asarray(np.ones(2), device="cuda:0"), pending=True)
+    with compute_context(CudaContext.for_device(1)):
+        result = pending.result()
+    assert str(result.device) == "cpu:0" and isinstance(result.data, np.ndarray)
+
+
 def test_copies_with_handles_are_booked_and_forbidden_as_others(runtime):
     x = tr.asarray(np.ones(4), device="cuda:0")
     moves = []
@@ -200,6 +227,8 @@ def test_handles_are_for_concrete_values_in_the_right_memory(runtime):
     x = tr.asarray(np.ones(2), device="cuda:0")
     with pytest.raises(PlacementError, match="download with a handle takes a concrete tensor in device memory"):
         download(tr.asarray(np.ones(2)), pending=True)
+    with pytest.raises(PlacementError, match="in device memory, got ndarray in host memory; leave pending=True out"):
+        download(np.ones(2), pending=True)
     with pytest.raises(PlacementError, match="upload with a handle takes a concrete tensor in main memory"):
         upload(x, pending=True)
 
@@ -219,13 +248,36 @@ def test_nothing_is_kept_after_its_work(runtime):
 
 def test_values_that_another_stream_reads_are_kept_until_it_has(runtime, monkeypatch):
     x = tr.asarray(np.ones(3), device="cuda:0")
-    monkeypatch.setattr("fake_cupy.Event.done", False, raising=False)
-    monkeypatch.setattr("fake_cupy.Event.__init__", lambda self, block, disable_timing: vars(self).update(device=0))
+    no_event_comes(monkeypatch)
     device = runtime.device(0)
     before = len(device.keeping)
     with compute_context(CudaContext.for_device(0)):
         x + 1.0
     assert len(device.keeping) == before + 1
+
+
+def test_memory_of_views_is_kept_for_the_stream_of_their_base(runtime, monkeypatch):
+    x = tr.asarray(np.ones((2, 3)), device="cuda:0")
+    device, context = runtime.device(0), CudaContext.for_device(0)
+    with compute_context(context):
+        view = x.mT
+    assert runtime.stream_of(view.data) is context.stream and view.data.base is x.data
+    no_event_comes(monkeypatch)
+    before = len(device.keeping)
+    with compute_context(context):
+        own = view + 1.0
+        assert len(device.keeping) == before + 1
+        own + 1.0
+        assert len(device.keeping) == before + 1
+    context.stream.release(view.data)
+    assert len(device.keeping) == before + 2
+
+
+def test_a_value_that_a_kernel_hands_through_stays_one_of_its_stream(runtime):
+    x = tr.asarray(np.ones(3), device="cuda:0")
+    with compute_context(CudaContext.for_device(0)):
+        get_backend("cuda").started(runtime.device(0), lambda x: x, (x.data,))
+    assert runtime.stream_of(x.data) is runtime.device(0).default_stream
 
 
 def test_copies_between_devices_do_not_pass_main_memory(runtime):
@@ -243,11 +295,24 @@ def test_memory_that_does_not_suffice(with_cupy):
     module = with_cupy()
     x = tr.asarray(np.ones(1000), device="cuda:0")
     module.room = 100
-    with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no room for 8000 bytes: \d+ are in use by values"):
+    with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no room for 8000 bytes: \d+ bytes are in use by values"):
         upload(np.ones(1000))
     with pytest.raises(DeviceMemoryError, match="drop tensors, work in smaller pieces"):
         get_backend("cuda").started(device_runtime("cuda").device(0), lambda x: module.empty(1000), (x.data,))
     assert FakeCupy.current == 0 and FakeCupy.stream.name == "null"
+
+
+def test_copies_of_what_lies_with_gaps_need_room_as_well(with_cupy, monkeypatch):
+    module = with_cupy()
+    x = tr.asarray(np.ones((10, 20)), device="cuda:0").mT
+
+    def refuses(x):
+        raise OutOfMemoryError("Out of memory")
+
+    monkeypatch.setattr(module, "ascontiguousarray", refuses, raising=False)
+    for copied in (download, lambda x: download(x, pending=True), lambda x: x.to_device("cuda:1")):
+        with pytest.raises(DeviceMemoryError, match="cuda:0 has no room for 1600 bytes"):
+            copied(x)
 
 
 def test_failures_of_accepted_work_keep_their_cause(runtime):
@@ -291,7 +356,7 @@ class Foreign:
         return np.arange(3.0).__dlpack__()
 
 
-def test_dlpack_goes_both_ways_in_the_order_of_streams(with_cupy):
+def test_dlpack_goes_both_ways_in_the_order_of_streams(with_cupy, monkeypatch):
     module = with_cupy()
     runtime = device_runtime("cuda")
     with compute_context(CudaContext.for_device(1)):
@@ -304,7 +369,14 @@ def test_dlpack_goes_both_ways_in_the_order_of_streams(with_cupy):
     y = tr.from_dlpack(Foreign())
     assert str(y.device) == "cuda:1" and y.data.device.id == 1
     assert received == [(1, runtime.device(1).default_stream.raw)]
-    np.testing.assert_array_equal(np.asarray(download(tr.from_dlpack(Foreign(), copy=True))), [0.0, 1.0])
+    no_event_comes(monkeypatch)
+    before = len(runtime.device(1).keeping)
+    copied = tr.from_dlpack(Foreign(), copy=True)
+    assert len(runtime.device(1).keeping) == before + 1  # what was shared, until it is copied
+    np.testing.assert_array_equal(np.asarray(download(copied)), [0.0, 1.0])
+    monkeypatch.setattr(module.ndarray, "copy", lambda x: module.empty(2**50), raising=False)
+    with pytest.raises(DeviceMemoryError, match="cuda:1 has no room for 16 bytes"):
+        tr.from_dlpack(Foreign(), copy=True)
 
     def refuses(producer):
         raise BufferError("it needs a gradient")
@@ -341,6 +413,17 @@ def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
     assert FakeCupy.launched and set(FakeCupy.launched) == {(1, CudaContext.for_device(1).stream.raw)}
     assert backend.compiled() == len(made.sources) > 0
     assert FakeCupy.current == 0
+
+
+def test_reductions_to_more_results_than_a_group_has_room_for_go_op_by_op(with_cupy, monkeypatch):
+    with_cupy()
+    monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: Counting())
+    monkeypatch.setattr(_fusing, "RegionKernel", lambda region, *others: region)
+    f8 = Operand(np.dtype("float64"))
+    fused = get_backend("cuda").fused
+    for results, fits in ((24, True), (25, False)):
+        kernel = KernelIR((f8,), (), (0,) * results, reduction=Reduction("sum"))
+        assert (fused(Region(kernel, 1, ((0,),), (0,)), None, None) is not None) == fits
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")

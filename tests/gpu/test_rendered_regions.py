@@ -231,6 +231,13 @@ def test_reductions_as_programs():
     x, y = np.arange(12.0).reshape(3, 4).view(OnDevice), np.zeros(3).view(OnDevice)
     program((x, y), (3, 4))
     np.testing.assert_array_equal(y, x.sum(1))
+    y = np.full(3, 77.0).view(OnDevice)
+    program((x[:, :0], y), (3, 0))
+    np.testing.assert_array_equal(y, np.zeros(3))
+    program((x[:0], y[:0]), (0, 4))
+    assert len(host.functions[0].launches) == 2  # there is nothing to do for no results
+    with pytest.raises(ArgumentError, match="kernel_rows runs on a device, got an array in main memory; upload it"):
+        program((np.ones((3, 4)), y), (3, 4))
 
 
 def test_what_is_not_rendered_is_named():

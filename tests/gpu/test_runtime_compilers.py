@@ -55,6 +55,7 @@ def test_threads_that_want_one_kernel_wait_for_one_of_them():
         library.gate.set()
         assert {f.result().code for f in found} == {b"text for 90"}
     assert len(library.compiled) == 1
+    assert not compiler._making  # no lock is left behind
 
 
 def test_code_is_kept_on_disk_by_source_compiler_and_architecture(tmp_path):

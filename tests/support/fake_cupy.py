@@ -42,8 +42,17 @@ class DeviceArray(np.ndarray):
     def data(self) -> Any:
         return types.SimpleNamespace(ptr=self.__array_interface__["data"][0])
 
+    @property
+    def base(self) -> Any:  # CuPy's is the array that the memory was allocated for
+        first = _first.get(id(_owner(self)))
+        return None if first is self else first
+
     def __getitem__(self, key: Any) -> Any:  # CuPy has no scalars
         return as_device(super().__getitem__(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
+        super().__setitem__(key, value)
 
     def set(self, host: np.ndarray, stream: Any) -> None:
         assert self.device.id == FakeCupy.current
@@ -80,10 +89,22 @@ class DeviceArray(np.ndarray):
         return as_device(getattr(ufunc, method)(*plain, **kwargs))
 
 
+_first: weakref.WeakValueDictionary[int, DeviceArray] = weakref.WeakValueDictionary()
+
+
+def _owner(x: np.ndarray) -> np.ndarray:
+    below = np.ndarray.base.__get__(x)
+    return _owner(below) if isinstance(below, np.ndarray) else x
+
+
 def as_device(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(as_device, x))
-    return np.asarray(x).view(DeviceArray) if isinstance(x, (np.ndarray, np.generic)) else x
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    made = np.asarray(x).view(DeviceArray)
+    _first.setdefault(id(_owner(made)), made)
+    return made
 
 
 class Device:

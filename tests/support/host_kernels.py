@@ -3,6 +3,7 @@
 What a kernel computes is tested so without a GPU. Work items that meet at a barrier are fibers of one thread.
 """
 
+import atexit
 import ctypes
 import hashlib
 import re
@@ -94,7 +95,9 @@ def _driver(name: str, signature: str, body: str) -> str:
 
 @cache
 def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="host-kernels-"))
+    made = tempfile.mkdtemp(prefix="host-kernels-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 _OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")

@@ -22,7 +22,6 @@ from tenferro_tensor import (
     REGISTRY,
     AcceleratorBackend,
     ComputeDevice,
-    DeviceMemoryError,
     Op,
     OpenKernel,
     RuntimeDevice,
@@ -98,8 +97,17 @@ class _CupyBackend(AcceleratorBackend):
         target = self.runtime.device(device.index)
         return lambda *raws: self.started(target, run, raws)
 
-    def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
-        """Run a function that issues work on raw values, with the device and the stream of that work current."""
+    def started(
+        self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...], written: tuple[Any, ...] = ()
+    ) -> Any:
+        """Run a function that issues work on raw values, with the device and the stream of that work current.
+
+        Args:
+            device: where the values are.
+            run: the function.
+            raws: its operands.
+            written: those of them that it writes to.
+        """
         runtime = self.runtime
         stream = self.stream_for(device, raws)
         try:
@@ -109,20 +117,14 @@ class _CupyBackend(AcceleratorBackend):
                 with stream:
                     result = run(*raws)
         except self._exhausted as cause:
-            raise self._no_room(stream, cause) from cause
+            raise stream.device.no_room(f"a result ({cause})") from cause
         if runtime.marked or stream is not stream.device.default_stream:
-            if runtime.others(stream, raws):
+            if runtime.lent(stream, raws):
                 stream.device.keeping.keep(stream.record(), raws)
-            runtime.mark(stream, *(result if isinstance(result, (tuple, list)) else (result,)))
+            results = result if isinstance(result, (tuple, list)) else (result,)
+            # An operand that is handed through stays a value of its stream, which takes its memory back.
+            runtime.mark(stream, *written, *[y for y in results if all(y is not x for x in raws)])
         return result
-
-    def _no_room(self, stream: CupyStream, cause: Exception) -> DeviceMemoryError:
-        have = stream.device.memory()
-        return DeviceMemoryError(
-            f"{stream.device.id} has no room for a result ({cause}): {have['live']} bytes are in use by values, "
-            f"{have['free']} of {have['total']} free; drop tensors, work in smaller pieces, or use another device",
-            device=str(stream.device.id),
-        )
 
     def exported(self, raw: Any, **options: Any) -> Any:
         """As the contract says: the stream of the consumer waits for that of the value."""
@@ -139,13 +141,17 @@ class _CupyBackend(AcceleratorBackend):
         try:
             with stream:
                 raw = self._cupy.from_dlpack(producer)
-                raw = raw.copy() if copy else raw
         except Exception as error:  # a producer is foreign code
             raise HostAdapterError(
                 f"from_dlpack cannot read {type(producer).__name__} on {device.id}: {error}; detach or copy it in its "
                 "own library first",
                 given=type(producer),
             ) from error
+        if copy:
+            shared = raw
+            with device.enough(raw.size, raw.dtype), stream:
+                raw = shared.copy()
+            device.keeping.keep(stream.record(), shared)  # the producer may reuse its memory once nobody holds it
         self.runtime.mark(stream, raw)
         return raw
 
@@ -162,7 +168,7 @@ class _CupyBackend(AcceleratorBackend):
         if self._cutensor is None or not isinstance(ir, ContractionIR) or not taken(ir):
             return None
         target = self.runtime.device(device.index)
-        start = lambda run, raws: self.started(target, run, raws)
+        start = lambda run, raws, written=(): self.started(target, run, raws, written)
         return CutensorContraction(ir, self._cupy, self._cutensor.contraction, start)
 
     @cached_property

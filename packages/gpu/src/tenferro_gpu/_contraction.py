@@ -32,7 +32,7 @@ class CutensorContraction(ContractionKernel):
         ir: what it computes; `taken` tells whether that works.
         xp: CuPy.
         contract: ``cupyx.cutensor.contraction``.
-        start: runs a function of raw arrays where these are.
+        start: runs a function of raw arrays where these are; those that it writes to are named once more.
     """
 
     ir: ContractionIR
@@ -42,15 +42,16 @@ class CutensorContraction(ContractionKernel):
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """As the contract says."""
-        found = self._start(self._run, raws)
-        if out is None:
-            return found
-        out[...] = found[0] if self.ir.kept else found
-        return (out, *found[1:]) if self.ir.kept else out
+        return self._start(self._run, raws) if out is None else self._start(self._into, (out, *raws), (out,))
 
     def direct(self) -> Callable[..., Any]:
         """As the contract says."""
         return lambda *raws: self._start(self._run, raws)
+
+    def _into(self, out: Any, *raws: Any) -> Any:
+        found = self._run(*raws)
+        out[...] = found[0] if self.ir.kept else found
+        return (out, *found[1:]) if self.ir.kept else out
 
     def _run(self, *raws: Any) -> Any:
         ir, count = self.ir, len(raws)

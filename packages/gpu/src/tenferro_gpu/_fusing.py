@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_gpu.compiling import RuntimeCompiler, compiler
 from tenferro_gpu.devices import CupyRuntime, PoolAllocator
-from tenferro_gpu.rendering import CudaRenderer, rendered
+from tenferro_gpu.rendering import BLOCK, CudaRenderer, rendered
 from tenferro_gpu.running import GpuProgram, RegionKernel
 from tenferro_tensor import Op, RuntimeDevice, catalog
 from tenferro_tensor.device_model import (
@@ -32,7 +32,10 @@ _REDUCED: Final = frozenset({
 })  # fmt: skip
 
 _MOST: Final = 60
-"""Arrays of one region; with the strides of all of them its arguments stay below 4 KiB, as old drivers ask for."""
+"""Arrays of one region times its axes; with all strides its arguments stay below 4 KiB, as old drivers ask for."""
+
+_SHARED: Final = 48 << 10
+"""Bytes that the work items of one group may share: what they have of each result of a reduction has to fit."""
 
 
 class Home(Protocol):
@@ -89,6 +92,8 @@ class Fusing:
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """The region as a function of raw arrays, or None where it has no kernel."""
         if not self.available or len(region.axes) + len(region.kernel.outputs) > _MOST // max(region.rank, 1):
+            return None
+        if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _SHARED:
             return None
         try:
             region = replace(region, kernel=expanded(region.kernel, CudaRenderer().decompose))

@@ -23,13 +23,13 @@ def core_kernels(kind: str) -> dict[Any, Any]:
     xp = cupy(kind)
     table = kernels(xp, lambda: import_module("cupyx.scipy.special"))
     return table | {
-        catalog.scatter: _scatter(xp, table[catalog.scatter]),
+        catalog.scatter: _scatter(table[catalog.scatter]),
         catalog.dynamic_slice: _dynamic_slice(xp),
         catalog.dynamic_update_slice: _dynamic_update_slice(xp),
     }
 
 
-def _scatter(xp: Any, reference: Any) -> Any:
+def _scatter(reference: Any) -> Any:
     """CuPy combines elements atomically, which it does for some dtypes only; the others go through one of these."""
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, mode: str, **params: Any) -> Kernel:
@@ -40,7 +40,7 @@ def _scatter(xp: Any, reference: Any) -> Any:
                 mode=mode,
             )
         run: Kernel = reference(ins, outs, mode=mode, **params)
-        carried = _carrier(xp, ins[0].dtype, mode)
+        carried = _carrier(ins[0].dtype, mode)
         if carried is None:
             return run
         there, back = carried
@@ -50,16 +50,16 @@ def _scatter(xp: Any, reference: Any) -> Any:
     return make
 
 
-def _carrier(xp: Any, dtype: np.dtype[Any], mode: str) -> tuple[Kernel, Kernel] | None:
+def _carrier(dtype: np.dtype[Any], mode: str) -> tuple[Kernel, Kernel] | None:
     """To a dtype that has the atomic operation and back; None where the dtype has it, or needs none."""
     if mode == "set" or dtype.kind in "fc" or dtype.name in ("int32", "uint32", "uint64"):
         return None
     if dtype.itemsize < 4:  # sums wrap the same when they are narrowed
         return lambda x: x.astype("int32"), lambda y: y.astype(dtype)
     if mode == "add":
-        return lambda x: xp.ascontiguousarray(x).view("uint64"), lambda y: y.view("int64")
+        return lambda x: x.view("uint64"), lambda y: y.view("int64")
     top = np.uint64(1 << 63)  # with the sign bit turned over, signed integers are in the order of unsigned ones
-    return lambda x: xp.ascontiguousarray(x).view("uint64") ^ top, lambda y: (y ^ top).view("int64")
+    return lambda x: x.view("uint64") ^ top, lambda y: (y ^ top).view("int64")
 
 
 def _positions(xp: Any, starts: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -69,7 +69,8 @@ def _positions(xp: Any, starts: Any, sizes: tuple[int, ...], shape: tuple[int, .
     """
     index = []
     for d, (size, n) in enumerate(zip(sizes, shape, strict=True)):
-        first = xp.clip(starts[d : d + 1], 0, n - size).astype("int64")
+        last = min(n - size, np.iinfo(starts.dtype).max)  # a bound that the dtype lacks would be refused
+        first = xp.clip(starts[d : d + 1], 0, last).astype("int64")
         index.append((first + xp.arange(size)).reshape([size if e == d else 1 for e in range(len(shape))]))
     return tuple(index)
 

@@ -124,7 +124,9 @@ def download(x: Array, *, pending: bool = False) -> Any:
     way = home.download(source.data, copying)
     spec = source.spec.with_(place=HOST)
     return PendingTransfer(
-        way.event, lambda: tensor(way.result()) if spec.shape else Tensor.wrap(way.result()[()], spec)
+        way.event,
+        # In main memory, whatever scope the result is asked for in.
+        lambda: tensor(way.result(), device=HOST.device) if spec.shape else Tensor.wrap(way.result()[()], spec),
     )
 
 
@@ -134,12 +136,14 @@ def _runtime(device: ComputeDevice) -> CupyRuntime:
     return found
 
 
-def _concrete(what: str, x: Array, kind: str | None) -> Tensor:
-    where = x.spec.place.memory_space.kind
+def _concrete(what: str, x: Any, kind: str | None) -> Tensor:
+    known = isinstance(x, Array)
+    where = x.spec.place.memory_space.kind if known else "host"
+    seen = f"{type(x).__name__} {x.spec!r}" if known else type(x).__name__
     if not isinstance(x, Tensor) or (where == "host") != (kind == "host"):
         raise PlacementError(
-            f"{what} with a handle takes a concrete tensor in {'main' if kind else 'device'} memory, got "
-            f"{type(x).__name__} {x.spec!r} in {where} memory; leave pending=True out, or move and detach it first",
+            f"{what} with a handle takes a concrete tensor in {'main' if kind else 'device'} memory, got {seen} in "
+            f"{where} memory; leave pending=True out, or move and detach it first",
             memory_space=where,
         )
     return x

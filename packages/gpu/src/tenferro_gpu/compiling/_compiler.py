@@ -45,6 +45,7 @@ class RuntimeCompiler(Compiler):
                     code = self._code(key, spec.source)
                     with self._lock:
                         self._compiled[key] = code
+                        self._making.pop(key, None)
                         self._counts["code_bytes"] += len(code)
         return CompiledSpec(spec, code, key)
 

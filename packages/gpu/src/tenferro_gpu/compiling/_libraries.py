@@ -20,7 +20,6 @@ from tenferro_tensor_core import BackendUnavailableError
 class _Dialect(NamedTuple):
     prefix: str
     code: str
-    version: str
     options: tuple[str, ...]
     files: tuple[str, ...]
     install: str
@@ -29,13 +28,13 @@ class _Dialect(NamedTuple):
 # Products are not contracted with sums: a fused kernel gives the bits of its steps.
 _DIALECTS: Final = {
     "cuda": _Dialect(
-        "nvrtc", "CUBIN", "nvrtcVersion",
+        "nvrtc", "CUBIN",
         ("--gpu-architecture=sm_{}", "--std=c++17", "--fmad=false", "-w"),
         ("libnvrtc.so.13", "libnvrtc.so.12", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"),
         "pip install nvidia-cuda-nvrtc (for CUDA 12 nvidia-cuda-nvrtc-cu12), or install the CUDA toolkit",
     ),
     "rocm": _Dialect(
-        "hiprtc", "Code", "hiprtcVersion",
+        "hiprtc", "Code",
         ("--offload-arch={}", "-std=c++17", "-ffp-contract=off", "-w"),
         ("libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so"),
         "install ROCm",
@@ -56,7 +55,7 @@ class RuntimeLibrary:
         self._error = self._function("GetErrorString")
         self._error.restype = ctypes.c_char_p
         major, minor = ctypes.c_int(), ctypes.c_int()
-        self._call(getattr(library, self._dialect.version), ctypes.byref(major), ctypes.byref(minor))
+        self._call(self._function("Version"), ctypes.byref(major), ctypes.byref(minor))
         self.version = major.value, minor.value
 
     def options(self, architecture: str) -> tuple[str, ...]:

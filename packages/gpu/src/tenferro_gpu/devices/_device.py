@@ -143,7 +143,7 @@ class CupyDevice(RuntimeDevice):
         own = self._own(stream)
         if self.runtime.device_of(raw) is not self:
             raise PlacementError(f"a download from {self.id} takes values in its memory, got one of {raw.device}")
-        with own:
+        with self.enough(raw.size, raw.dtype), own:
             lying = self.cupy.ascontiguousarray(raw).reshape(raw.shape)
             host = self.pinned(raw.shape, raw.dtype)
             if host.size:
@@ -164,12 +164,16 @@ class CupyDevice(RuntimeDevice):
         try:
             yield
         except self.cupy.cuda.memory.OutOfMemoryError as cause:
-            have = self.memory()
-            raise DeviceMemoryError(
-                f"{self.id} has no room for {int(size) * dtype.itemsize} bytes: {have['live']} are in use by values, "
-                f"{have['free']} of {have['total']} free; drop tensors, work in smaller pieces, or use another device",
-                device=str(self.id),
-            ) from cause
+            raise self.no_room(f"{int(size) * dtype.itemsize} bytes") from cause
+
+    def no_room(self, what: str) -> DeviceMemoryError:
+        """The error that there is no room for something."""
+        have = self.memory()
+        return DeviceMemoryError(
+            f"{self.id} has no room for {what}: {have['live']} bytes are in use by values, {have['free']} of "
+            f"{have['total']} free; drop tensors, work in smaller pieces, or use another device",
+            device=str(self.id),
+        )
 
     def _own(self, stream: Stream) -> CupyStream:
         if not isinstance(stream, CupyStream) or stream.device is not self:

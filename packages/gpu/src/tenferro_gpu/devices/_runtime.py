@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Any, ClassVar
 from weakref import ref
@@ -28,7 +27,6 @@ class CupyRuntime(DeviceRuntime):
         self._devices = tuple([CupyDevice(self, i) for i in range(device_count(self.kind))])
         # The streams other than the default one that values were written on, by identity of the value.
         self._marks: dict[int, tuple[ref[Any], CupyStream]] = {}
-        self._lock = threading.Lock()
 
     def devices(self) -> tuple[CupyDevice, ...]:
         """As the contract says."""
@@ -76,6 +74,14 @@ class CupyRuntime(DeviceRuntime):
         found = {self.stream_of(raw) for raw in raws} - {None, stream}
         return tuple([other for other in found if other is not None])
 
+    def lent(self, stream: CupyStream, raws: Iterable[Any]) -> bool:
+        """Whether the memory of any of the values is another stream's, which takes it back whatever this one does.
+
+        The memory of a view is that of its base, though the work of another stream may have made the view.
+        """
+        arrays = [raw for raw in raws if isinstance(raw, self.cupy.ndarray)]
+        return bool(self.others(stream, [raw if raw.base is None else raw.base for raw in arrays]))
+
     def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
         """As the contract says."""
         if source is target:
@@ -92,7 +98,7 @@ class CupyRuntime(DeviceRuntime):
         if not raw.flags.c_contiguous:
             writer = self.stream_of(raw) if source is None else source
             assert isinstance(writer, CupyStream)
-            with writer:
+            with home.enough(raw.size, raw.dtype), writer:
                 lying = self.cupy.ascontiguousarray(raw)
             target.wait(writer.record())
         with goal.enough(raw.size, raw.dtype), target:

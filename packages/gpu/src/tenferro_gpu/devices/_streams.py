@@ -89,7 +89,7 @@ class CupyStream(Stream):
 
     def release(self, raw: Any) -> None:
         """As the contract says: the memory goes back to the stream that it was allocated on, once this one is there."""
-        if self.device.runtime.stream_of(raw) is not self:
+        if self.device.runtime.lent(self, (raw,)):
             self.device.keeping.keep(self.record(), raw)
 
     def synchronize(self) -> None:

@@ -56,10 +56,13 @@ class GpuProgram(Program):
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
         """As the contract says; inputs broadcast to the extents, results have those that stay, in order.
 
-        A reduction takes the axes that go after those that stay, and is not split.
+        A reduction takes the axes that go after those that stay, and is not split. Device and stream must be current,
+        as inside ``with stream:``.
         """
         spec, space = self.compiled.spec, tuple(values)
-        gone = tuple(range(len(space) - self.reduced, len(space))) if self.reduced is not None else ()
+        if any(isinstance(x.device, str) for x in buffers):  # NumPy's name of main memory
+            raise ArgumentError(f"{spec.entry} runs on a device, got an array in main memory; upload it")
+        stay = len(space) - (self.reduced or 0)
         devices = {x.device.id for x in buffers}
         if len(devices) != 1:
             raise ArgumentError(f"{spec.entry} got buffers of devices {sorted(devices)}; move them to one")
@@ -68,20 +71,19 @@ class GpuProgram(Program):
             if x.dtype != operand.dtype:
                 raise ArgumentError(f"buffer {number} of {spec.entry} is an array of {operand.dtype}, got {x.dtype}")
             if number in spec.writes:
-                self._require_in_order(number, x, tuple(space[: len(space) - len(gone)]))
+                self._require_in_order(number, x, space[:stay])
             else:
                 strides.append(self._strides(number, x, space))
-        if not all(space):
+        if not all(space[:stay]):
             return
         rendered = tuple([spec.operands[k].access for k in spec.reads])
         for number, (own, access) in enumerate(zip(strides, rendered)):
-            if access not in (Access.STRIDED, access_of(own, space)):
+            if all(space) and access not in (Access.STRIDED, access_of(own, space)):
                 raise ShapeError(
                     f"buffer {number} of {spec.entry} has strides {own} over {space}, but the kernel was rendered for "
                     f"{access.value} access; render it for these strides",
                     buffer=number,
                 )
-        stay = len(space) - len(gone)
         launch = launch_of(Layout(space[:stay], space[stay:], rendered, tuple(strides), True), self.over)
         numbers = launch.numbers if self.over is None else (*launch.numbers[:2], 1, *launch.numbers[3:])
         self.launch(devices.pop(), launch.groups, tuple(buffers), numbers)

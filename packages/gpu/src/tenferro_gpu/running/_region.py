@@ -128,10 +128,8 @@ class RegionKernel:
             return plan
         (join,) = rest
         assert join is not None
-        rows = prod(layout.kept)
-        last = launch_of(self._joined(rows, launch.parts), join.over)
-        numbers = (*last.numbers[:2], 1, *last.numbers[3:])
-        return plan._replace(join=Plan(join, min(rows, last.groups), numbers, tuple(stay)))
+        last = launch_of(self._joined(prod(layout.kept), launch.parts), join.over)
+        return plan._replace(join=Plan(join, last.groups, last.numbers, tuple(stay)))
 
     def _extents(self, shapes: Sequence[Ints]) -> Ints:
         found = [1] * self.region.rank
