@@ -149,6 +149,18 @@ def test_branches_and_loops_agree(name):
             np.testing.assert_allclose(values(gradient(x)), slope, rtol=1e-12, atol=1e-13)
 
 
+def test_a_loop_of_no_steps_moves_nothing():
+    f = tr.compile(lambda x, y: tr.scan(lambda c, row: (c + row, c * 2), y, x))
+    y = tr.asarray(X[0], device="sim:1")
+    for n in (3, 0):
+        x = tr.asarray(X[:n], device="sim:1")
+        with tr.no_transfers():
+            carry, rows = f(x, y)
+        assert str(rows.device) == "sim:1"
+        assert values(rows).shape == (n, 5)
+        np.testing.assert_allclose(values(carry), X[0] + X[:n].sum(axis=0), rtol=1e-14)
+
+
 def test_loops_ask_the_device_whether_they_go_on(sim):
     f = lambda x: tr.while_loop(lambda v: tr.sum(v) < 100, lambda v: v * 2 + 1, x)
     want = values(f(tr.asarray(X)))

@@ -1,6 +1,8 @@
 """Carrying plans out on pools: bits of the sequential run, the first failure, and nobody left waiting."""
 
+import contextlib
 import random
+import sys
 import threading
 import time
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 from random_work import OPS, given, random_work, sequential, spec_on
-from tenferro_runtime.executing._executor import Executor, within
+from tenferro_runtime.executing._executor import Executor, _Run, within
 from tenferro_runtime.executing._plan import plan_of
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.executing._verify import verify
@@ -168,23 +170,63 @@ def test_failures_after_the_first_are_told_in_its_notes(pools):
 
 
 def test_an_interrupt_ends_the_run_when_the_pools_have_left_it(pools):
-    left = []
+    begun, left = threading.Event(), []
 
     def work_on(x):
+        begun.set()
         time.sleep(0.01)
         left.append(1)
         return x
 
     def interrupt(x):
+        assert begun.wait(timeout=30)
+        begun.clear()
         raise KeyboardInterrupt
 
     work = chain(("cpu:1", work_on, (0,), 1), ("cpu:0", interrupt, (0,), 2), ("cpu:0", np.add, (1, 2), 3))
-    for _ in range(5):
-        before = len(left)
+    for n in range(1, 6):
         with pytest.raises(KeyboardInterrupt):
             executor(work, pools).run(np.ones(2))
-        assert len(left) in (before, before + 1)  # the pool had begun, or the step was cancelled
+        assert len(left) == n
     assert executor(chain(("cpu:1", np.sin, (0,), 1)), pools).run(np.zeros(1))[0].tolist() == [0.0]
+
+
+def test_no_interrupt_makes_the_caller_wait_for_pools_that_have_left():
+    class AtOnce(ThreadPools):
+        def post(self, pool, run):
+            run()
+
+    def joining(at):
+        """Whether an interrupt fell on instruction `at` of the wait for pools."""
+        run, count = _Run(plan, AtOnce(), []), 0
+        run.submit([[]])
+
+        def trace(frame, event, _):
+            nonlocal count
+            if frame.f_code is not _Run.join.__code__:
+                return None
+            frame.f_trace_opcodes = True
+            count += event == "opcode"
+            if event == "opcode" and count == at:
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                run.join()
+        finally:
+            sys.settrace(None)
+        done.append(count >= at)
+
+    plan, done = plan_of(chain(("cpu:1", np.sin, (0,), 1))), [True]
+    while done[-1]:
+        at = len(done)
+        thread = threading.Thread(target=joining, args=(at,), daemon=True)
+        thread.start()
+        thread.join(timeout=30)
+        assert len(done) > at, "the caller waits for ever"
+    assert len(done) > 10
 
 
 def test_a_pool_that_takes_nothing_fails_the_run_and_not_the_caller_after_it(pools):

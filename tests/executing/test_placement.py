@@ -136,6 +136,25 @@ def test_placements_that_are_none_are_refused():
         tr.compile(branches, placement="fast")
 
 
+@pytest.mark.parametrize("wrong", [{"products": 0.0}, {"elements": -1.0}, {"bytes": float("nan")}])
+def test_speeds_that_are_none_are_refused(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(ArgumentError, match=f"a CostModel was made with {name}={value!r}; speeds are positive"):
+        tr.CostModel(**wrong)
+
+
+@pytest.mark.parametrize("name", ["step", "handover", "join", "least", "long", "gain"])
+def test_times_below_zero_are_refused(name):
+    assert getattr(tr.CostModel(**{name: 0.0}), name) == 0.0
+    with pytest.raises(ArgumentError, match=f"was made with {name}=-1e-06; times and gains are not negative"):
+        tr.CostModel(**{name: -1e-6})
+
+
 def test_data_dependent_sizes_stay_in_one_thread(pool):
     compiled = tr.compile(lambda x: tr.compress(x, x > 0) * 2.0, placement=BIG)
-    assert compiled(tr.asarray([1.0, -1.0, 3.0])).tolist() == [2.0, 6.0]
+    x = tr.asarray([1.0, -1.0, 3.0])
+    assert compiled(x).tolist() == [2.0, 6.0]
+    for f in (compiled, tr.compile(lambda x: tr.compress(x, x > 0))):
+        with pytest.raises(tr.ProgramError, match=r"sizes of the program depend on data, .* explain\(\.\.\.\)"):
+            f.plan(x)
+        assert f.explain(x).steps

@@ -1,12 +1,15 @@
 """Compiled programs on several CPU pools: who runs what, scopes inside of traces, nesting, gradients."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import grad
+from tenferro_ad import grad, value_and_grad
 from tenferro_cpu import CpuPool
 from tenferro_runtime.executing import _several, verify
 from tenferro_tensor_core import PlacementError
@@ -98,6 +101,77 @@ def test_loops_whose_bodies_use_a_pool_do_not_wait_for_that_pool(pools):
     thread.join(timeout=60)
     assert done, "the loop and the pool wait for each other"
     assert np.allclose(done[0], f(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("how", ["call", "gradient"])
+def test_a_plan_that_is_run_in_the_thread_of_a_pool_stays_there(pools, how):
+    def f(x):
+        a = tr.sin(x.with_compute_device("cpu:2"))
+        b = tr.cos(a.with_compute_device("cpu:1"))  # the pool that runs it all waits for another one
+        return tr.sum(b.with_compute_device("cpu:2") * a)
+
+    compiled, x = tr.compile(f), tr.asarray(X).with_compute_device("cpu:1")
+    done = []
+
+    def ask():
+        done.append(pools[0].call(compiled, x) if how == "call" else value_and_grad(compiled)(x)[0])
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(timeout=60)
+    assert done, "the pool waits for itself"
+    assert np.isclose(float(done[0]), np.sum(np.cos(np.sin(X)) * np.sin(X)), rtol=1e-14)
+
+
+FORKED = """
+import os, signal, threading
+import tenferro_runtime as tr
+from tenferro_cpu import CpuPool
+from tenferro_runtime.executing import _executor
+from tenferro_tensor_core import PlacementError
+pool, x = CpuPool(index=1), tr.asarray([0.0])
+f = tr.compile(lambda x: x + tr.cos(x.with_compute_device("cpu:1")).with_compute_device(None))
+assert f(x).tolist() == [1.0]
+held, forked = threading.Event(), threading.Event()
+def submit():
+    with _executor._submitting:
+        held.set()
+        forked.wait(60)
+thread = threading.Thread(target=submit)
+thread.start()
+held.wait(60)
+child = os.fork()
+forked.set()
+if child == 0:
+    signal.alarm(60)
+    try:
+        f(x)
+    except PlacementError as error:
+        os._exit(0 if "its thread did not survive the fork" in str(error) else 2)
+    os._exit(3)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+assert f(x).tolist() == [1.0]
+print("both")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_a_run_is_submitted_leaves_the_child_free_to_submit():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.returncode) == ("both\n", 0), done.stdout + done.stderr
+
+
+def test_steps_without_results_are_no_tasks(pools, plans):
+    def f(x):
+        tr.cond(tr.sum(x) > 0.0, lambda: (), lambda: ())
+        return branches(x)
+
+    x = tr.asarray(X)
+    with tr.Runtime(passes=()):  # which keep what nobody reads
+        compiled = tr.compile(f)
+    assert np.array_equal(compiled(x), f(x))
+    assert len(plans) == 1
 
 
 def test_gradients_through_pools(pools, plans):

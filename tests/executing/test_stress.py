@@ -17,6 +17,7 @@ from simulated.faults import Faults, InjectedFault
 from simulated.installed import simulated
 from tenferro_runtime.executing._executor import Executor
 from tenferro_runtime.executing._plan import plan_of
+from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.executing._verify import PlanError, verify
 from tenferro_tensor import AsynchronousError, ComputeDevice, DeviceMemoryError, get_backend
 
@@ -161,6 +162,25 @@ def test_random_faults_are_told_with_their_cause_and_leave_nothing_behind():
 def test_many_random_faults():
     for seed in range(1000, 2000):
         break_one(seed)
+
+
+def test_a_device_that_takes_nothing_back_does_not_hide_the_first_failure(monkeypatch):
+    def fail(x):
+        raise HostFault("the cause")
+
+    def lost(self, raw):
+        raise RuntimeError("the device is lost")
+
+    here, there = (spec_on(DEVICES[n]) for n in (0, 2))
+    with simulated(count=1) as runtime, CheckedMachine(runtime) as machine:
+        sine = get_backend("sim").kernel(OPS["sin"][0], (there,), (there,), DEVICES[2])
+        tasks = Task(sine, (0,), (2,), False, DEVICES[2]), Task(fail, (1,), (3,), False, DEVICES[0])
+        work = Work((0, 1), {}, tasks, (2, 3), {0: there, 1: here, 2: there, 3: here})
+        executor, x = Executor(verify(plan_of(work)), machine), np.ones((3, 4))
+        monkeypatch.setattr(type(runtime.device(0).default_stream), "release", lost)
+        with pytest.raises(HostFault, match="the cause") as caught:
+            executor.run(*placed(work, [x, x], runtime))
+        assert caught.value.__notes__ == ["after it, another step failed: RuntimeError: the device is lost"]
 
 
 def test_waits_between_streams_that_are_left_out_are_seen_by_the_checker():

@@ -131,7 +131,7 @@ def test_dropped_programs_are_traced_again():
     assert f.cache_info().traces == 12
 
 
-def test_inside_of_a_trace(long_way):
+def test_inside_of_a_trace():
     inner = tr.compile(lambda x: tr.sum(x * x))
     inner(tensor(np.ones(3)))
     constant = tensor(np.arange(5.0))

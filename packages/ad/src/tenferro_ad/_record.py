@@ -22,7 +22,7 @@ from tenferro_tensor_core import AmbiguousPlacementError
 Hook = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
 
 HOOKS: Final[dict[Primitive, Hook]] = {}
-"""Primitives that are recorded in their own way: those whose metadata is a program."""
+"""Primitives that are recorded in their own way: those whose metadata is a program, and transfers."""
 
 
 def record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:

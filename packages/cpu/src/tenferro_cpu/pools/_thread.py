@@ -14,15 +14,13 @@ from tenferro_cpu.native.threads._threads import arbiter, limit_variable
 from tenferro_cpu.pools._affinity import pin
 from tenferro_tensor._backend import THREAD
 
-_local = threading.local()
-
 
 def inside() -> bool:
     """Whether the calling thread is that of a pool, or carries out a part of a plan.
 
     Such a thread never waits for another pool: that one may be waiting for it.
     """
-    return THREAD.busy or getattr(_local, "thread", None) is not None
+    return THREAD.busy
 
 
 class PoolThread:
@@ -73,7 +71,7 @@ class PoolThread:
         self._thread.join()
 
     def _run(self) -> None:
-        _local.thread, here.memory = self, self._memory
+        THREAD.busy, here.memory = True, self._memory
         pin(self._cpus)
         arbiter().scopes(1)
         try:

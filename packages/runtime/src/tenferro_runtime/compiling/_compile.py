@@ -36,7 +36,11 @@ class CompiledFunction(Protocol):
         """The program that these arguments are run with; traced where there is none, but not run."""
 
     def plan(self, *args: Any, **kwargs: Any) -> ExecutionPlan:
-        """What is done where for these arguments, and who waits for whom; prints as a table."""
+        """What is done where for these arguments, and who waits for whom; prints as a table.
+
+        Raises:
+            ProgramError: sizes depend on data, so that steps run one after the other without a plan.
+        """
 
     def save(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         """Write the program for these arguments to a file; `load` gives a function of the same trees."""

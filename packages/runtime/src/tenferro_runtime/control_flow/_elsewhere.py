@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tenferro_runtime.control_flow._bound import bound_steps
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir._sizes import occurring
-from tenferro_tensor import Spec, Tensor, get_backend, tensor
-from tenferro_tensor.functions.joining import stack
+from tenferro_tensor import Spec, Tensor, get_backend
+from tenferro_tensor.functions import stack, zeros
 from tenferro_tensor_core import DimLike, evaluate
 
 Kernel = Callable[..., Any]
@@ -74,6 +72,6 @@ def _with_numbers(spec: Spec, n: int, numbers: dict[str, int]) -> Spec:
 
 def _stacked(spec: Spec, rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
     if not rows:
-        return tensor(np.empty(shape, spec.dtype), device=spec.place.device).data
+        return zeros(shape, dtype=spec.dtype, device=spec.place.device).data
     row = spec.with_(shape=shape[1:])
     return stack([Tensor.wrap(raw, row) for raw in rows]).data

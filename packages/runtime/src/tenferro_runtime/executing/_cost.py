@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tenferro_runtime.costs._costs import cost
 from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_tensor_core import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class CostModel:
         long: mean seconds of steps that another pool must get: threads take turns in calling short ones.
         gain: part of the sequential time that placing must save.
 
+    Raises:
+        ArgumentError: a speed is not positive, or a time or the gain is negative.
+
     >>> CostModel().join < CostModel().least
     True
     """
@@ -40,6 +44,13 @@ class CostModel:
     least: float = 150e-6
     long: float = 20e-6
     gain: float = 0.15
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            speed = name in ("products", "elements", "bytes")
+            if not (value > 0 if speed else value >= 0):
+                law = "speeds are positive" if speed else "times and gains are not negative"
+                raise ArgumentError(f"a CostModel was made with {name}={value!r}; {law}", **{name: value})
 
     def seconds(self, program: Program, eq: Equation, storage: Storage) -> float:
         """The time of an equation of a program without open sizes; none for a view."""

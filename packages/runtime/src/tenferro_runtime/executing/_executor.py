@@ -10,10 +10,11 @@ to rest; what failed after it is told in its notes. A cancelled wait is never th
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tenferro_runtime.executing._moves import Queue
 from tenferro_runtime.executing._plan import ExecutionPlan
@@ -24,11 +25,21 @@ from tenferro_tensor import ComputeDevice
 from tenferro_tensor._backend import THREAD
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 
-_SUBMIT: Final = threading.Lock()
+_submitting = threading.Lock()
+
+
+def _after_fork() -> None:
+    """In the child of a fork, where nobody else submits, whoever did at that moment."""
+    global _submitting
+    _submitting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def within() -> bool:
-    """Whether the calling thread is carrying out a part of a plan: what it calls must not wait for other pools."""
+    """Whether the calling thread is a pool's, or carries out a part of a plan: it must not wait for other pools."""
     return THREAD.busy
 
 
@@ -117,7 +128,7 @@ class _Run:
         self.streams = [None if q.host else machine.stream(q) for q in plan.queues]
         self.accelerators = [None if q.host else machine.accelerator(q.device) for q in plan.queues]
         self.stopped: list[bool] = []
-        self.gates: list[Any] = []
+        self.gates: list[TimelineSignal] = []
         self.first: BaseException | None = None
         self._lock = threading.Lock()
 
@@ -125,11 +136,10 @@ class _Run:
         """Give each pool its steps."""
         jobs = []
         for row in rows:
-            gate = threading.Lock()
-            gate.acquire()
+            gate = TimelineSignal()
             jobs.append((gate, partial(self._part, row, gate)))
         if jobs:
-            with _SUBMIT:
+            with _submitting:
                 for queue, (gate, job) in zip(self.plan.threads[1:], jobs, strict=True):
                     self.machine.post(queue.device, job)
                     self.gates.append(gate)
@@ -139,7 +149,7 @@ class _Run:
         for gate in self.gates:
             while True:
                 try:
-                    gate.acquire()
+                    gate.wait(1)
                 except BaseException as error:  # an interrupt; the others still use what belongs to the run
                     self.fail(error)
                 else:
@@ -157,7 +167,7 @@ class _Run:
             timeline.fail(CancelledError("another step of the plan has failed"))
 
     def clear(self, slots: dict[int, int]) -> None:
-        """After a failure: let streams come to rest, and free what was made."""
+        """After a failure: let streams come to rest, and free what was made. What fails meanwhile comes after it."""
         for stream in self.streams:
             if stream is not None:
                 try:
@@ -168,7 +178,10 @@ class _Run:
             if queue.role == "compute":
                 left = [v for v, home in self.plan.homes.items() if home is queue.device and not on_host(home)]
                 own = [slots[v] for v in left if v in slots and (v not in self.plan.kept or v in self.plan.made)]
-                release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))
+                try:
+                    release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))
+                except Exception as error:  # a device that is lost takes nothing back
+                    self.fail(error)
         # Tracebacks hold on to the run; nothing of the caller's may stay with it.
         self.values.clear()
         for timeline in self.timelines:
@@ -186,11 +199,11 @@ class _Run:
         finally:
             THREAD.busy = before
 
-    def _part(self, row: list[Part], gate: Any) -> None:
+    def _part(self, row: list[Part], gate: TimelineSignal) -> None:
         try:
             self.steps(row)
         finally:
-            gate.release()
+            gate.signal(1)
 
 
 def _same(a: BaseException, b: BaseException) -> bool:

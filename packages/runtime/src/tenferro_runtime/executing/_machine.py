@@ -14,15 +14,15 @@ from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 class _Process(Machine):
     """What the process has."""
 
+    def __init__(self) -> None:
+        self._beside: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
+
     def post(self, pool: ComputeDevice, run: Callable[[], None]) -> None:
         get_backend(pool.kind).submit(pool, run)
 
     def accelerator(self, device: ComputeDevice) -> Accelerator:
         runtime = device_runtime(device.kind)
         return Accelerator(runtime, runtime.device(device.index))
-
-    def __init__(self) -> None:
-        self._beside: tuple[DeviceRuntime | None, dict[ComputeDevice, Stream]] = (None, {})
 
     def stream(self, queue: Queue) -> Stream:
         device = self.accelerator(queue.device).device

@@ -68,7 +68,6 @@ class Action(NamedTuple):
         operands: variables and literals.
         results: variables.
         task: the task that it comes from; ``None`` at the beginning and the end of a stream.
-        source: of a peer copy, the device that the data comes from.
     """
 
     kind: Kind
@@ -76,7 +75,6 @@ class Action(NamedTuple):
     operands: tuple[Operand, ...]
     results: tuple[int, ...]
     task: Task | None
-    source: ComputeDevice | None = None
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -161,7 +159,7 @@ class _Mover:
         source, target = self._device(v), self._device(result)
         origin = self._origin.get(v, v)
         known = self._copies.get((origin, target.memory_space))
-        if source is target or origin == result:
+        if source is target:
             known = v
         elif origin != v and self._device(origin) is target:
             known = origin
@@ -175,7 +173,7 @@ class _Mover:
         elif target.kind == HOST.device.kind:
             self._download(v, result, task)
         elif self.reaches(source, target):
-            self._act(Kind.PEER, target, v, result, task, source)
+            self._act(Kind.PEER, target, v, result, task)
         else:
             host = self._device(origin) is HOST.device
             staged = origin if host else self._copies.get((origin, HOST.memory_space))
@@ -194,10 +192,8 @@ class _Mover:
             self._act(Kind.DOWNLOAD, self._device(v), v, known, task)
         return known
 
-    def _act(
-        self, kind: Kind, at: ComputeDevice, v: int, result: int, task: Task, source: ComputeDevice | None = None
-    ) -> None:
-        self.actions.append(Action(kind, Queue(at, "copy"), (v,), (result,), task, source))
+    def _act(self, kind: Kind, at: ComputeDevice, v: int, result: int, task: Task) -> None:
+        self.actions.append(Action(kind, Queue(at, "copy"), (v,), (result,), task))
 
     def _device(self, v: int) -> ComputeDevice:
         home = self.homes[v]

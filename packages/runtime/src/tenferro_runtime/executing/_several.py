@@ -23,7 +23,7 @@ from tenferro_runtime.ir._call import instance
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._moves import moves_of
 from tenferro_runtime.ir._placement import stays
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import HOST, ComputeDevice, device_runtime, get_backend
@@ -70,7 +70,7 @@ def _running(program: Program, made: ExecutionPlan) -> Run:
     executor, moves = Executor(made, PROCESS, pooled), moves_of(program)
 
     def run(*raws: Any) -> tuple[Any, ...]:
-        if within():  # the pools are waiting for this part of another plan
+        if within():  # pools may be waiting for what this thread does
             return straight(*raws)
         require_allowed(moves, " by this program, of which nothing has run")
         return executor.run(*raws)
@@ -98,7 +98,16 @@ def sized(program: Program, sizes: tuple[Any, ...]) -> Program:
 
 
 def plan_for(program: Program) -> ExecutionPlan:
-    """The plan of a program without open sizes, also where it is a straight line."""
+    """The plan of a program without open sizes, also where it is a straight line.
+
+    Raises:
+        ProgramError: sizes depend on data.
+    """
+    if definitions(program):
+        raise ProgramError(
+            "a plan was asked for, but sizes of the program depend on data, so that it has none: its steps run one "
+            "after the other; look at them with program(...) or explain(...)"
+        )
     return plan(sized(program, ()))
 
 

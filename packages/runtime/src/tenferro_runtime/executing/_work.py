@@ -34,15 +34,15 @@ def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
         devices: the device of each equation.
     """
     steps, alias = aliases(raw_steps(program))
-    where = {eq.results[0]: device for eq, device in zip(program.equations, devices, strict=True)}
+    where = {eq.results: device for eq, device in zip(program.equations, devices, strict=True)}
     tasks = []
     for step in steps:
-        if not step.results:  # the ledger of transfers, which plans keep by themselves
+        if not step.results:  # nothing to compute; the ledger of transfers is kept by plans themselves
             continue
         eq = step.equation
         run = None if eq.op.primitive is catalog.transfer else step.function
         views = not all(makes(eq, v) for v in eq.results)
-        tasks.append(Task(run, step.operands, step.results, step.many, where[eq.results[0]], eq, views))
+        tasks.append(Task(run, step.operands, step.results, step.many, where[eq.results], eq, views))
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     constants = {v: c.data for v, c in program.constants.items()}
     return Work(program.input_ids, constants, tuple(tasks), outputs, program.specs)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import catalog
 from tenferro_tensor._ledger import Move
 
-CHOOSERS = frozenset({"cond"})
-"""Primitives that run one of their programs only, hence none for sure."""
+CHOOSERS: Final = frozenset({"cond"})
+"""Primitives that run one of their programs only, hence none for sure. A loop is taken to make a step."""
 
 
 def moving(program: Program, eq: Equation) -> Move | None:
