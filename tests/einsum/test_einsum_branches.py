@@ -100,7 +100,7 @@ def test_budgets_and_traces_are_not_split(monkeypatch):
 
 
 @pytest.mark.usefixtures("everything_is_heavy")
-def test_an_exception_of_progress_cancels_the_rest():
+def test_an_exception_of_progress_ends_the_call():
     _, args, path = matrices(4, 4)
 
     def stop(part, count):

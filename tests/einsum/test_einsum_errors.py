@@ -59,3 +59,12 @@ MISTAKES = [
 def test_mistakes_are_named(call, kind, text):
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+def test_mistakes_in_the_order_are_named_after_good_calls():
+    """Contractions of two that are remembered look at their options all the same."""
+    a, b = tensor(x), tensor(z)
+    einsum("ij,jk->ik", a, b)
+    for options in ({"optimize": [(0, 2)]}, {"optimize": 3}, {"time_limit": 0}, {"memory_budget": 0}):
+        with pytest.raises(ArgumentError):
+            einsum("ij,jk->ik", a, b, **options)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from einsum_oracles import intermediates
 from tenferro_ad import check_grads, grad, jvp, value_and_grad, variable
 from tenferro_einsum import einsum, plan, tensordot
 from tenferro_einsum._contract import contract
 from tenferro_einsum._contractions import contractions
 from tenferro_einsum._derivatives import pull
-from tenferro_einsum._tree import intermediates
 from tenferro_runtime.extension import optimise
 from tenferro_tensor import REGISTRY
 

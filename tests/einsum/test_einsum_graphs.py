@@ -1,5 +1,7 @@
 """Graphs of contractions as a primitive: against NumPy, all derivatives, pruning, programs, with and without engine."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,7 +97,7 @@ def test_gradients_in_programs_files_and_xla(dtype, tmp_path):
     xs = [draw((3, 3, 2)), draw((3, 4)), draw((4, 3, 5))]
     loss = lambda *xs: tr.sum(tr.abs(einsum("aab,ac,cad->db", *xs)) ** 2)
     first = grad(loss, argnums=(0, 1, 2))
-    along = tuple(xs[::1])
+    along = tuple(xs)
     second = lambda *xs: jvp(first, tuple(xs), along)[1]
     for f in (first, second):
         program = tr.trace(f, *[x.spec for x in xs])
@@ -103,7 +105,7 @@ def test_gradients_in_programs_files_and_xla(dtype, tmp_path):
         program.save(tmp_path / "f.tfp")
         loaded = tr.load(tmp_path / "f.tfp")
         ways = [lambda loaded=loaded: loaded.run(*xs), lambda f=f: tr.compile(f)(*xs)]
-        if pytest.importorskip("jax"):
+        if find_spec("jax") is not None:
             from tenferro_xla import XlaExecutor
 
             ways.append(lambda program=program: XlaExecutor().run(program, *xs))

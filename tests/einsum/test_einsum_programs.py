@@ -1,13 +1,15 @@
 """Contractions in programs: lowered to XLA, saved to files, with the bits of concrete calls."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from einsum_oracles import intermediates
 from tenferro_ad import grad
 from tenferro_einsum import einsum, plan
 from tenferro_einsum._contract import contract
-from tenferro_einsum._tree import intermediates
 
 
 def operands(shapes):
@@ -27,7 +29,7 @@ def test_xla_and_files_compute_the_same(budget, tmp_path):
     program.save(tmp_path / "gradient.tfp")
     loaded = tr.load(tmp_path / "gradient.tfp")
     ways = [lambda: loaded.run(*xs)]
-    if pytest.importorskip("jax"):
+    if find_spec("jax") is not None:
         from tenferro_xla import XlaExecutor
 
         ways.append(lambda: XlaExecutor().run(program, *xs))

@@ -26,14 +26,6 @@ def engine_kernel(graph: ContractionGraph):
     return kernel
 
 
-@pytest.fixture
-def fresh_steps():
-    """No step is remembered from before, nor after: what they are depends on what a test sets."""
-    _step.STEPS.clear()
-    yield
-    _step.STEPS.clear()
-
-
 @pytest.mark.parametrize("extents", [SMALL, MIDDLE])
 @given(seed=st.integers(0, 1 << 40))
 def test_random_graphs(extents, seed):
@@ -53,10 +45,9 @@ def test_small_blocks_and_tables(monkeypatch):
 
 
 @pytest.mark.usefixtures("fresh_steps")
-def test_threads_share_sums(monkeypatch):
+def test_threads_share_sums(allow_threads):
     """Additions are cut between elements."""
-    monkeypatch.setattr(_step, "PIECE_FLOPS", 1)
-    monkeypatch.setattr(_step, "PIECE_BYTES", 1)
+    allow_threads(4)
     for seed in range(100):
         case = random_graph(seed, MIDDLE)
         case.require(engine_kernel(case.graph)(*case.arrays))
@@ -71,6 +62,15 @@ def test_the_first_output_goes_where_it_is_told():
         assert found is out
         np.testing.assert_array_equal(out, np.diag(x))
         np.testing.assert_array_equal(squares, x * x)
+
+
+def test_a_report_counts_all_terms():
+    """Operations and bytes of a sum are those of its products together."""
+    steps = (((0, 2), ((0, 1), (0, 1), (2,))),)
+    kernel = engine_kernel(ContractionGraph(F8, ((0, 1), (1, 2), (0, 2)), (2, 3, 4), steps, (3,)))
+    (row,) = kernel.report()
+    assert row.flops == kernel.flops == 2 * (24 + 24 + 8)
+    assert row.bytes == 8 * (8 + 2 * (6 + 12) + 8)
 
 
 def test_memory_of_values_is_reused():

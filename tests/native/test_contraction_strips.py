@@ -12,18 +12,13 @@ from tenferro_cpu.native.contraction import _costs, _kernel, _module, _plan, _st
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="native kernels are off"),
+    pytest.mark.usefixtures("fresh_steps"),
+]
 
 ALONG_SUM = ("amk,ank->amn", "mk,nk->nm", "mik,ink->mn", "imk,kni->mn", "km,nk->nm", "mkj,njk->mn")
 ALONG_BATCH = ("mka,kna->mna", "akm,kna->nma", "mkab,knab->anmb", "ma,na->mna", "amk,ank->nma")
-
-
-@pytest.fixture(autouse=True)
-def fresh_steps():
-    """No step is remembered from before, nor after."""
-    _step.STEPS.clear()
-    yield
-    _step.STEPS.clear()
 
 
 def prefer(monkeypatch, name: str) -> None:
@@ -40,8 +35,6 @@ def prefer(monkeypatch, name: str) -> None:
         return step
 
     monkeypatch.setattr(_plan, "plan_step", planned)
-    for module in (_plan, _step):
-        monkeypatch.setattr(module, "settled", lambda *_: False)
     monkeypatch.setattr(_plan, "WORTH_A_COPY", 1)
 
 
@@ -119,28 +112,17 @@ def test_runs_of_rows_are_products_of_their_own(subscripts):
     np.testing.assert_allclose(kernel(*arrays, out=out), wanted, rtol=1e-12, atol=1e-12)
 
 
-def test_no_bit_depends_on_threads(monkeypatch):
+def test_no_bit_depends_on_threads(monkeypatch, allow_threads):
     """Strips and copies are cut along rows, columns and the batch."""
-    from tenferro_cpu.native.threads._team import team
-
-    crew = team()
-    assert crew is not None
-    before = crew._get("cores"), crew._get("allowed")
-    for name in ("PIECE_FLOPS", "PIECE_BYTES"):
-        monkeypatch.setattr(_step, name, 1)
-    monkeypatch.setattr(_kernel, "usable_cores", lambda: 4)
-    crew._set("cores", 4)
     for name, subscripts in (("dot", "mk,nk->mn"), ("dot", "km,nk->nm"), ("lanes", "amk,kna->mna")):
         prefer(monkeypatch, name)
         for seed in range(5):
             kernel, arrays, *_ = case(subscripts, "d", random.Random(seed))
             results = []
             for threads in (1, 2, 3, 4):
-                crew._set("allowed", threads)
+                allow_threads(threads)
                 results.append(kernel(*arrays))
             assert all((x == results[0]).all() for x in results)
-    for name, value in zip(("cores", "allowed"), before, strict=True):
-        crew._set(name, value)
 
 
 @pytest.mark.parametrize("dtype", "fdFD")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
+from tenferro_cpu.native.contraction import _record
 from tenferro_cpu.native.contraction._tables import Flags, Tiles, filled, listed, lying, offsets
 from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
 
@@ -82,3 +83,19 @@ def test_the_part_of_blocks_within_runs_is_exact(run, width):
     pairs = ((width, 10_000), (run, ITEM))
     lie = together(expected(pairs), width)
     assert lying(pairs, width, ITEM) == pytest.approx(sum(lie) / len(lie))
+
+
+def test_all_plans_with_a_step_see_the_same_tables(monkeypatch):
+    """Also a plan that is made while another one fills them: its records hold their addresses."""
+    step = _record.Step("fill", (4, 1, 1, 0), words={"batch": 4}, fill=lambda: {"batch_c": offsets([(4, 8)])})
+    places = ((0, 0), (1, 0), (2, 0))
+    within = []
+
+    def meanwhile(tables):
+        if not within:
+            within.append(None)  # one plan within the other, no more
+            within.append(step.record(places))
+        return filled(tables)
+
+    monkeypatch.setattr(_record, "filled", meanwhile)
+    assert step.record(places) == within[1] == step.record(places)

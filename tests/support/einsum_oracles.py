@@ -31,6 +31,11 @@ def by_loops(subscripts: str, *arrays: Any) -> Any:
     return out
 
 
+def intermediates(inputs: Any, steps: Any) -> tuple[int, ...]:
+    """Numbers of the values of all steps but the last."""
+    return tuple(range(len(inputs), len(inputs) + len(steps) - 1))
+
+
 class Equation(NamedTuple):
     """Subscripts and arrays for them."""
 

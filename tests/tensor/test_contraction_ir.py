@@ -61,8 +61,9 @@ def test_a_contraction_is_a_graph() -> None:
         ((((0,),), (2,), (((0,), ()),), (1,)), "value 1 has terms of one or two values before it"),
         ((((0,),), (2,), (((0,), ((1,),)),), (1,)), "value 1 has terms of one or two values before it"),
         ((((0,),), (2,), (((0,), ((0, 0, 0),)),), (1,)), "value 1 has terms of one or two values before it"),
-        ((((0,),), (2,), (((0,), ((0,),)),), (0,)), "outputs are results of steps, each once"),
-        ((((0,),), (2,), (((0,), ((0,),)),), (1, 1)), "outputs are results of steps, each once"),
+        ((((0,),), (2,), (((0,), ((0,),)),), (0,)), "outputs are results of steps, at least one and each once"),
+        ((((0,),), (2,), (((0,), ((0,),)),), (1, 1)), "outputs are results of steps, at least one and each once"),
+        ((((0,),), (2,), (((0,), ((0,),)),), ()), r"at least one and each once, got \(\)"),
     ],
 )
 def test_graphs_that_do_not_fit_are_refused(arguments: tuple[object, ...], text: str) -> None:

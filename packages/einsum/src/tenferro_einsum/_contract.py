@@ -15,6 +15,7 @@ from tenferro_runtime import trace
 from tenferro_runtime.extension import (
     ArgumentError,
     Cost,
+    DimLike,
     DTypeError,
     Op,
     Spec,
@@ -23,7 +24,6 @@ from tenferro_runtime.extension import (
     primitive,
     require_equal,
 )
-from tenferro_runtime.extension import DimLike as DimLike
 from tenferro_tensor.device_model import ContractionKernel
 
 
@@ -86,10 +86,12 @@ def kernel(
     return run
 
 
-def cost(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, inputs: Steps, output: Numbers, **rest: Any) -> Cost:
-    """Operations of all steps; intermediates that are not kept are what it allocates besides its outputs."""
+def cost(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()
+) -> Cost:
+    """Operations of all steps."""
     sizes = extents_by_label(inputs, [s.shape for s in ins])
-    ir = with_extents(structure(inputs, output, rest["steps"], rest.get("kept", ())), ins[0].dtype, sizes)
+    ir = with_extents(structure(inputs, output, steps, kept), ins[0].dtype, sizes)
     return Cost(ir.flops)
 
 

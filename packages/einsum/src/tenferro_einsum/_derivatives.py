@@ -25,7 +25,7 @@ def pull(
     kept: Numbers = (),
 ) -> tuple[Maybe, ...]:
     """Cotangents of all operands from those of the result and of the values that were kept."""
-    graph, last = of_tree(inputs, output, steps), len(inputs) + max(len(steps), 1) - 1
+    graph, last = of_tree(inputs, output, steps)
     return tuple(pulled(primals, outs[1:] if kept else (), cotangents, inputs, graph, (last, *kept), kept))
 
 
@@ -40,5 +40,5 @@ def push(
     kept: Numbers = (),
 ) -> tuple[Maybe, ...]:
     """Tangents of the result and of the values that were kept."""
-    graph, last = of_tree(inputs, output, steps), len(inputs) + max(len(steps), 1) - 1
+    graph, last = of_tree(inputs, output, steps)
     return tuple(moved(primals, outs[1:] if kept else (), tangents, inputs, graph, (last, *kept), kept))

@@ -64,7 +64,7 @@ def einsum(
     >>> einsum("ii->", np.array([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
-    if len(args) == 3 and memory_budget is None:
+    if len(args) == 3 and memory_budget is None and time_limit is None and optimize.__class__ is str:
         try:
             op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
         except (AttributeError, TypeError):  # no tensors, or labels in lists
@@ -96,6 +96,10 @@ def plan(
         progress: as for `einsum`.
         memory_budget: as for `einsum`.
 
+    Raises:
+        ArgumentError: malformed subscripts or path.
+        ShapeError: the operands do not fit the subscripts or each other.
+
     >>> import numpy as np
     >>> chain = plan("ij,jk,kl->il", np.eye(2), np.eye(2), np.eye(2))
     >>> chain.path
@@ -124,6 +128,11 @@ def contract_path(
 
     Returns:
         The path, in the convention of NumPy and opt_einsum, and a report, which prints as a table.
+
+    Raises:
+        ArgumentError: malformed subscripts or path.
+        ShapeError: the operands do not fit the subscripts or each other.
+        MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> from tenferro_tensor import Spec
     >>> x = Spec((100, 100), np.dtype("float64"))

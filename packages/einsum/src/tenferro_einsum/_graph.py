@@ -18,12 +18,10 @@ Ref = tuple[str, int]
 """A value of the old graph, ``("value", v)``, or one of the new: ``("seed", n)`` an operand, ``("made", n)`` a step."""
 
 
-def of_tree(inputs: Steps, output: Numbers, steps: Steps) -> GraphSteps:
-    """The steps of a tree as those of a graph."""
-    if not steps:
-        return ((output, ((0,),)),)
-    values = structure(inputs, output, steps).values
-    return tuple([(labels, (step,)) for labels, step in zip(values[len(inputs) :], steps, strict=True)])
+def of_tree(inputs: Steps, output: Numbers, steps: Steps) -> tuple[GraphSteps, int]:
+    """The steps of a tree as those of a graph, and the number of the result."""
+    graph = structure(inputs, output, steps).graph
+    return graph.steps, graph.outputs[0]
 
 
 class Writer:

@@ -21,7 +21,6 @@ from tenferro_tensor.device_model import ContractionIR
 LONG: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
 
-
 MOST: Final = 1 << 20
 """Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
 their numbers of parts multiply."""
@@ -61,8 +60,7 @@ class Network:
 
     def gradients(self, kept: Numbers = ()) -> int:
         """Peak of the gradients of all operands."""
-        last = len(self.inputs) + max(len(self.steps), 1) - 1
-        graph = of_tree(self.inputs, self.output, self.steps)
+        graph, last = of_tree(self.inputs, self.output, self.steps)
         inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), tuple(range(len(self.inputs))), kept)
         specs = [self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs]
         found = graph_engine(specs, inputs, steps, outputs)
@@ -71,9 +69,8 @@ class Network:
 
     def backward_by_ops(self) -> int:
         """Peak of a contraction of two, and of the gradients of both, where ops of the core do them one by one."""
-        inputs, steps, outputs, _ = transposed(
-            self.inputs, of_tree(self.inputs, self.output, self.steps), (2,), (0, 1), ()
-        )
+        graph, last = of_tree(self.inputs, self.output, self.steps)
+        inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), (0, 1), ())
         conj = max([self.bytes(t) for t in self.inputs]) if self.like.cplx else 0
         return max(self.stepwise(), self.bytes(self.output) + conj + self._by_ops(inputs, steps, outputs))
 

@@ -141,7 +141,7 @@ def _by_name(name: Any) -> Any:
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress]:
-    """What to tell progress to: nothing, a function of the user, or a bar by rich or tqdm, whichever is there."""
+    """What to tell progress to: nothing, a function of the user, or a bar by tqdm."""
     if progress is False:
         yield lambda part, best: None
     elif callable(progress):
@@ -173,6 +173,12 @@ def save_paths(file: str | FilePath) -> int:
 
     Returns:
         The number of paths written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = save_paths(f"{folder}/paths.json")
+    ...     load_paths(f"{folder}/paths.json") == written
+    True
     """
     rows = [[*map(_plain, key), _plain(path)] for key, path in list(PATHS.table.items())]
     FilePath(file).write_text(json.dumps({"format": FORMAT, "paths": rows}), encoding="utf-8")

@@ -180,8 +180,7 @@ class Job:
         if self.wanted is None:
             run = whole_kernel(specs, (), **params)
             return lambda *parts: [run(*parts)]
-        last = len(self.inputs) + max(len(self.steps), 1) - 1
-        graph = of_tree(self.inputs, self.output, self.steps)
+        graph, last = of_tree(self.inputs, self.output, self.steps)
         terms, steps, outputs, those = transposed(self.inputs, graph, (last,), self.wanted, ())
         assert those == self.wanted
         ins = (specs[0].with_(shape=shape(self.output)), *specs)
@@ -198,15 +197,14 @@ def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result
     """The part of a job that one worker does; what belongs to one place is added up before it is sent back."""
     found: dict[tuple[int, str], Result] = {}
     for k, index, part in job.run(numbers, arrays):
-        key = (k, repr(index))
+        key = (k, repr(index))  # slices cannot be hashed before Python 3.12
         before = found.get(key)
         found[key] = (k, index, part if before is None else before[2] + part)
     return list(found.values())
 
 
 def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
-    like = [x for x in arrays if x.__class__ is not np.generic][0]  # noqa: RUF015
-    xp = _array_module(like)
+    xp = _array_module(arrays[0])
     if job.count == 1:
         workers = active() if job.branches else None
         found = None if workers is None else job.split(workers.tasks)

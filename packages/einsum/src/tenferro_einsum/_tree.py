@@ -51,11 +51,6 @@ def extents_by_label(inputs: Steps, shapes: Sequence[tuple[DimLike, ...]]) -> li
     return [found.get(label, 1) for label in range(1 + max(found, default=-1))]
 
 
-def intermediates(inputs: Steps, steps: Steps) -> Numbers:
-    """Numbers of the values of all steps but the last."""
-    return tuple(range(len(inputs), len(inputs) + len(steps) - 1))
-
-
 def numbered(inputs: Sequence[Sequence[Hashable]], output: Sequence[Hashable]) -> tuple[Steps, Numbers]:
     """Labels replaced by numbers, in the order in which they first occur."""
     number: dict[Hashable, int] = {}

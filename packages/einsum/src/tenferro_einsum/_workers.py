@@ -61,6 +61,11 @@ def run_on(
         retries: how often a task that failed, with its worker or by itself, is sent again.
         progress: ``True`` for a bar, or a function of the part that is done and the number of finished tasks.
 
+    Raises:
+        ArgumentError: `executor` is none and makes none, or `tasks` or `retries` are too small.
+        WorkerError: a contraction in the block has a task that failed more often than `retries` allows, or whose
+            executor is broken and cannot be made again.
+
     >>> import numpy as np
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> from tenferro_einsum import einsum, run_on
@@ -175,10 +180,8 @@ class _Run:
                     "a process of the executor died, and the executor takes no more tasks; pass run_on a function that "
                     "makes executors, so that the rest can go on in a new one"
                 ) from cause
-            if self.pending:  # the others will fail with the same executor: all of them go to the new one
-                lost = [self.pending.pop(f) for f in list(self.pending)]
-            else:
-                lost = []
+            # The others will fail with the same executor: all of them go to the new one.
+            lost = [self.pending.pop(f) for f in list(self.pending)]
             self.executor.shutdown(wait=False, cancel_futures=True)
             self.executor = self.workers.make()
             for other in lost:

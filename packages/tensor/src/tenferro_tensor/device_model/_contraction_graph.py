@@ -31,7 +31,7 @@ class ContractionGraph:
         operands: the labels of each operand; a label that it has twice means its diagonal.
         extents: size of each label, by label.
         steps: labels and terms of each value that is made.
-        outputs: numbers of steps' values, all different, that are wanted.
+        outputs: numbers of steps' values, at least one and all different, that are wanted.
 
     Raises:
         ArgumentError: labels, terms or outputs do not fit together.
@@ -58,8 +58,9 @@ class ContractionGraph:
         for number, (_, terms) in enumerate(self.steps, count):
             if not terms or any(len(t) not in (1, 2) or not all(0 <= v < number for v in t) for t in terms):
                 raise ArgumentError(f"value {number} has terms of one or two values before it, got {terms}")
-        if len({*self.outputs}) < len(self.outputs) or any(not count <= v < len(self.values) for v in self.outputs):
-            raise ArgumentError(f"outputs are results of steps, each once, got {self.outputs}")
+        distinct = {*self.outputs}
+        if not 0 < len(self.outputs) == len(distinct) or any(not count <= v < len(self.values) for v in distinct):
+            raise ArgumentError(f"outputs are results of steps, at least one and each once, got {self.outputs}")
 
     def __hash__(self) -> int:
         return self._hash

@@ -29,7 +29,6 @@ def folded(graph: ContractionGraph) -> ContractionGraph:
     >>> steps = (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
     >>> folded(ContractionGraph(np.dtype("float64"), ((0, 1), (0,), (1,)), (300, 300), steps, (4,))).steps
     (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
-    >>> steps = (((0, 1), ((0, 1),)), ((0, 1), ((3, 2),)))
     >>> folded(ContractionGraph(np.dtype("float64"), ((0, 1), (0,), (0,)), (300, 300), steps, (4,))).steps
     (((0,), ((1, 2),)), ((0, 1), ((0, 3),)))
     """

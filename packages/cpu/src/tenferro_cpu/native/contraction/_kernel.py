@@ -58,6 +58,8 @@ class CpuContraction(ContractionKernel):
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """As the contract says.
 
+        Callers know the shapes and dtypes of what they pass: these are looked at only where arrays lie in a new way.
+
         Raises:
             ArgumentError: `out` is no array that can be written to.
             ShapeError: operands or `out` have other shapes or dtypes than the IR says.
@@ -80,6 +82,8 @@ class CpuContraction(ContractionKernel):
         return (result, *outputs.turned(rest))
 
     def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
+        if len(raws) != len(self._shapes):
+            raise ShapeError(f"a contraction of {len(self._shapes)} operands got {len(raws)}")
         given, wanted = (*raws, *([] if out is None else [out])), (*self._shapes, self._shape)
         for number, (x, shape) in enumerate(zip(given, wanted, strict=False)):
             if x.shape != shape or x.dtype != self.ir.dtype:
@@ -89,8 +93,6 @@ class CpuContraction(ContractionKernel):
                     f"it was made for {shape}",
                     shape=x.shape,
                 )
-        if len(raws) != len(self._shapes):
-            raise ShapeError(f"a contraction of {len(self._shapes)} operands got {len(raws)}")
         strides = None if out is None else out.strides
         plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
         with self._lock:

@@ -343,12 +343,13 @@ class _Planner:
 
 
 def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
-    """What is told of the steps of a plan."""
+    """What is told of the steps of a plan; kernel and sizes are those of a step's first term."""
     found = []
     for number, ((labels, terms), (layout, step)) in enumerate(zip(graph.steps, plan.told, strict=True)):
-        space = {label for v in terms[0] for label in graph.values[v]}
-        flops = (8 if kind.parts == 2 else 2) * prod([graph.extents[label] for label in space])
-        touched = sum([prod([graph.extents[x] for x in t]) for t in (labels, *[graph.values[v] for v in terms[0]])])
+        spaces = [{label for v in term for label in graph.values[v]} for term in terms]
+        flops = (8 if kind.parts == 2 else 2) * sum([prod([graph.extents[x] for x in space]) for space in spaces])
+        taken = [graph.values[v] for term in terms for v in term]
+        touched = sum([prod([graph.extents[x] for x in t]) for t in (labels, *taken)])
         kernel, sizes = (step.kernel, step.sizes) if step is not None else ("nothing", (0, 0, 0, 0))
         found.append(StepReport(number, kernel, sizes, layout, flops, touched * kind.item))
     return tuple(found)

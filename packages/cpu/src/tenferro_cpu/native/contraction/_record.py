@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 from tenferro_cpu.native.contraction._tables import Entries, filled
@@ -66,9 +65,19 @@ class Step:
         """Bytes for the packed panels of all pieces."""
         return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
 
-    @cached_property
+    @property
     def _row(self) -> tuple[array[int], Any]:
-        """The record without places of operands, and the memory of its tables."""
+        """The record without places of operands, and the memory of its tables.
+
+        Plans of several threads share steps, and their records hold addresses of these tables: so the first ones that
+        were made stay, where `cached_property` would let the last ones take their place.
+        """
+        made: tuple[array[int], Any] | None = self.__dict__.get("_made")
+        if made is None:
+            made = self.__dict__.setdefault("_made", self._filled())
+        return made
+
+    def _filled(self) -> tuple[array[int], Any]:
         row = array("q", bytes(8 * WORDS))
         row[PLACE["kernel"]] = KERNELS.index(self.kernel)
         for name, value in self.words.items():

@@ -57,7 +57,6 @@ FEW: Final = 64
 THIN: Final = 32
 """Columns up to which rows are read where they lie, if they lie together."""
 
-
 STRIPS: Final = ("dot", "lanes")
 SIDES: Final = ("rows", "columns")
 

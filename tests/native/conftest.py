@@ -1,0 +1,34 @@
+"""What tests of the contraction engine set, and put back."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+
+@pytest.fixture
+def fresh_steps() -> Iterator[None]:
+    """No step is remembered from before, nor after: what they are depends on what a test sets."""
+    from tenferro_cpu.native.contraction._step import STEPS
+
+    STEPS.clear()
+    yield
+    STEPS.clear()
+
+
+@pytest.fixture
+def allow_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Plans for four threads on any machine, each piece of work for itself; sets how many threads there are."""
+    from tenferro_cpu.native.contraction import _kernel, _step
+    from tenferro_cpu.native.threads._team import team
+
+    for name in ("PIECE_FLOPS", "PIECE_BYTES"):
+        monkeypatch.setattr(_step, name, 1)
+    monkeypatch.setattr(_kernel, "usable_cores", lambda: 4)
+    crew = team()
+    assert crew is not None
+    before = {name: crew._get(name) for name in ("cores", "allowed")}
+    crew._set("cores", 4)
+    yield partial(crew._set, "allowed")
+    for name, value in before.items():
+        crew._set(name, value)
