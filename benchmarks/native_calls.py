@@ -3,8 +3,8 @@
     python3 dev run benchmarks/native_calls.py [--rounds N] [--check]
 
 The contestants of a row run in turns, round after round; medians in nanoseconds of processor time per operation, so
-that other programs disturb little. PyTorch takes part
-where it can be imported. With ``TENFERRO_CPU_JIT=0`` the interpreted ways are measured.
+that other programs disturb little. PyTorch takes part where it can be imported. With ``TENFERRO_CPU_JIT=0`` the
+interpreted ways are measured.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def test_broadcasts_are_equal_shapes(
     np.testing.assert_allclose(found, wanted, rtol=64 * eps, atol=64 * eps)
 
 
-@pytest.mark.parametrize("rows", [300, 7_000])
+@pytest.mark.parametrize("rows", [300, 4_500])  # the latter in memory of the pool, within a cache of 8 MB
 def test_no_call_of_numpys_kernel(rows: int) -> None:
     calls: list[Any] = []
     run = entry_of(catalog.mul, "float64", lambda *args: calls.append(args))
@@ -109,7 +109,7 @@ def test_selection_and_clamping_with_numbers(dtype: str) -> None:
     for args in ((mask, x, 0), (mask, 2, x), (mask, x, d.type(3)), (mask, np.array(1, d), x), (mask, x, x[0])):
         for _ in range(3):
             np.testing.assert_array_equal(select(*args), np.where(*args).astype(d), strict=True)
-    assert len(calls) < 15 or d.kind == "c"  # complex numbers of Python stay with NumPy
+    assert len(calls) <= 2 or d.kind == "c"  # one each for numbers in either place; complex ones stay with NumPy
     if d.kind != "c":
         clamp = entry_of_three(catalog.clamp, d)
         for low, high in ((-1, 2), (d.type(-1), x), (x, 3), (-x, x + 1)):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenferro_cpu.native import available
+from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
 from tenferro_tensor_core import ArgumentError, DTypeError
@@ -69,6 +70,7 @@ def test_everything_else_goes_the_long_way(fused):
 
 def test_nothing_leaks(fused, rows):
     x, y = np.random.default_rng(3).standard_normal((2, 60))
+    COMPILING.drain()
     gc.collect()  # what earlier tests left behind also holds the dtype
     before = [sys.getrefcount(o) for o in (x, y, x.dtype, fused, rows)]
     for _ in range(100_000):
@@ -139,6 +141,7 @@ def test_rows_columns_and_numbers(shape, kinds, reduced, monkeypatch):
 def test_several_results():
     run = spread((EVERY, (2,), (0, 1)), outputs=(3, 5))
     (a, wa), (b, wb), (c, wc) = (operand(axes, (2, 3, 4)) for axes in (EVERY, (2,), (0, 1)))
+    COMPILING.drain()
     gc.collect()
     before = [sys.getrefcount(o) for o in (a, b, c, a.dtype)]
     for _ in range(10_000):

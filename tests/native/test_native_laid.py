@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._reduce import Reduced
+from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import mul
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
@@ -94,6 +95,7 @@ def test_many_calls_leak_nothing(summed):
     x, y = np.arange(24.0).reshape(4, 6).T, np.arange(4.0)
     summed(x, y, axes=(0,))
     watched = [x, y, x.dtype, summed]
+    COMPILING.drain()
     gc.collect()
     before, blocks = [sys.getrefcount(o) for o in watched], sys.getallocatedblocks()
     for _ in range(100_000):

@@ -148,6 +148,12 @@ def item(b: Body, array: str, index: str) -> str:
     return b.get(f"getelementptr i64, ptr {array}, i64 {index}")
 
 
+def quotient(b: Body, x: str, y: str) -> str:
+    """An integer over a positive one, rounded up."""
+    up = b.get(f"sub i64 {b.get(f'add i64 {x}, {y}')}, 1")
+    return b.get(f"udiv i64 {up}, {y}")
+
+
 class Loop:
     """``with Loop(b, variable, count, name) as at:`` the counter runs from 0; `variable` holds it after the loop."""
 

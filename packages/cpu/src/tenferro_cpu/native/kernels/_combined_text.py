@@ -6,7 +6,7 @@ chunks and blocks are pieces for the team.
 
 from typing import Final
 
-from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item, quotient
 from tenferro_cpu.native.kernels._driver import ELEMENTS, SHARES
 from tenferro_cpu.native.python._layout import DATA
 
@@ -14,7 +14,7 @@ CHUNK: Final = 512
 """Rows that are combined one after the other; more make partial results, which are combined in turn."""
 
 MOST: Final = 24
-"""Operands and results."""
+"""Operands and results that a call takes: what it notes of each is on the stack."""
 
 GRID: Final = Fields("kernel frame steps units inputs operands width many blocks block results")
 """What a piece is told: `results` are where chunks write, row after row; pieces count blocks of columns first."""
@@ -63,7 +63,7 @@ def _combine() -> str:
     )
     results, grid, k = b.variable(f"[{MOST} x i64]"), b.variable(f"[{len(GRID.names)} x i64]"), b.variable("i64")
     partial, hops = b.variable(f"[{MOST} x i64]"), b.variable(f"[{MOST} x i64]")
-    chunks = _quotient(b, "%many", str(CHUNK))
+    chunks = quotient(b, "%many", str(CHUNK))
     whole = b.get(f"icmp eq i64 {chunks}, 1")
     with Loop(b, k, "%outputs", "place") as at:
         slot = b.get(f"add i64 {at}, %inputs")
@@ -82,12 +82,12 @@ def _combine() -> str:
         b.jump("place.next")
         b.label("place.next")
     # As many blocks as keep the team busy, of whole vectors.
-    wanted = _quotient(b, b.get(f"mul i64 %team, {SHARES}"), chunks)
+    wanted = quotient(b, b.get(f"mul i64 %team, {SHARES}"), chunks)
     alone = b.get("icmp ule i64 %team, 1")
     parts = b.get(f"select i1 {alone}, i64 1, i64 {wanted}")
-    units = _quotient(b, _quotient(b, "%width", parts), str(ELEMENTS))
+    units = quotient(b, quotient(b, "%width", parts), str(ELEMENTS))
     block = b.get(f"mul i64 {units}, {ELEMENTS}")
-    blocks = _quotient(b, "%width", block)
+    blocks = quotient(b, "%width", block)
     operands = b.get("add i64 %inputs, %outputs")
     for value, field in (
         ("%kernel", GRID.kernel), ("%frame", GRID.frame), ("%steps", GRID.steps), ("%units", GRID.units),
@@ -121,9 +121,3 @@ def _combine() -> str:
 def _left(b: Body, total: str, start: str, most: str) -> str:
     left = b.get(f"sub i64 {total}, {start}")
     return b.get(f"select i1 {b.get(f'icmp ult i64 {left}, {most}')}, i64 {left}, i64 {most}")
-
-
-def _quotient(b: Body, x: str, y: str) -> str:
-    """Rounded up."""
-    up = b.get(f"add i64 {x}, {y}")
-    return b.get(f"udiv i64 {b.get(f'sub i64 {up}, 1')}, {y}")

@@ -5,7 +5,7 @@ take goes to the fallback, which plans for any layout.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, partial
@@ -23,7 +23,7 @@ from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, de
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import SCALARS, Layout
 from tenferro_cpu.native.threads._team import team
-from tenferro_tensor.device_model import Access, KernelIR, Region
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Region
 
 SHORT: Final = 8
 """Shorter rows are reduced side by side, one per lane, which entries do not do."""
@@ -40,8 +40,8 @@ LONG_WORK: Final = 600_000.0
 POOLED: Final = 1 << 20
 """Bytes from which results come from the pool."""
 
-
 NEVER: Final = 2**62
+"""More elements than there are: a bound that does not bind."""
 
 
 class Kind(IntEnum):
@@ -116,6 +116,11 @@ class Rows:
         return tuple([Access.UNIT if kind in (Kind.WHOLE, Kind.ROW) else Access.FIXED for kind in self.inputs])
 
 
+def unpooled(written: Sequence[Operand]) -> int:
+    """Elements of the largest results of which none comes from the pool."""
+    return (POOLED - 1) // max([o.dtype.itemsize for o in written])
+
+
 def long_row(cost: float) -> int:
     """Elements of the longest row that is reduced in one piece, where an element takes `cost` nanoseconds."""
     return int(LONG_WORK / cost)
@@ -175,9 +180,7 @@ def entry(
     )
     if have is not None:
         fallback = have.serving(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
-    limit = POOLED // max(items[len(kernel.inputs) :])
-    if reduces:
-        limit = NEVER
+    limit = NEVER if reduces else unpooled(written)
     return make(fallback, limit if most is None else min(most, limit), scan=scan)
 
 
@@ -207,8 +210,7 @@ def _builtin(
     part = written[0].dtype
     scanned = part.itemsize // (2 if part.kind == "c" else 1) if scan else 0
     numbers += [0 if context is None else context.ctypes.data, scanned, rest]
-    pooled = (POOLED - 1) // max([o.dtype.itemsize for o in written])
-    numbers += [min(pooled, widest) if rows.combined else NEVER]
+    numbers += [min(unpooled(written), widest) if rows.combined else NEVER]
     kept: list[Any] = [context]
     for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item, quotient
 from tenferro_cpu.native.kernels._combined_text import CHUNK, MOST, combined_text
 from tenferro_cpu.native.kernels._driver import ELEMENTS, SHARES
 from tenferro_cpu.native.kernels._results_text import give_results
-from tenferro_cpu.native.kernels._run_text import SCANS
+from tenferro_cpu.native.kernels._run_text import ALONE, SCANS
 from tenferro_cpu.native.python._layout import (
     ALIGNED,
     BYTES,
@@ -19,9 +19,6 @@ from tenferro_cpu.native.python._layout import (
     NUMBER,
     WRITEABLE,
 )  # fmt: skip
-
-ALONE: Final = 32768
-"""Elements above which the kernel runs without the interpreter lock."""
 
 HEAD: Final = Fields(
     "kernel inputs outputs most trailing least longest short few shared whole leading context scan rest widest"
@@ -246,7 +243,7 @@ def _combined(
     kernel, frame, steps, units = what
     partials, there, cells, threads, k, d = variables
     b.guard(b.get(f"icmp ne i64 {width}, 0"), "give")
-    chunks = b.get(f"udiv i64 {b.get(f'add i64 {many}, {CHUNK - 1}')}, {CHUNK}")
+    chunks = quotient(b, many, str(CHUNK))
     b.store(b.get(f"mul i64 {chunks}, {width}"), cells, kind="i64")
     wanted = b.get(f"select i1 {b.get(f'icmp eq i64 {chunks}, 1')}, i64 0, i64 {nout}")
     with Loop(b, there, wanted, "spare") as at:
@@ -302,8 +299,7 @@ def _share(
     share = b.get(f"udiv i64 {total}, {b.get(f'mul i64 {team}, {SHARES}')}")
     units_each = b.get(f"add i64 {b.get(f'udiv i64 {share}, {unit}')}, 1")
     length = b.get(f"mul i64 {units_each}, {unit}")
-    last = b.get(f"sub i64 {b.get(f'add i64 {total}, {length}')}, 1")
-    pieces = b.get(f"udiv i64 {last}, {length}")
+    pieces = quotient(b, total, length)
     for value, at in ((kernel, WORK.kernel), (context, WORK.context), (frame, WORK.frame), (steps, WORK.steps)):
         b.store(value, work, at)
     b.store(b.get(f"select i1 {by_rows}, ptr {steps}, ptr {units}"), work, WORK.hops)

@@ -1,4 +1,4 @@
-"""Planned calls: for operands of known shapes and strides one built-in function that makes the results and runs.
+"""Planned reductions: for operands of known shapes and strides one built-in function that makes the results and runs.
 
 The interpreter finds the function by shapes and strides; the function reads where the operands begin, and writes that
 into a copy of the words that the driver was given for this layout. What it does not take, operands of other dtypes or
@@ -12,10 +12,12 @@ from math import prod
 from typing import Any, Final
 
 from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import PAYS, Step, driver_addresses, words
-from tenferro_cpu.native.kernels._fused_entry import POOLED
+from tenferro_cpu.native.kernels._fused_entry import unpooled
 from tenferro_cpu.native.kernels._fused_entry_text import OBJECTS
 from tenferro_cpu.native.kernels._results_text import give_results
+from tenferro_cpu.native.kernels._run_text import ALONE
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native.python._capi import symbols
@@ -24,12 +26,6 @@ from tenferro_tensor.device_model import Operand
 
 LARGEST: Final = 256
 """Words of the longest block, which is copied to the stack."""
-
-MOST: Final = 24
-"""Operands and results of a call."""
-
-UNLOCKED: Final = 32768
-"""Elements from which a call runs without the interpreter lock."""
 
 HEAD: Final = Fields("kernel inputs outputs words rank unlocked")
 """Numbers before the descriptors of operands and results, the extents of the results and the words of the driver."""
@@ -116,12 +112,12 @@ def laid(
     """
     elements = step.elements
     block = words((0,) * (len(inputs) + len(written)), step)
-    large = max([o.dtype.itemsize for o in written]) * prod(shape) >= POOLED or cost * elements > PAYS
+    large = prod(shape) > unpooled(written) or cost * elements > PAYS
     made = None if large or len(block) > LARGEST or len(inputs) + len(written) > MOST else _definition()
     if made is None:
         return None
     descrs = [o.dtype for o in (*inputs, *written)]
-    numbers = [step.kernel, len(inputs), len(written), len(block), len(shape), elements > UNLOCKED]
+    numbers = [step.kernel, len(inputs), len(written), len(block), len(shape), elements > ALONE]
     numbers += [*map(id, descrs), *shape, *block]
     receiver = (struct.pack(f"={len(numbers)}q", *numbers), fallback, tuple(descrs))
     return builtin(made, receiver)  # type: ignore[no-any-return]

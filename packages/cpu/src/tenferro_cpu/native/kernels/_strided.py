@@ -10,17 +10,9 @@ import numpy as np
 
 from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
-from tenferro_cpu.native.kernels._fused_entry import NEVER, POOLED
+from tenferro_cpu.native.kernels._fused_entry import NEVER, unpooled
 from tenferro_cpu.native.kernels._numbers_text import FLOAT32, FLOAT64, INT64, NONE
-from tenferro_cpu.native.kernels._strided_text import (
-    AXES,
-    FIXED,
-    HEAD,
-    OPERAND,
-    STRIDED,
-    UNIT,
-    strided_text,
-)
+from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
@@ -52,7 +44,9 @@ class Variants:
         return self._words.ctypes.data
 
     def add(self, accesses: Sequence[Access], code: int) -> None:
-        """Let calls for operands and results that lie so be `code`."""
+        """Let calls for operands and results that lie so be `code`; there are none for more than `MOST`."""
+        if len(accesses) > MOST:
+            return
         key = 0
         for access in accesses:
             key = key << 2 | _BITS[access]
@@ -124,7 +118,7 @@ def strided(
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.
         large = have.serving(make(engine().host.near_bytes // sum(items), fallback, fallback))
-    return make((POOLED - 1) // max(items[len(kernel.inputs) :]), fallback, large)
+    return make(unpooled(kernel.written), fallback, large)
 
 
 def _builtin(

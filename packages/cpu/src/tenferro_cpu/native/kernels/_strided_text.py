@@ -1,4 +1,4 @@
-"""The text of planning in machine code: operands of any strides, of a rank known by then, for one call of the driver.
+"""The text of planning in machine code: operands of any strides, for one call of the driver.
 
 What `Fused` does in Python for a layout, this does in every call: extents and strides of the iteration space, axes
 merged where they lie in one walk, the axis that is read best as the row, machine code for how the operands lie along
@@ -7,13 +7,13 @@ it, and the words of the driver. Nothing depends on sizes, so that a new shape c
 
 from typing import Final
 
-from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item
+from tenferro_cpu.native.kernels._body import Body, Fields, Loop, item, quotient
 from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import CUT, ELEMENTS, SHARES
-from tenferro_cpu.native.kernels._fused_entry_text import ALONE, OBJECTS, TEAM
+from tenferro_cpu.native.kernels._fused_entry_text import OBJECTS, TEAM
 from tenferro_cpu.native.kernels._numbers_text import NUMBERS, python_number
 from tenferro_cpu.native.kernels._results_text import give_results
-from tenferro_cpu.native.kernels._run_text import SCANS
+from tenferro_cpu.native.kernels._run_text import ALONE, SCANS
 from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, DIMS, FLAGS, NDIM, NUMBER, STRIDES
 from tenferro_cpu.native.python._operand_text import STATUS, architecture
 
@@ -22,10 +22,9 @@ AXES: Final = 8
 
 HEAD: Final = Fields("table inputs outputs rank most shared grain watch scan")
 """Numbers before those of the operands. `table` has pairs of the accesses along a row and machine code, up to one
-without code; the team is asked from `shared` elements
-on, in pieces of at least `grain`. A `rank` of 0 is the largest of the operands, whose axes are the last ones. Calls
-that raise a floating-point status of `watch`, or whose only result is not finite where `scan` is the size of its
-numbers, are done again by the fallback; no team takes part in them."""
+without code; the team is asked from `shared` elements on, in pieces of at least `grain`. A `rank` of 0 is the largest
+of the operands, whose axes are the last ones. Calls that raise a floating-point status of `watch`, or whose only result
+is not finite where `scan` is the size of its numbers, are done again by the fallback; no team takes part in them."""
 
 OPERAND: Final = Fields("descr itemsize ndim scalar python axes")
 """Numbers of each operand and result; byte a of `axes` is the operand's own axis for axis a of the space, or 255.
@@ -345,8 +344,8 @@ class _State:
             strides = b.get(f"select i1 {is_row}, i64 {inner}, i64 {outer}")
             unit = b.get(f"select i1 {is_row}, i64 {ELEMENTS}, i64 1")
             extent = b.load(item(b, self.words, place), kind="i64")
-            length = b.get(f"mul i64 {self._quotient(extent, b.get(f'mul i64 {most}, {unit}'))}, {unit}")
-            many = self._quotient(extent, length)
+            length = b.get(f"mul i64 {quotient(b, extent, b.get(f'mul i64 {most}, {unit}'))}, {unit}")
+            many = quotient(b, extent, length)
             better = b.get(f"icmp ugt i64 {many}, {b.load(self.pieces, kind='i64')}")
             fields = ((strides, CUT.strides_place), (place, CUT.place), (length, CUT.length), (extent, CUT.extent))
             for value, field in fields:
@@ -388,8 +387,3 @@ class _State:
 
     def _larger(self, x: str, y: str) -> str:
         return self.b.get(f"select i1 {self.b.get(f'icmp ugt i64 {x}, {y}')}, i64 {x}, i64 {y}")
-
-    def _quotient(self, x: str, y: str) -> str:
-        """Rounded up."""
-        up = self.b.get(f"sub i64 {self.b.get(f'add i64 {x}, {y}')}, 1")
-        return self.b.get(f"udiv i64 {up}, {y}")
