@@ -331,6 +331,12 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             used_bytes=lambda: self.used, total_bytes=lambda: self.most, free_all_blocks=self.cleared
         )
 
+    @staticmethod
+    def clip(x: Any, low: int, high: int) -> Any:  # NumPy's takes any numbers, other element-wise functions do not
+        info = np.iinfo(x.dtype)
+        assert info.min <= low and high <= info.max, f"{low} to {high} are no numbers of {x.dtype}"
+        return as_device(np.clip(x.view(np.ndarray), low, high))
+
     def empty(self, shape: Any, dtype: Any = float) -> Any:
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if nbytes > self.room:

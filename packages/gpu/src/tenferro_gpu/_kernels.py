@@ -69,7 +69,7 @@ def _positions(xp: Any, starts: Any, sizes: tuple[int, ...], shape: tuple[int, .
     """
     index = []
     for d, (size, n) in enumerate(zip(sizes, shape, strict=True)):
-        last = min(n - size, np.iinfo(starts.dtype).max)  # a bound that the dtype lacks would be refused
+        last = min(n - size, np.iinfo(starts.dtype).max)  # CuPy may refuse a bound that the dtype lacks
         first = xp.clip(starts[d : d + 1], 0, last).astype("int64")
         index.append((first + xp.arange(size)).reshape([size if e == d else 1 for e in range(len(shape))]))
     return tuple(index)
