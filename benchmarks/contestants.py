@@ -48,13 +48,21 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def prepare(chosen: argparse.Namespace) -> None:
-    """Give every library the same number of threads; before any of them is imported."""
+def limit(threads: int) -> None:
+    """Give every library as many threads; before any of them is imported, for that is when they ask.
+
+    One thread means one core, where the system can be told: JAX asks for nothing but the cores.
+    """
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(chosen.threads)
-    if chosen.threads == 1:
-        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        os.environ[variable] = str(threads)
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if threads == 1 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def prepare(chosen: argparse.Namespace) -> None:
+    """`limit`, and PyTorch, which has to be told."""
+    limit(chosen.threads)
     torch = optional("torch")
     if torch is not None:
         torch.set_num_threads(chosen.threads)

@@ -10,7 +10,6 @@ With ``--threads N`` all have N threads, NumPy always one::
 """
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -18,10 +17,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-THREADS = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "1"
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when libraries are loaded
-    os.environ.setdefault(variable, THREADS)
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from contestants import limit
+
+THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else 1
+limit(THREADS)
 
 import numpy as np  # noqa: E402 - after the number of threads
 
@@ -63,7 +62,7 @@ def peers() -> dict[str, Any]:
     with suppress(ImportError):
         import torch
 
-        torch.set_num_threads(int(THREADS))
+        torch.set_num_threads(THREADS)
         found["torch"] = torch
     return found
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -19,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from contestants import limit
+
+limit(1)
 
 import numpy as np  # noqa: E402 - after the number of threads
 
