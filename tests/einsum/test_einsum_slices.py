@@ -57,7 +57,8 @@ def test_any_labels_sliced_give_the_same(data):
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_slices_have_all_derivatives(dtype):
     subscripts, xs = network(dtype, bond=3)
-    sliced = plan(subscripts, *xs, memory_budget=3000 if dtype == "float64" else 6000)
+    whole = plan(subscripts, *xs, memory_budget=10**9)
+    sliced = plan(subscripts, *xs, memory_budget=whole.backward_peak_bytes * 3 // 4)
     assert sliced.backward_slicing.count > 1
     check_grads(lambda *xs: sliced(*xs), tuple(xs), order=2)
     loss = lambda *xs: tr.sum(tr.abs(sliced(*xs)))
