@@ -62,6 +62,54 @@ def test_a_tree_is_an_order_too():
     assert [s.operands for s in prepared.report.steps] == [(0, 1), (2, 3), (4, 5)]
 
 
+def test_trees_are_deeper_than_pythons_stack():
+    """As parentheses, and as a tree of numbers in lists."""
+    count = 1500
+    m = tensor(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    left = "(" * (count - 2) + "ij,jk" + "),kk" * (count - 2) + "->ik"
+    assert einsum(left, *[m] * count).shape == (2, 2)
+    tree = 0
+    for k in range(1, count):
+        tree = [tree, k]
+    prepared = plan(*[v for k in range(count) for v in (m, [k, k + 1])], [0, count], optimize=tree)
+    assert prepared.steps[:2] == ((0, 1), (count, 2))
+    np.testing.assert_array_equal(prepared(*[m] * count)._concrete(), np.eye(2))
+
+
+def test_a_path_of_numpy_is_taken_and_numbers_of_numpy_are():
+    x = np.random.default_rng(3).standard_normal((3, 3))
+    path = np.einsum_path("ab,bc,cd->ad", x, x, x)[0]
+    assert path[0] == "einsum_path"
+    assert plan("ab,bc,cd->ad", x, x, x, optimize=path).path == tuple(path[1:])
+    tree = (np.int64(0), [np.int64(1), np.int64(2)])
+    assert plan("ab,bc,cd->ad", x, x, x, optimize=tree, memory_budget=np.int64(10_000)).path == ((1, 2), (0, 1))
+
+
+def test_subscripts_may_be_broken_into_lines():
+    x = np.random.default_rng(4).standard_normal((3, 3))
+    np.testing.assert_allclose(einsum("ij,\n\tjk\r\n->  ik", x, x)._concrete(), x @ x)
+
+
+def test_an_optimizer_without_a_hash_is_taken():
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self, inputs, output, extents):
+            return [(1, 2), (0, 1)]
+
+    assert plan("ab,bc,cd->ad", *[square()] * 3, optimize=Unhashable()).path == ((1, 2), (0, 1))
+
+
+def test_scalars_of_python_adapt_to_the_operands():
+    x = np.float32([1, 2])
+    for scalar, dtype in ((2, "float32"), (2.0, "float32"), (2j, "complex64"), (True, "float32")):
+        for got in (einsum("i,->i", x, scalar), einsum(",i,i->i", scalar, x, x), plan("i,->i", x, scalar)(x, scalar)):
+            assert got.dtype == dtype
+    assert einsum("i,->i", x, np.float64(2)).dtype == "float64"
+    assert einsum("i,->i", np.int8([1]), 2.5).dtype == "float64"
+    assert einsum(",->", 2, 0.5).item() == 1.0
+
+
 def test_optimizers_of_others_are_taken():
     seen = []
 

@@ -11,8 +11,10 @@ from tenferro_einsum._notation import Contraction, build, interleaved, parse
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._report import PathReport
 from tenferro_einsum._search import Progress, Search
+from tenferro_einsum._tree import folded
 from tenferro_runtime.extension import ArgumentError, BoundedCache, Op
 from tenferro_tensor import SCALARS, Array, Spec, tensor
+from tenferro_tensor_core import promote, result_type, weak
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy."""
@@ -38,7 +40,7 @@ def einsum(
         args: a subscripts string and operands, ``einsum("ij,jk->ik", x, y)``; or operands each followed by a list of
             hashable labels and, last, the output's labels, ``einsum(x, ["a", "b"], y, ["b", "c"], ["a", "c"])``.
             Without an output, the result has the labels that occur once, sorted. Parentheses in a string say what is
-            contracted first: ``"(ij,jk),kl->il"``.
+            contracted first: ``"(ij,jk),kl->il"``. Python's scalars are operands that take the dtype of the others.
         optimize: how the order of pairwise contractions is found: a strategy of opt_einsum, ``"cotengra"``, ``False``
             for left to right, an optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as
             a tree ``((0, 1), (2, 3))`` of operand numbers.
@@ -72,7 +74,7 @@ def einsum(
         if op is not None:
             return op(args[1], args[2]) if isinstance(op, Op) else op.run(args[1], args[2])
     subscripts, operands = _split(args)
-    values = [_value(x) for x in operands]
+    values = _values(operands)
     specs = tuple([x.spec for x in values])
     prepared = _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
     if len(specs) == 2 and memory_budget is None and not any(s.symbolic for s in specs):
@@ -106,7 +108,7 @@ def plan(
     ((0, 1), (0, 1))
     """
     subscripts, operands = _split(args)
-    specs = tuple([x if isinstance(x, Spec) else _value(x).spec for x in operands])
+    specs = tuple([x if isinstance(x, Spec) else x.spec for x in _values(operands, specs=True)])
     return _prepared(subscripts, specs, optimize, time_limit, progress, memory_budget)
 
 
@@ -156,6 +158,11 @@ def _split(args: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
     if isinstance(args[0], str):
         return args[0], args[1:]
     operands, terms, output = interleaved(args)
+    for n, term in enumerate([*terms, output or []]):
+        for x in term:
+            if not _hashable(x):
+                where = f"of operand {n}" if n < len(terms) else "of the output"
+                raise ArgumentError(f"einsum: labels must be hashable, but label {x!r} {where} is not")
     return (tuple(map(tuple, terms)), None if output is None else tuple(output)), operands
 
 
@@ -165,13 +172,11 @@ def _prepared(
     key = (subscripts, specs, optimize, time_limit, budget)
     try:
         found = PLANS.table.get(key)
-    except TypeError:  # lists in an explicit order, or labels that cannot be hashed
-        optimize = _frozen(optimize)
+    except TypeError:  # lists in an explicit order, or an optimizer without a hash
+        if isinstance(optimize, (tuple, list)):
+            optimize = folded(optimize, tuple)
         key = (subscripts, specs, optimize, time_limit, budget)
-        try:
-            found = PLANS.table.get(key)
-        except TypeError as cause:
-            raise ArgumentError(f"einsum: labels must be hashable, got {subscripts!r}: {cause}") from cause
+        found = PLANS.table.get(key) if _hashable(key) else None
     if found is not None:
         return found
 
@@ -179,13 +184,17 @@ def _prepared(
         search = Search(optimize, time_limit, progress)
         return ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, search, budget)
 
-    if any(s.symbolic for s in specs):  # not remembered: its questions about sizes belong to the trace
-        return make()
+    if any(s.symbolic for s in specs) or not _hashable(optimize):
+        return make()  # not remembered: the questions about sizes belong to the trace
     return PLANS.get_or_make(key, make)
 
 
-def _frozen(order: Any) -> Any:
-    return tuple(map(_frozen, order)) if isinstance(order, (tuple, list)) else order
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _contraction(subscripts: Any, ndims: list[int]) -> Contraction:
@@ -195,9 +204,24 @@ def _contraction(subscripts: Any, ndims: list[int]) -> Contraction:
     return build(terms, output, ndims)
 
 
-def _value(x: Any) -> Any:
-    if isinstance(x, Array):
+def _values(operands: Sequence[Any], *, specs: bool = False) -> list[Any]:
+    """Operands as tensors; Python's scalars adapt to the dtype and the place of the others."""
+    values = [x if specs and isinstance(x, Spec) else _value(n, x) for n, x in enumerate(operands)]
+    if any(x.__class__ in SCALARS for x in values):
+        known = [x if isinstance(x, Spec) else x.spec for x in values if x.__class__ not in SCALARS]
+        device = known[0].place.device if known else None
+        dtype = promote(*[s.dtype for s in known]) if known else result_type(*values)
+        values = [
+            tensor(x, dtype=weak(x.__class__, dtype), device=device) if x.__class__ in SCALARS else x for x in values
+        ]
+    return values
+
+
+def _value(n: int, x: Any) -> Any:
+    if isinstance(x, Array) or x.__class__ in SCALARS:
         return x
-    if isinstance(x, (np.ndarray, np.generic)) or x.__class__ in SCALARS:
+    if isinstance(x, (np.ndarray, np.generic)):
         return tensor(x)
-    raise ArgumentError(f"einsum: an operand is a {type(x).__name__}, not a tensor; make it one with asarray()")
+    raise ArgumentError(
+        f"einsum: operand {n} is a {type(x).__name__}, not a tensor; make it one with asarray()", operand=n
+    )

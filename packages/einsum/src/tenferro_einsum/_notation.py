@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, likely, require_equal
 
 Labels = tuple[Hashable, ...]
+
+BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r"), " ")
+"""Long subscripts are broken into lines. Other spaces of Unicode are labels: counting symbols reaches them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
     """
     if not isinstance(subscripts, str):
         raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
-    left, arrow, right = subscripts.partition("->")
+    left, arrow, right = subscripts.translate(BLANKS).partition("->")
     if any(c in "->()" for c in right) or any(c in "->" for c in left):
         raise ArgumentError(
             f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',', '...' and, before '->', "

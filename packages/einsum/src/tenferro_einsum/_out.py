@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.extension import HOST, ArgumentError, ShapeError, Spec, Tensor
 from tenferro_tensor.device_model import ContractionKernel
+
+WORK: Final = 1000
+"""Effort for the question whether two arrays share memory, which has no bound."""
 
 
 def target(out: Any, spec: Spec, operands: Sequence[Any]) -> Any:
@@ -25,14 +28,38 @@ def target(out: Any, spec: Spec, operands: Sequence[Any]) -> Any:
             f"{type(out).__name__}"
         )
     if raw.shape != spec.shape or raw.dtype != spec.dtype:
-        raise ShapeError(f"einsum: out= is {raw.dtype.name}{list(raw.shape)}, but the result is {spec!r}")
+        name = raw.dtype.name if raw.dtype.isnative else f"byte-swapped {raw.dtype.name}"
+        raise ShapeError(f"einsum: out= is {name}{list(raw.shape)}, but the result is {spec!r}")
     if not raw.flags.writeable:
         raise ArgumentError("einsum: out= is read-only; give an array that may be written to")
+    if _overlaps_itself(raw):
+        raise ArgumentError("einsum: elements of out= share memory with each other; give an array of its own")
     if any(x.__class__ is not Tensor for x in operands):
         raise ArgumentError("einsum: out= takes results of plain tensors, not of traced or differentiated ones")
-    if any(np.may_share_memory(raw, x.data) for x in operands):
-        raise ArgumentError("einsum: out= shares memory with an operand; give an array of its own")
+    for n, x in enumerate(operands):
+        if _share(raw, x.data):
+            raise ArgumentError(f"einsum: out= shares memory with operand {n}; give an array of its own", operand=n)
     return raw
+
+
+def _share(x: Any, y: Any) -> bool:
+    """Whether arrays have an element in common; what is too hard to tell counts as shared."""
+    if not np.may_share_memory(x, y):
+        return False
+    try:
+        return np.shares_memory(x, y, max_work=WORK)  # type: ignore[arg-type]  # NumPy's stubs know -1 and 0 only
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _overlaps_itself(x: Any) -> bool:
+    """Whether axes do not nest: each step of one beyond all that the shorter ones reach. Views of arrays do."""
+    reach = x.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(x.strides, x.shape, strict=True) if n > 1):
+        if stride < reach:
+            return bool(x.size)
+        reach += stride * (n - 1)
+    return False
 
 
 def into(raw: Any, kernel: ContractionKernel | None, operands: Sequence[Any], otherwise: Callable[[], Any]) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from tenferro_einsum._notation import Contraction
 from tenferro_einsum._search import Search
-from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, joins, numbered, path_of
+from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, folded, joins, numbered, path_of
 from tenferro_runtime.extension import ArgumentError, DimLike
 from tenferro_tensor_core import example_of
 
@@ -46,38 +48,37 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
     else:
         path = checked_path(order, count)
         return joins(path, count), path
-    pairs: list[Numbers] = []
-    _Grouping(inputs, output, [_counted(d) for d in sizes], search, pairs).solve(tree, {*range(count)})
-    found = tuple(pairs)
+    found = _joined(tree, inputs, output, [_counted(d) for d in sizes], search)
     return found, path_of(found, count)
 
 
-class _Grouping:
+def _joined(tree: Any, inputs: Steps, output: Numbers, sizes: list[int], search: Search) -> Steps:
     """Pairs for nested groups: each group by itself, then its result as one operand of what surrounds it."""
+    count, pairs = len(inputs), []
+    holders = Counter(x for labels in (*inputs, output) for x in {*labels})
 
-    def __init__(self, inputs: Steps, output: Numbers, sizes: list[int], search: Search, pairs: list[Numbers]) -> None:
-        self.inputs, self.output, self.sizes, self.search, self.pairs = inputs, output, sizes, search, pairs
-        self.count = len(inputs)
+    def operand(n: Any) -> tuple[int, Numbers, Counter[int]]:
+        return index(n), inputs[n], Counter({*inputs[n]})
 
-    def solve(self, node: Any, inside: set[int]) -> tuple[int, Numbers]:
-        """The value that a node of the tree becomes, and its labels; `inside` are the operands below the node."""
-        if isinstance(node, int):
-            return node, self.inputs[node]
-        members = [self.solve(m, {*_leaves(m)}) for m in node]
-        if len(members) == 1:
-            return members[0]
-        outside = {*self.output} | {x for i, t in enumerate(self.inputs) if i not in inside for x in t}
-        terms = tuple([labels for _, labels in members])
-        result = tuple([x for x in dict.fromkeys(x for t in terms for x in t) if x in outside])
-        live = [v for v, _ in members]
-        for pair in joins(self.search(terms, result, self.sizes), len(members)):
-            self.pairs.append(tuple([live[v] for v in pair]))
-            live.append(self.count + len(self.pairs) - 1)
-        return live[-1], result
+    def group(members: list[Any]) -> tuple[int, Numbers, Counter[int]]:
+        """The value that a group becomes, its labels, and how many operands inside have each label."""
+        found = [m if isinstance(m, tuple) else operand(m) for m in members]
+        if len(found) == 1:
+            return found[0]
+        inside = max([held for _, _, held in found], key=len)
+        for _, _, held in found:
+            if held is not inside:
+                inside.update(held)
+        terms = tuple([labels for _, labels, _ in found])
+        result = tuple([x for x in dict.fromkeys(x for t in terms for x in t) if inside[x] < holders[x]])
+        live = [v for v, _, _ in found]
+        for pair in joins(search(terms, result, sizes), len(found)):
+            pairs.append(tuple([live[v] for v in pair]))
+            live.append(count + len(pairs) - 1)
+        return live[-1], result, inside
 
-
-def _leaves(node: Any) -> list[int]:
-    return [node] if isinstance(node, int) else [i for m in node for i in _leaves(m)]
+    folded(tree, group)
+    return tuple(pairs)
 
 
 def _counted(d: DimLike) -> int:
@@ -89,7 +90,17 @@ def is_tree(order: Any, operands: int) -> bool:
     """Whether nested sequences name each operand once; no path of more than one step does."""
     if not isinstance(order, (tuple, list)) or len(order) == 1:
         return False
+    leaves: list[Any] = []
+    nodes: list[Any] = [order]
+    while nodes:
+        node = nodes.pop()
+        if not isinstance(node, (tuple, list)):
+            leaves.append(node)
+        elif not node:
+            return False
+        else:
+            nodes += node
     try:
-        return sorted(_leaves(order)) == list(range(operands))
+        return sorted(map(index, leaves)) == list(range(operands))
     except TypeError:
         return False

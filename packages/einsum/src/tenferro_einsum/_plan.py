@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from numbers import Integral
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,17 +28,21 @@ from tenferro_runtime.extension import (
     ShapeError,
     Spec,
     Tensor,
+    UnsupportedError,
     is_traced,
     promote,
     tensor,
 )
-from tenferro_tensor import catalog
+from tenferro_tensor import SCALARS, catalog
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
-from tenferro_tensor_core import example_of
+from tenferro_tensor_core import example_of, weak
 
-AXES = 60
-"""Largest number of axes that a value may have before axes of extent 1 are left out; NumPy's own limit is 64."""
+AXES: Final = 60
+"""Largest number of axes that a value may have before axes of extent 1 are left out."""
+
+MOST: Final = 64
+"""Axes that NumPy's arrays have at most."""
 
 
 class ContractionPlan:
@@ -57,8 +62,13 @@ class ContractionPlan:
     ) -> None:
         if not specs:
             raise ArgumentError("einsum needs at least one operand")
-        if budget is not None and (budget.__class__ is not int or budget < 1):
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1):
             raise ArgumentError(f"einsum takes memory_budget as a positive number of bytes, got {budget!r}")
+        if len(contraction.output) > MOST:
+            raise UnsupportedError(
+                f"einsum: the result has {len(contraction.output)} axes, but arrays have {MOST} at most; leave out "
+                "axes of extent 1, or sum some"
+            )
         self.contraction, self.specs = contraction, tuple(specs)
         self.dtype: np.dtype[Any] = promote(*[s.dtype for s in specs])
         sizes = self._sizes = extents(contraction, [s.shape for s in specs])
@@ -217,15 +227,28 @@ class ContractionPlan:
         """
         values = [x if hasattr(x, "spec") else tensor(x) for x in operands]
         if tuple([x.spec for x in values]) != self.specs:
-            raise ShapeError(
-                f"the plan was made for {', '.join(map(repr, self.specs))}, got "
-                f"{', '.join(repr(x.spec) for x in values)}; make another plan for these"
-            )
+            values = self._adapted(values, operands)
         if out is None:
             return self.run(*values)
         raw = target(out, self._result, values)
         prepared = self._prepared(values)
         return into(raw, self._engine, prepared, lambda: self.run(*values))
+
+    def _adapted(self, values: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """Python's scalars take the dtype that they were planned with; other operands must have their specs."""
+        if len(values) != len(self.specs):
+            raise ShapeError(f"the plan was made for {len(self.specs)} operands, got {len(values)}")
+        found = []
+        for n, (x, spec) in enumerate(zip(values, self.specs, strict=True)):
+            if given[n].__class__ in SCALARS and not spec.ndim:
+                x = tensor(given[n], dtype=weak(given[n].__class__, spec.dtype), device=spec.place.device)
+            if x.spec != spec:
+                raise ShapeError(
+                    f"the plan was made for {spec!r} as operand {n}, got {x.spec!r}; make another plan for it",
+                    operand=n,
+                )
+            found.append(x)
+        return found
 
     def run(self, *values: Any) -> Any:
         """Contract values whose specs are known to be right."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -47,7 +49,9 @@ class Search:
             raise ArgumentError(
                 f"einsum takes optimize as a bool, a name or a list of steps, a tree or an optimizer, got {order!r}"
             )
-        if self.time_limit is not None and not (isinstance(self.time_limit, (int, float)) and self.time_limit > 0):
+        if not isinstance(self.progress, bool) and not callable(self.progress):
+            raise ArgumentError(f"einsum takes progress as a bool or a function, got {self.progress!r}")
+        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and 0 < self.time_limit < math.inf):
             raise ArgumentError(f"einsum takes time_limit as a positive number of seconds, got {self.time_limit!r}")
         if self.time_limit is not None and self.optimize not in (True, "auto", "random-greedy", "cotengra"):
             raise ArgumentError(
@@ -82,8 +86,8 @@ class Search:
         extents = {_letter(n): max(1, d) for n, d in enumerate(sizes)}
         wanted = frozenset(map(_letter, output))
         if callable(self.optimize):
-            path = self.optimize(inputs, wanted, extents)
-        elif self.optimize == "cotengra":
+            return checked_path(self.optimize(inputs, wanted, extents), len(terms))
+        if self.optimize == "cotengra":
             path = self._cotengra(inputs, wanted, extents)
         elif self.time_limit is not None:
             path = self._greedy(inputs, wanted, extents)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def checked_path(path: Any, operands: int) -> Path:
         ArgumentError: a step names a position that does not exist, or operands are left over.
     """
     try:
-        steps: Path = tuple(tuple(int(i) for i in step) for step in path if not isinstance(step, str))
+        steps: Path = tuple(tuple(index(i) for i in step) for step in path if not isinstance(step, str))
     except TypeError as cause:
         raise ArgumentError(
             f"einsum: a path is a sequence of position tuples, and a tree names each of {operands} operands once in "
@@ -97,6 +98,30 @@ def checked_path(path: Any, operands: int) -> Path:
     if left != 1:
         raise ArgumentError(f"einsum: the path leaves {left} operands of {operands}; it must end with one", left=left)
     return steps
+
+
+def folded(tree: Any, make: Callable[[list[Any]], Any]) -> Any:
+    """What `make` gives for nested sequences, each called with its leaves and what the ones inside of it became.
+
+    Trees over a chain of operands are deeper than Python's stack.
+
+    >>> folded([0, [1, [2, 3]]], tuple)
+    (0, (1, (2, 3)))
+    """
+    stack: list[tuple[Any, list[Any]]] = [(iter(tree), [])]
+    while True:
+        left, members = stack[-1]
+        for member in left:
+            if isinstance(member, (tuple, list)):
+                stack.append((iter(member), []))
+                break
+            members.append(member)
+        else:
+            stack.pop()
+            made = make(members)
+            if not stack:
+                return made
+            stack[-1][1].append(made)
 
 
 def path_of(pairs: Steps, operands: int) -> Path:
