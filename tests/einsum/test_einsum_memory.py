@@ -171,3 +171,18 @@ def test_gradients_within_a_budget(subscripts, shapes, dtype):
     cut = plan(subscripts, *xs, memory_budget=int(0.8 * whole.backward_peak_bytes))
     assert cut.backward_slicing.count > 1
     require_predicted(cut, xs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_values_that_are_made_once_for_all_slices(dtype):
+    """They are held while slices are done, and in a gradient their cotangents are, too."""
+    xs = draw([(90, 90, 24), (90, 90, 24), *[(90, 90)] * 4], dtype)
+    args = ("abi,bcj,cd,de,ef,fa->ij", *xs)
+    path = [(2, 3), (2, 4), (2, 3), (0, 2), (0, 1)]
+    whole = plan(*args, optimize=path, memory_budget=10**9)
+    cut = plan(*args, optimize=path, memory_budget=whole.peak_bytes // 3)
+    assert cut.slicing.once
+    require_predicted(cut, xs, backward=False)
+    cut = plan(*args, optimize=path, memory_budget=int(0.7 * whole.backward_peak_bytes))
+    assert cut.backward_slicing.once
+    require_predicted(cut, xs)

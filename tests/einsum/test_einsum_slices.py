@@ -16,7 +16,8 @@ from tenferro_ad import check_grads, grad, value_and_grad
 from tenferro_einsum import MemoryBudgetError, WorkerError, einsum, plan, run_on
 from tenferro_einsum import _branches as branches
 from tenferro_einsum import _slices as slices
-from tenferro_einsum._slices import contract_slices
+from tenferro_einsum._slices import contract_slices, contract_slices_pull
+from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import ArgumentError
 
 
@@ -44,7 +45,11 @@ def test_any_labels_sliced_give_the_same(data):
     prepared = plan(*args, out)
     labels = data.draw(st.lists(st.sampled_from(range(len(have))), unique=True, max_size=3))
     sliced = tuple([(x, data.draw(st.integers(1, 3))) for x in labels])
-    cut = contract_slices.op(inputs=prepared._labels, output=prepared._output, steps=prepared.steps, sliced=sliced)
+    alike = branches.constant(prepared._labels, prepared.steps, labels) if labels else ()
+    once = tuple([v for v in alike if data.draw(st.booleans())])
+    cut = contract_slices.op(
+        inputs=prepared._labels, output=prepared._output, steps=prepared.steps, sliced=sliced, once=once
+    )
     np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(prepared(*xs)), atol=1e-12)
     weigh = np.random.default_rng(9).standard_normal(prepared(*xs).shape)
     number = tuple(range(len(xs)))
@@ -219,3 +224,65 @@ def test_what_is_not_wanted_any_more_is_cancelled(monkeypatch):
         stopped.set()
     assert finished == [1.0]
     assert ran <= 2
+
+
+def heavy_end(n=40, legs=12):
+    """Two tensors with an open leg each, times a product of matrices that no slice of the bond between them touches."""
+    shapes = [(n, n, legs), (n, n, legs), *[(n, n)] * 4]
+    return "abi,bcj,cd,de,ef,fa->ij", [draw(shape, seed=k) for k, shape in enumerate(shapes)]
+
+
+PATH = [(2, 3), (2, 4), (2, 3), (0, 2), (0, 1)]
+
+
+def test_what_no_slice_changes_is_done_once():
+    """Reported, counted, and true of result and gradient; the operations fall."""
+    subscripts, xs = heavy_end()
+    whole = plan(subscripts, *xs, optimize=PATH)
+    cut = plan(subscripts, *xs, optimize=PATH, memory_budget=whole.peak_bytes // 3)
+    slicing = cut.slicing
+    assert slicing.count > 1
+    assert slicing.once == (8,)
+    assert slicing.once_flops == 3 * 2 * 40**3
+    assert cut.report.once_flops == slicing.once_flops
+    assert f"operations together, {slicing.once_flops:.3e} of them once" in str(cut.report)
+    np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(whole(*xs)))
+    cost = REGISTRY.find("cost", contract_slices)
+    specs = [x.spec for x in xs]
+    params = {"inputs": cut._labels, "output": cut._output, "steps": cut.steps, "sliced": slicing.sliced}
+    assert cost(specs, (), **params, once=slicing.once).flops == slicing.flops
+    assert cost(specs, (), **params).flops == slicing.flops + (slicing.count - 1) * slicing.once_flops
+    cost, params["wanted"] = REGISTRY.find("cost", contract_slices_pull), tuple(range(len(xs)))
+    forward, once = slicing.flops - slicing.once_flops, slicing.once_flops
+    specs.insert(0, tr.Spec((12, 12), tr.float64))
+    made_once = cost(specs, (), **params, once=slicing.once).flops
+    assert 2 * forward + 3 * once < made_once <= 3 * forward + 4 * once  # made, and made anew to go back
+    made_anew = cost(specs, (), **params).flops
+    assert 2 * forward + 2 * slicing.count * once < made_anew <= 3 * (forward + slicing.count * once)
+
+
+def test_a_tight_budget_has_no_room_for_what_is_done_once():
+    subscripts, xs = heavy_end()
+    budget = plan(subscripts, *xs, optimize=PATH).peak_bytes // 5
+    cut = plan(subscripts, *xs, optimize=PATH, memory_budget=budget)
+    assert cut.slicing.once == ()
+    assert cut.peak_bytes <= budget
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_go_through_what_is_done_once(dtype):
+    """To second order, and with workers, who are sent the values."""
+    subscripts, _ = heavy_end()
+    xs = tuple([draw(shape, dtype, seed=k) for k, shape in enumerate([(3, 2, 2), (2, 3, 2), *[(3, 3)] * 4])])
+    prepared = plan(subscripts, *xs, optimize=PATH)
+    params = {"inputs": prepared._labels, "output": prepared._output, "steps": prepared.steps}
+    cut = contract_slices.op(**params, sliced=((1, 2),), once=(8,))
+    check_grads(cut, xs, order=2)
+    number = tuple(range(6))
+    loss = lambda *xs: tr.sum(tr.abs(cut(*xs)) ** 2)
+    want = grad(loss, argnums=number)(*xs)
+    with ThreadPoolExecutor(2) as pool, run_on(pool, tasks=2):
+        there = grad(loss, argnums=number)(*xs)
+    for way in (there, tr.compile(grad(loss, argnums=number))(*xs)):
+        for a, b in zip(way, want, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))

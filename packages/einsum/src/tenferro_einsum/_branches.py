@@ -1,8 +1,11 @@
-"""Branches of a contraction: parts of its tree without a value in common, which workers do at the same time."""
+"""Branches of a contraction: parts of its tree without a value in common, which workers do at the same time.
+
+A contraction in slices has such parts too: what no sliced label is below of is the same in every slice, and made once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -63,10 +66,30 @@ def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], wo
         own.append(float(prod([sizes[x] for x in {x for v in step for x in values[v]}])))
         below.append(own[-1] + sum([below[v] for v in step]))
     roots = _roots(count, steps, own, below, workers)
-    if not roots:
-        return None
+    return split_at(inputs, output, steps, roots) if roots else None
+
+
+def split_at(inputs: Steps, output: Numbers, steps: Steps, roots: Numbers) -> Split:
+    """The branches that end in the values `roots`, none of which is made of another, and the trunk."""
+    count, values = len(inputs), structure(inputs, output, steps).values
     branches = [_part(count, steps, values, (), root) for root in roots]
     return Split(tuple(branches), _part(count, steps, values, roots, count + len(steps) - 1))
+
+
+def constant(inputs: Steps, steps: Steps, sliced: Collection[int]) -> Numbers:
+    """Values that steps make without the sliced labels, and that no later such value is made of.
+
+    >>> constant(((0, 1), (1, 2), (2, 3), (3, 4)), ((0, 1), (2, 3), (4, 5)), {3})
+    (4,)
+    """
+    alike = [not {*labels} & {*sliced} for labels in inputs]
+    found: set[int] = set()
+    for v, step in enumerate(steps, len(inputs)):
+        alike.append(all(alike[u] for u in step))
+        if alike[v]:
+            found.difference_update(step)
+            found.add(v)
+    return tuple(sorted(found))
 
 
 def _roots(count: int, steps: Steps, own: list[float], below: list[float], workers: int) -> Numbers:

@@ -66,7 +66,7 @@ def einsum(
     >>> einsum("ii->", np.array([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
-    if len(args) == 3 and memory_budget is None and time_limit is None and optimize.__class__ is str:
+    if len(args) == 3 and memory_budget is None and time_limit is None and optimize == "auto":
         try:
             op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
         except (AttributeError, TypeError):  # no tensors, or labels in lists

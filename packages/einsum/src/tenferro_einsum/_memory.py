@@ -5,18 +5,19 @@ Bytes count what a call allocates, its results included, its operands not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
+from tenferro_einsum._branches import constant, split_at
 from tenferro_einsum._contract import engine
 from tenferro_einsum._contractions import graph_engine
 from tenferro_einsum._graph import GraphSteps, of_tree, transposed
 from tenferro_einsum._pairwise import Labels, join
 from tenferro_einsum._tree import Numbers, Sliced, Steps, structure
 from tenferro_runtime.extension import Spec, TenferroError
-from tenferro_tensor.device_model import ContractionIR
+from tenferro_tensor.device_model import ContractionIR, ContractionKernel
 
 LONG: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
@@ -40,6 +41,7 @@ class Network:
         steps: values joined by each step.
         sizes: extent of each label.
         like: a spec with the dtype and the place of the operands.
+        around: extents of the arrays that the operands are parts of, where these are larger.
     """
 
     inputs: Steps
@@ -47,15 +49,16 @@ class Network:
     steps: Steps
     sizes: tuple[int, ...]
     like: Spec
+    around: tuple[int, ...] = ()
 
     def forward(self, kept: Numbers = ()) -> int:
         """Peak of the contraction; values with the numbers `kept` are results too."""
         found = self._engine(kept)
-        return self.stepwise(kept) if found is None else int(found.peak_bytes)
+        return self.stepwise(kept) if found is None else self._peak(found, self.inputs)
 
     def backward(self, kept: Numbers = ()) -> int:
         """Peak of the contraction and of the gradients of all its operands, where values `kept` are kept for these."""
-        held = self.bytes(self.output) + sum([self.bytes(self._tree.values[v]) for v in kept])
+        held = self.bytes(self.output) + sum([self.bytes(self.values[v]) for v in kept])
         return max(self.forward(kept), held + self.gradients(kept))
 
     def gradients(self, kept: Numbers = ()) -> int:
@@ -65,7 +68,7 @@ class Network:
         specs = [self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs]
         found = graph_engine(specs, inputs, steps, outputs)
         conj = self.bytes(self.output) if self.like.cplx else 0
-        return conj + (self._by_ops(inputs, steps, outputs) if found is None else int(found.peak_bytes))
+        return conj + (self._by_ops(inputs, steps, outputs) if found is None else self._peak(found, inputs))
 
     def backward_by_ops(self) -> int:
         """Peak of a contraction of two, and of the gradients of both, where ops of the core do them one by one."""
@@ -89,7 +92,7 @@ class Network:
 
     def worth_keeping(self) -> Numbers:
         """Values that take longer to make anew for a gradient than it takes to hand them on."""
-        values, factor = self._tree.values, 8 if self.like.cplx else 2
+        values, factor = self.values, 8 if self.like.cplx else 2
         found = []
         for v, step in enumerate(self.steps[:-1], len(self.inputs)):
             space = {x for u in step for x in values[u]}
@@ -100,11 +103,33 @@ class Network:
     def cut(self, parts: Mapping[int, int]) -> Network:
         """The largest slice, where labels are cut into numbers of parts."""
         sizes = tuple([-(-d // parts.get(x, 1)) for x, d in enumerate(self.sizes)])
-        return Network(self.inputs, self.output, self.steps, sizes, self.like)
+        return replace(self, sizes=sizes, around=self.sizes)
+
+    def parted(self, roots: Numbers) -> tuple[list[Network], Network]:
+        """The networks that make the values with these numbers, and the one that takes them."""
+        if not roots:
+            return [], self
+        found = split_at(self.inputs, self.output, self.steps, roots)
+        parts = [replace(self, inputs=p.inputs, output=p.output, steps=p.steps) for p in (*found.branches, found.trunk)]
+        return parts[:-1], parts[-1]
+
+    @property
+    def values(self) -> tuple[Numbers, ...]:
+        """Labels of every value."""
+        return self._tree.values
 
     @property
     def _tree(self) -> ContractionIR:
         return structure(self.inputs, self.output, self.steps)
+
+    def _peak(self, kernel: ContractionKernel, operands: Steps) -> int:
+        """What an engine says for operands with these labels."""
+        if not self.around:
+            return kernel.peak_bytes
+        item, strides = self.like.dtype.itemsize, []
+        for labels in operands:
+            strides.append(tuple([item * prod([self.around[x] for x in labels[a + 1 :]]) for a in range(len(labels))]))
+        return kernel.peak_bytes_at(strides)
 
     def _engine(self, kept: Numbers = ()) -> Any:
         specs = tuple([self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in self.inputs])
@@ -134,7 +159,7 @@ class Network:
         live = [tuple(dict.fromkeys(labels)) for labels in self.inputs]
         used = peak = 0
         for number, step in enumerate(self.steps):
-            wanted = self._tree.values[count + number]
+            wanted = self.values[count + number]
             copies = 0
             if len(step) == 2:
                 x, y = (live[v] for v in step)
@@ -164,26 +189,32 @@ class Slicing:
 
     Attributes:
         sliced: the labels by number, each with the number of parts into which its extent is cut.
+        once: values by number that are the same in every slice, and are made before the slices.
         count: number of slices.
         peak: bytes at once.
         flops: operations of the contraction in all slices together.
+        once_flops: those among them that make the values `once`.
     """
 
     sliced: Sliced
+    once: Numbers
     count: int
     peak: int
     flops: int
+    once_flops: int
 
 
 def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
     """How to slice so that the contraction, or it and its gradient, stays within a budget of bytes.
 
-    One halving after the other: of the labels of the largest value, the one that adds the fewest operations.
+    One halving after the other: of the labels of the largest value, the one that adds the fewest operations. What is
+    the same in every slice is made once, where there is room for it.
 
     Raises:
         MemoryBudgetError: nothing that is left to halve makes it fit, or there are too many slices.
     """
     parts: dict[int, int] = {}
+    once: Numbers = ()
     small, needed = network, network.backward() if gradient else network.forward()
     least = needed
     while needed > budget:
@@ -197,26 +228,70 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
                 budget=budget,
                 needed=least,
             )
-        parts = min(more, key=lambda p: _total(network, p))
+        parts = min(more, key=lambda p: sum(_flops(network, p, constant(network.inputs, network.steps, p))))
         small = network.cut(parts)
-        result = network.bytes(network.output)
-        needed = result + small.forward()
-        if gradient:
-            gradients = sum([network.bytes(t) for t in network.inputs])
-            needed = max(needed, result + gradients + small.gradients())
-        least = min(least, needed)
+        for once in _affordable(network, parts):
+            needed = _peak(network, parts, once, gradient=gradient)
+            least = min(least, needed)
+            if needed <= budget:
+                break
     # Labels of the output vary slowest, so that neighbouring slices add to one place.
     order = sorted(parts, key=lambda x: (x not in network.output, x))
-    return Slicing(tuple([(x, parts[x]) for x in order]), prod(parts.values()), needed, _total(network, parts))
+    made, rest = _flops(network, parts, once)
+    return Slicing(tuple([(x, parts[x]) for x in order]), once, prod(parts.values()), needed, made + rest, made)
 
 
-def _total(network: Network, parts: Mapping[int, int]) -> int:
-    return prod(parts.values()) * network.cut(parts).flops()
+def _affordable(network: Network, parts: Mapping[int, int]) -> Iterator[Numbers]:
+    """Values that are the same in every slice, for as far as there is room: all whose making takes longer than to hand
+    them on, then the half of them that saves most operations for its bytes, and so on."""
+    alike = constant(network.inputs, network.steps, parts)
+    saved = {v: _flops(network, parts, (v,))[0] * (prod(parts.values()) - 1) for v in alike}
+    left = [v for v in alike if saved[v] >= LONG]
+    left.sort(key=lambda v: -saved[v] / max(1, network.bytes(network.values[v])))
+    while left:
+        yield tuple(sorted(left))
+        left = left[: len(left) // 2]
+    yield ()
+
+
+def _peak(network: Network, parts: Mapping[int, int], once: Numbers, *, gradient: bool) -> int:
+    """Bytes at once: values that are made once, one after the other, then slices; for a gradient back through them."""
+    branches, trunk = network.parted(once)
+    small, result = trunk.cut(parts), network.bytes(network.output)
+    held = making = 0
+    for branch in branches:
+        making = max(making, held + branch.forward())
+        held += branch.bytes(branch.output)
+    peak = max(making, held + result + small.forward())
+    if not gradient:
+        return peak
+    found = sum([network.bytes(t) for t in trunk.inputs])
+    peak = max(peak, result + making, result + held + found + small.gradients())
+    for branch in branches:
+        peak = max(peak, result + found + branch.gradients())
+        found += sum([network.bytes(t) for t in branch.inputs])
+    return peak
+
+
+def _flops(network: Network, parts: Mapping[int, int], once: Numbers) -> tuple[int, int]:
+    """Operations that make the values `once`, and those of all slices."""
+    sizes, count, first = network.cut(parts).sizes, prod(parts.values()), len(network.inputs)
+    factor, values, below = 8 if network.like.cplx else 2, network.values, {*once}
+    total = [0, 0]
+    for v in reversed(range(first, len(values))):
+        step = network.steps[v - first]
+        flops = factor * prod([sizes[x] for x in {x for u in step for x in values[u]}])
+        if v in below:
+            below.update(step)
+            total[0] += flops
+        else:
+            total[1] += flops * count
+    return total[0], total[1]
 
 
 def _candidates(network: Network) -> Sequence[int]:
     """Labels of the largest value that can still be sliced; of any value, where that one has none."""
-    values = structure(network.inputs, network.output, network.steps).values
+    values = network.values
     for v in sorted(range(len(values)), key=lambda v: -network.bytes(values[v])):
         found = [x for x in dict.fromkeys(values[v]) if network.sizes[x] > 1]
         if found:

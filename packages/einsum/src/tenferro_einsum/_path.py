@@ -31,6 +31,7 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
     count = len(c.inputs)
     order = search.optimize
     if count == 1:
+        search.require_known()
         return (), ((0,),)
     inputs, output = numbered(c.inputs, tuple(dict.fromkeys(c.output)))
     if hasattr(order, "get_path"):  # a ContractionTree of cotengra

@@ -122,7 +122,7 @@ class ContractionPlan:
             last = ordered(left, output)
             return chain([*ops, *([] if last is None else [last])]) or (lambda x: x)
         if self.slicing is not None:
-            return contract_slices.op(inputs=inputs, output=output, steps=steps, sliced=self.slicing.sliced)
+            return self._in_slices(self.slicing)
         if len(inputs) == 2 and self.budget is None:
             return pair_op(inputs[0], inputs[1], output, self._extents)
         return contract.op(inputs=inputs, output=output, steps=steps, kept=())
@@ -202,12 +202,16 @@ class ContractionPlan:
     @cached_property
     def _recorded(self) -> Op | None:
         """For recording and tracing: what keeps its intermediates, or slices so that the gradient fits the budget."""
-        params = {"inputs": self._labels, "output": self._output, "steps": self.steps}
         if self.backward_slicing is not None:
-            return contract_slices.op(**params, sliced=self.backward_slicing.sliced)
+            return self._in_slices(self.backward_slicing)
         if len(self.specs) < 2 or (self._by_core and isinstance(self._run, Op)):
             return None
-        return contract.op(**params, kept=self._network.worth_keeping())
+        kept = self._network.worth_keeping()
+        return contract.op(inputs=self._labels, output=self._output, steps=self.steps, kept=kept)
+
+    def _in_slices(self, slicing: Slicing) -> Op:
+        params = {"inputs": self._labels, "output": self._output, "steps": self.steps}
+        return contract_slices.op(**params, sliced=slicing.sliced, once=slicing.once)
 
     @cached_property
     def _branching(self) -> Op:

@@ -44,7 +44,8 @@ class PathReport:
         largest: bytes of the largest value that a step makes.
         peak: bytes that a call allocates at once, its result included, its operands not.
         slices: number of slices in which a memory budget has it done.
-        sliced_flops: operations of all slices.
+        sliced_flops: operations of all slices, and of what is made once for all of them.
+        once_flops: operations of what is made once.
         steps: the steps.
     """
 
@@ -54,6 +55,7 @@ class PathReport:
     peak: int
     slices: int
     sliced_flops: int
+    once_flops: int
     steps: tuple[StepCost, ...]
 
     def __str__(self) -> str:
@@ -65,7 +67,8 @@ class PathReport:
             f"{'step':>5}  {'operations':>10}  {'result':>10}  {'kernel':<12}  contraction",
         ]
         if self.slices > 1:
-            head.insert(3, f"slices             {self.slices}, {self.sliced_flops:.3e} operations together")
+            once = f", {self.once_flops:.3e} of them once" if self.once_flops else ""
+            head.insert(3, f"slices             {self.slices}, {self.sliced_flops:.3e} operations together{once}")
         rows = [
             f"{n:>5}  {s.flops:>10.3e}  {amount(s.bytes):>10}  {s.kernel:<12}  "
             f"{', '.join(map(str, s.operands))}: {s.equation}"
@@ -113,5 +116,6 @@ def report(network: Network, names: Mapping[int, str], slicing: Slicing | None) 
     largest = max([row.bytes for row in rows], default=network.bytes(network.output))
     flops = sum(row.flops for row in rows)
     if slicing is None:
-        return PathReport(flops, naive, largest, network.forward(), 1, flops, tuple(rows))
-    return PathReport(flops, naive, largest, slicing.peak, slicing.count, slicing.flops, tuple(rows))
+        return PathReport(flops, naive, largest, network.forward(), 1, flops, 0, tuple(rows))
+    sliced = (slicing.peak, slicing.count, slicing.flops, slicing.once_flops)
+    return PathReport(flops, naive, largest, *sliced, tuple(rows))

@@ -21,6 +21,9 @@ PATHS: BoundedCache[Any, Path] = BoundedCache("tenferro_einsum: paths", 4096)
 
 FORMAT: Final = "tenferro-einsum paths 1"
 
+STRATEGIES: Final = frozenset({"auto", "auto-hq", "greedy", "optimal", "dp", "random-greedy"})
+"""Names that are known without a look into opt_einsum, which takes long to import."""
+
 ROUNDS: Final = 16
 """Random orders that are tried between two looks at the clock."""
 
@@ -62,6 +65,7 @@ class Search:
     def __call__(self, inputs: Steps, output: Numbers, sizes: list[int]) -> Path:
         """A path for operands with the given labels; `sizes` holds an extent for each label."""
         if len(inputs) <= 2:
+            self.require_known()
             return (tuple(range(len(inputs))),)
         if self.optimize is False:
             return tuple((0, 1) if i == 0 else (0, len(inputs) - 1 - i) for i in range(len(inputs) - 1))
@@ -75,6 +79,14 @@ class Search:
         if not isinstance(strategy, str):
             return self._found(terms, result, extents)
         return PATHS.get_or_make(key, lambda: self._found(terms, result, extents))
+
+    def require_known(self) -> None:
+        """The error of a search, where there is nothing to search."""
+        if isinstance(self.optimize, str) and self.optimize not in STRATEGIES:
+            if self.optimize == "cotengra":
+                _cotengra()
+            else:
+                _by_name(self.optimize)
 
     @property
     def _strategy(self) -> Any:
@@ -112,22 +124,26 @@ class Search:
         return best
 
     def _cotengra(self, inputs: Any, output: Any, extents: Any) -> Any:
-        try:
-            import cotengra  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError as cause:
-            raise UnsupportedError(
-                "einsum: optimize='cotengra' needs cotengra; pip install 'tenferro-einsum[cotengra]'"
-            ) from cause
         bar = self.progress is True
         # Its own choice of methods warns where kahypar is missing.
         methods = ["greedy", "kahypar" if find_spec("kahypar") else "labels"]
-        search = cotengra.HyperOptimizer(methods=methods, max_time=self.time_limit, progbar=bar, parallel=False)
+        search = _cotengra().HyperOptimizer(methods=methods, max_time=self.time_limit, progbar=bar, parallel=False)
         return search(inputs, output, extents)
 
 
 def _letter(n: int) -> str:
     """A label as the searches of others take it."""
     return chr(n + (192 if n < 0xD800 - 192 else 2048 + 192))  # past the surrogates, which are no characters
+
+
+def _cotengra() -> Any:
+    try:
+        import cotengra  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError as cause:
+        raise UnsupportedError(
+            "einsum: optimize='cotengra' needs cotengra; pip install 'tenferro-einsum[cotengra]'"
+        ) from cause
+    return cotengra
 
 
 def _by_name(name: Any) -> Any:

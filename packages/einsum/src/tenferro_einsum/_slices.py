@@ -3,12 +3,15 @@
 A slice is a contraction of parts of the operands. The results of all slices add up, or stand side by side where the
 output has the label. The gradient goes through the slices in the same way, each with its intermediates made anew, so
 that neither direction needs more memory than one slice, its operands' gradients and its result.
+
+Values that are the same in every slice may be made once, before; the gradient then collects their cotangents over the
+slices, and carries them on once, after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -16,17 +19,17 @@ from typing import Any
 import numpy as np
 
 from tenferro_einsum import _derivatives
-from tenferro_einsum._branches import Part, Split, split
+from tenferro_einsum._branches import Part, Split, split, split_at
 from tenferro_einsum._contract import checked_extents, contract
-from tenferro_einsum._contract import cost as whole_cost
 from tenferro_einsum._contract import kernel as whole_kernel
 from tenferro_einsum._contract import lower as lower_whole
 from tenferro_einsum._contractions import kernel as graph_kernel
-from tenferro_einsum._graph import of_tree, transposed
+from tenferro_einsum._graph import GraphSteps, of_tree, transposed
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import Workers, active, each_job, each_task
 from tenferro_runtime import trace
 from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, UnsupportedError, primitive
+from tenferro_tensor.device_model import ContractionGraph
 
 Result = tuple[int, tuple[Any, ...], Any]
 """Number of an output, index into it, and what is added there."""
@@ -34,11 +37,12 @@ Result = tuple[int, tuple[Any, ...], Any]
 
 @primitive(family="tenferro-einsum.contract_slices.v1", extension="einsum")
 def contract_slices(
-    *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, branches: bool = False
+    *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, once: Numbers = (), branches: bool = False
 ) -> Spec:
     """What `contract` computes, slice by slice; `sliced` holds pairs of a label and the number of its parts.
 
-    With `branches`, what is one slice is done in branches where there are workers.
+    The values with the numbers `once`, which have no sliced label below them, are made before the slices. With
+    `branches`, what is one slice is done in branches where there are workers.
     """
     return contract.infer(*xs, inputs=inputs, output=output, steps=steps, kept=())  # type: ignore[return-value]
 
@@ -52,6 +56,7 @@ def contract_slices_pull(
     steps: Steps,
     sliced: Sliced,
     wanted: Numbers,
+    once: Numbers = (),
     branches: bool = False,
 ) -> tuple[Spec, ...]:
     """Cotangents of the operands with the numbers `wanted` from the cotangent of `contract_slices`, slice by slice."""
@@ -71,6 +76,7 @@ class Job:
         specs: specs of the operands.
         wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
             result is then the first array.
+        once: values that are made before the slices.
         branches: whether workers do branches of what is one slice.
         begins: labels of which operands have a part only, each with the index at which it begins.
     """
@@ -81,13 +87,13 @@ class Job:
     sliced: Sliced
     specs: tuple[Spec, ...]
     wanted: Numbers | None = None
+    once: Numbers = ()
     branches: bool = False
     begins: Sliced = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is remembered here stays here: kernels are made where they run.
-        mine = (self.inputs, self.output, self.steps, self.sliced, self.specs, self.wanted, self.branches, self.begins)
-        return Job, mine
+        return Job, tuple([getattr(self, field.name) for field in fields(self)])
 
     @cached_property
     def extents(self) -> list[int]:
@@ -115,13 +121,27 @@ class Job:
         return [tuple([self.extents[x] for x in t]) for t in terms]
 
     def split(self, workers: int) -> Split | None:
-        """Branches that so many workers do at the same time, where there are any."""
-        return split(self.inputs, self.output, self.steps, self.extents, workers)
+        """What is done before the slices, or branches that so many workers do at the same time, where there are any."""
+        if self.once:
+            return self._before
+        return split(self.inputs, self.output, self.steps, self.extents, workers) if self.branches and workers else None
 
-    def part(self, part: Part, wanted: Numbers | None = None) -> Job:
+    @cached_property
+    def _before(self) -> Split:
+        return split_at(self.inputs, self.output, self.steps, self.once)
+
+    def part(self, part: Part, wanted: Numbers | None = None, sliced: Sliced = ()) -> Job:
         """The job of a branch or of the trunk."""
-        specs = tuple([self.specs[0].with_(shape=tuple([self.extents[x] for x in t])) for t in part.inputs])
-        return Job(part.inputs, part.output, part.steps, (), specs, wanted)
+        found = self._jobs.get((part, wanted))
+        if found is None:
+            specs = tuple([self.specs[0].with_(shape=tuple([self.extents[x] for x in t])) for t in part.inputs])
+            found = Job(part.inputs, part.output, part.steps, sliced, specs, wanted)
+            self._jobs[part, wanted] = found
+        return found
+
+    @cached_property
+    def _jobs(self) -> dict[tuple[Part, Numbers | None], Job]:
+        return {}
 
     def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
         """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
@@ -172,21 +192,31 @@ class Job:
         return found
 
     def _made(self, sizes: list[int]) -> Callable[..., list[Any]]:
-        def shape(labels: Numbers) -> tuple[int, ...]:
-            return tuple([sizes[x] for x in labels])
-
-        specs = tuple([s.with_(shape=shape(t)) for s, t in zip(self.specs, self.inputs, strict=True)])
-        params: dict[str, Any] = {"inputs": self.inputs, "output": self.output, "steps": self.steps}
+        specs = tuple([self.specs[0].with_(shape=tuple([sizes[x] for x in t])) for t in self._operands])
         if self.wanted is None:
-            run = whole_kernel(specs, (), **params)
+            run = whole_kernel(specs, (), inputs=self.inputs, output=self.output, steps=self.steps)
             return lambda *parts: [run(*parts)]
-        graph, last = of_tree(self.inputs, self.output, self.steps)
-        terms, steps, outputs, those = transposed(self.inputs, graph, (last,), self.wanted, ())
-        assert those == self.wanted
-        ins = (specs[0].with_(shape=shape(self.output)), *specs)
-        conjugated = 1 if ins[0].cplx else 0
-        pull = graph_kernel(ins, (), inputs=terms, steps=steps, outputs=outputs, conjugated=conjugated)
+        steps, outputs = self._steps
+        conjugated = 1 if specs[0].cplx else 0
+        pull = graph_kernel(specs, (), inputs=self._operands, steps=steps, outputs=outputs, conjugated=conjugated)
         return lambda *parts: list(pull(*parts))
+
+    @cached_property
+    def _steps(self) -> tuple[GraphSteps, Numbers]:
+        """What a slice does, as a graph on `_operands`: its steps, and the numbers of its outputs."""
+        steps, last = of_tree(self.inputs, self.output, self.steps)
+        if self.wanted is None:
+            return steps, (last,)
+        operands, steps, outputs, those = transposed(self.inputs, steps, (last,), self.wanted, ())
+        assert (operands, those) == (self._operands, self.wanted)
+        return steps, outputs
+
+    @property
+    def flops(self) -> int:
+        """Operations of all slices, each as large as the largest."""
+        parts = dict(self.sliced)
+        sizes = tuple([-(-n // parts.get(x, 1)) for x, n in enumerate(self.extents)])
+        return self.count * ContractionGraph(self.specs[0].dtype, self._operands, sizes, *self._steps).flops
 
 
 def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:
@@ -204,13 +234,13 @@ def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result
 
 
 def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
-    xp = _array_module(arrays[0])
+    workers = active()
+    found = job.split(0 if workers is None else workers.tasks)
+    if found is not None:
+        return _run_parts(job, found, arrays, workers if job.branches else None)
     if job.count == 1:
-        workers = active() if job.branches else None
-        found = None if workers is None else job.split(workers.tasks)
-        if workers is None or found is None:
-            return [x for _, _, x in job.run((0,), arrays)]
-        return _run_branches(job, found, arrays, workers)
+        return [x for _, _, x in job.run((0,), arrays)]
+    xp = _array_module(arrays[0])
     outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
     for k, index, part in each_task(work, job, job.count, arrays):
         outs[k][index] += part
@@ -218,27 +248,37 @@ def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
     return outs
 
 
-def _run_branches(job: Job, split: Split, arrays: Sequence[Any], workers: Workers) -> list[Any]:
-    """Branches on workers, the trunk here; for gradients the branches a second time, from the cotangents of values."""
+def _run_parts(job: Job, split: Split, arrays: Sequence[Any], workers: Workers | None) -> list[Any]:
+    """Branches, on workers where there are any, then the trunk; for gradients the branches a second time, from the
+    cotangents of their values."""
     given, xs = (arrays[:1], arrays[1:]) if job.wanted is not None else ((), arrays)
     own = [[xs[i] for i in branch.operands] for branch in split.branches]
     jobs = [job.part(branch) for branch in split.branches]
-    values = [x for ((_, _, x),) in each_job(work, workers, list(zip(jobs, own, strict=True)))]
+    values = [x for (x,) in _each(workers, list(zip(jobs, own, strict=True)))]
     count = len(values)
     rest = split.trunk.operands[count:]
     held = [*given, *values, *[xs[i] for i in rest]]
+    del values
     if job.wanted is None:
-        return [x for _, _, x in job.part(split.trunk).run((0,), held)]
+        return _run(job.part(split.trunk, sliced=job.sliced), held)
     pulled = {k: tuple([n for n, i in enumerate(b.operands) if i in job.wanted]) for k, b in enumerate(split.branches)}
     pulled = {k: wanted for k, wanted in pulled.items() if wanted}
     wanted = (*pulled, *[count + n for n, i in enumerate(rest) if i in job.wanted])
-    found = dict(zip(wanted, [x for _, _, x in job.part(split.trunk, wanted).run((0,), held)], strict=True))
+    found = dict(zip(wanted, _run(job.part(split.trunk, wanted, job.sliced), held), strict=True))
+    held.clear()
     gradients = {i: found[count + n] for n, i in enumerate(rest) if count + n in found}
     tasks = [(job.part(split.branches[k], wanted), [found[k], *own[k]]) for k, wanted in pulled.items()]
-    for (k, wanted), parts in zip(pulled.items(), each_job(work, workers, tasks), strict=True):
+    for (k, wanted), parts in zip(pulled.items(), _each(workers, tasks), strict=True):
         operands = split.branches[k].operands
-        gradients |= {operands[n]: x for n, (_, _, x) in zip(wanted, parts, strict=True)}
+        gradients |= {operands[n]: x for n, x in zip(wanted, parts, strict=True)}
     return [gradients[i] for i in job.wanted]
+
+
+def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -> Iterator[list[Any]]:
+    """The outputs of jobs in one slice, in their order."""
+    if workers is None:
+        return (_run(job, arrays) for job, arrays in tasks)
+    return ([x for _, _, x in found] for found in each_job(work, workers, tasks))
 
 
 def _array_module(raw: Any) -> Any:
@@ -326,30 +366,45 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return contract_slices_pull.op(**{**op.params, "wanted": left}), where
 
 
-def _cost(ins: Any, outs: Any, *, branches: bool = False, **params: Any) -> Cost:
-    return Cost(_sliced_flops(ins, **params))
+def _cost(ins: Any, outs: Any, **params: Any) -> Cost:
+    return Cost(_flops(Job(specs=tuple(ins), **params)))
 
 
-def _pull_cost(ins: Any, outs: Any, *, wanted: Numbers, branches: bool = False, **params: Any) -> Cost:
-    return Cost(3 * _sliced_flops(ins[1:], **params))
+def _pull_cost(ins: Any, outs: Any, **params: Any) -> Cost:
+    return Cost(_flops(Job(specs=tuple(ins[1:]), **params)))
 
 
-def _sliced_flops(ins: Any, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced) -> Any:
-    """Operations of all slices: steps without a sliced label are done anew in each."""
-    sizes = extents_by_label(inputs, [s.shape for s in ins])
-    parts = dict(sliced)
-    cut = [s.with_(shape=tuple([-(-sizes[x] // parts.get(x, 1)) for x in t])) for s, t in zip(ins, inputs, strict=True)]
-    once: Any = whole_cost(tuple(cut), (), inputs=inputs, output=output, steps=steps).flops
-    return prod(parts.values()) * once
+def _flops(job: Job) -> int:
+    """Operations of all slices, and of what is done once."""
+    found = job.split(0)
+    if found is None:
+        return job.flops
+    trunk, rest = found.trunk, () if job.wanted is None else job.wanted
+    pulled = [tuple([n for n, i in enumerate(branch.operands) if i in rest]) for branch in found.branches]
+    wanted = (*[k for k, those in enumerate(pulled) if those], *[n for n, i in enumerate(trunk.operands) if i in rest])
+    total = _flops(job.part(trunk, None if job.wanted is None else wanted, job.sliced))
+    for branch, those in zip(found.branches, pulled, strict=True):
+        total += _flops(job.part(branch)) + (_flops(job.part(branch, those)) if those else 0)
+    return total
 
 
-def _lower(e: Any, xs: Any, outs: Any, *, sliced: Sliced, branches: bool = False, **params: Any) -> Any:
+def _lower(
+    e: Any, xs: Any, outs: Any, *, sliced: Sliced, once: Numbers = (), branches: bool = False, **params: Any
+) -> Any:
     """XLA plans memory by itself: the contraction as a whole."""
     return lower_whole(e, xs, outs, **params)
 
 
 def _lower_pull(
-    e: Any, xs: Any, outs: Any, *, sliced: Sliced, wanted: Numbers, branches: bool = False, **params: Any
+    e: Any,
+    xs: Any,
+    outs: Any,
+    *,
+    sliced: Sliced,
+    wanted: Numbers,
+    once: Numbers = (),
+    branches: bool = False,
+    **params: Any,
 ) -> Any:
     def pulled(g: Any, *values: Any) -> Any:
         found = _derivatives.pull(values, (None,), (g,), **params)

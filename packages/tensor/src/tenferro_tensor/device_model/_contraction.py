@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -184,6 +184,10 @@ class ContractionKernel(ABC):
     @abstractmethod
     def peak_bytes(self) -> int:
         """Bytes that a call has allocated at most at once, its results included, its operands not."""
+
+    def peak_bytes_at(self, strides: Sequence[tuple[int, ...]]) -> int:
+        """`peak_bytes` for operands with these strides in bytes, as parts of larger arrays have them."""
+        return self.peak_bytes
 
     @property
     def flops(self) -> int:

@@ -4,6 +4,7 @@ import sys
 import threading
 from array import array
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Final
@@ -134,8 +135,15 @@ class CpuContraction(ContractionKernel):
     @property
     def peak_bytes(self) -> int:
         """As the contract says, for operands whose axes lie in order."""
-        shapes = [self._graph.shape(v) for v in self._graph.outputs]
-        return self._contiguous.arena + sum([prod(shape) * self.ir.dtype.itemsize for shape in shapes])
+        return self._contiguous.arena + self._result_bytes
+
+    def peak_bytes_at(self, strides: Sequence[tuple[int, ...]]) -> int:
+        """As the contract says."""
+        return make(self._kind, self._graph, strides, None, usable_cores()).arena + self._result_bytes
+
+    @property
+    def _result_bytes(self) -> int:
+        return sum([prod(self._graph.shape(v)) * self.ir.dtype.itemsize for v in self._graph.outputs])
 
     def report(self) -> tuple[StepReport, ...]:
         """As the contract says."""
