@@ -219,3 +219,30 @@ def test_what_a_deterministic_function_compiles_keeps_its_bits_as_well():
         fusion.wait()
     x = tr.real(z)
     assert set(found) == {np.asarray(tr.tanh(x) * tr.cos(x)).tobytes()}
+
+
+def test_a_deterministic_function_makes_strict_what_was_checkpointed_outside_of_it():
+    def single(x):
+        return tr.tanh(x) * tr.cos(x) + tr.sum((x * 3.0 / 7.0) ** 3)
+
+    outside = checkpoint(single)
+    z = tr.asarray(np.random.default_rng(0).normal(size=(40, 2)).view(complex).ravel())
+    x = tr.real(z)
+    outside(x)  # has programs of its own, which are no part of the promise
+    compiled = tr.compile(lambda z: outside(tr.real(z)), deterministic=True)
+    found = []
+    for _ in range(3):
+        found.append(np.asarray(compiled(z)).tobytes())
+        fusion.wait()
+    assert set(found) == {np.asarray(single(x)).tobytes()}
+
+
+def test_a_strict_form_is_one_more_program_and_says_why():
+    outside = tr.compile(lambda x: x**2 + 1.0)
+    x = tr.asarray(3.0)
+    compiled = tr.compile(lambda x: outside(x) - 1.0, deterministic=True)
+    assert float(compiled(x)) == 9.0
+    assert "pow" in [eq.op.primitive.name for eq in compiled.program(x).equations]
+    outside(x)
+    assert [eq.op.primitive.name for eq in outside.program(x).equations] == ["mul", "add"]
+    assert "called by a function that is not deterministic" in outside.cache_info().reasons[-1]

@@ -178,13 +178,13 @@ def test_scopes_end_with_the_call() -> None:
 @native
 def test_a_pool_may_give_way_to_the_memory_of_a_thread() -> None:
     own, whole = MemoryPool(64 * MB), MemoryPool(64 * MB)
-    fresh = whole.serving(np.empty)
+    fresh = whole.giving_way(np.empty)
     here, there = fresh(MB), own.scoped(fresh)(MB)
     assert [p.stats()["live"] >= 8 * MB for p in (own, whole)] == [True, True]
     assert [p.stats()["misses"] for p in (own, whole)] == [1, 1]
     assert here.size == there.size == MB
     with pytest.raises(ZeroDivisionError):
-        own.scoped(whole.serving(lambda: 1 // 0))()
+        own.scoped(whole.giving_way(lambda: 1 // 0))()
     assert np._core.multiarray.get_handler_name(np.empty(MB)) == "default_allocator"
     del here, there
     assert own.stats()["live"] == whole.stats()["live"] == 0

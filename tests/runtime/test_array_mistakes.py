@@ -59,7 +59,7 @@ MISTAKES = {
     "half": (lambda: tr.zeros(2, dtype=np.float16), DTypeError, "float16"),
     "mask": (lambda: tr.asarray(np.ma.masked_array([1.0], [True])), HostAdapterError, "fill it with a.filled(value)"),
     "None": (lambda: tr.sum(None), ArgumentError, "a NoneType is neither a tensor, a NumPy array nor a number"),
-    "device": (lambda: tr.asarray(1.0, device="cpu:9"), PlacementError, "the cpu backend has cpu:0"),
+    "device": (lambda: tr.asarray(1.0, device="cpu:9"), PlacementError, "or use one of cpu:0"),
     "device that is no name": (
         lambda: tr.zeros(1, device=3),
         ArgumentError,

@@ -22,7 +22,6 @@ from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.reference import kernels
-from tenferro_tensor_core import PlacementError
 
 _VIEWS = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.stop_gradient}
@@ -58,14 +57,8 @@ class CpuBackend(Backend):
 
     def require(self, device: ComputeDevice) -> None:
         """As the contract says; a pool that is not there can be opened."""
-        if device not in self.devices():
-            have = ", ".join(map(str, self.devices()))
-            raise PlacementError(
-                f"{device} was asked for, but the cpu backend has {have}; use one that it has, or open it with "
-                f"tenferro_cpu.CpuPool(index={device.index})",
-                device=str(device),
-                devices=tuple(map(str, self.devices())),
-            )
+        if device is not CALLER:
+            opened(device)
 
     def submit(self, device: ComputeDevice, run: Callable[[], None]) -> None:
         """As the contract says: `cpu:0` carries it out now, pools carry out one after the other what is posted."""

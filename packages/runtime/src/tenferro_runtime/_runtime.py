@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from copy import copy
 from typing import Any, Final, NamedTuple
 
@@ -78,24 +76,14 @@ class Runtime:
         self.overwriting = overwriting
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
         self.strict_sizes = strict_sizes
-        self._tokens: list[Token[Runtime | None]] = []
 
     def with_deterministic(self, deterministic: bool) -> Runtime:
         """This runtime, or one that differs from it in that."""
         if deterministic == self.deterministic:
             return self
         other = copy(self)
-        other.deterministic, other._tokens = deterministic, []
+        other.deterministic = deterministic
         return other
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What ``with`` does, for any number of threads at once."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
 
     def optimise(self, program: Program, *, placement: Any = None) -> Program:
         """The program after the passes; checked before and after each of them if `check` is set.
@@ -124,11 +112,13 @@ class Runtime:
         clear_plans()
 
     def __enter__(self) -> Runtime:
-        self._tokens.append(_current.set(self))
+        _open.set((*_open.get(), self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._tokens.pop())
+        scopes = _open.get()
+        if scopes and scopes[-1] is self:  # a generator may be closed in another context, which never entered
+            _open.set(scopes[:-1])
 
     def __repr__(self) -> str:
         return f"<Runtime: {len(self.passes)} passes, check={self.check}, deterministic={self.deterministic}>"
@@ -157,17 +147,19 @@ def promised_like(program: Program, model: Program) -> Program:
     return program
 
 
-_current: Final[ContextVar[Runtime | None]] = ContextVar("tenferro runtime", default=None)
+_open: Final[ContextVar[tuple[Runtime, ...]]] = ContextVar("tenferro runtimes", default=())
+"""The runtimes whose scopes are open here, from the outside in."""
 _default: list[Runtime] = []
 _lock = threading.Lock()
 
 
 def current_runtime() -> Runtime:
     """The runtime of the enclosing scope, else the one of the process."""
-    runtime = _current.get()
-    if runtime is not None:
-        return runtime
-    with _lock:
-        if not _default:
-            _default.append(Runtime())
-        return _default[0]
+    scopes = _open.get()
+    if scopes:
+        return scopes[-1]
+    if not _default:
+        with _lock:
+            if not _default:
+                _default.append(Runtime())
+    return _default[0]

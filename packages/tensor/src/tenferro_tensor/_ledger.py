@@ -6,13 +6,13 @@ of results, and the executors of programs. Numbers that kernels take as argument
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
 from typing import Any, NamedTuple
 
+from tenferro_tensor._counted import Counted
 from tenferro_tensor._origins import user_line
 from tenferro_tensor._place import MemorySpace
 from tenferro_tensor_core import TransferForbiddenError
@@ -46,27 +46,12 @@ _blamed: ContextVar[str] = ContextVar("tenferro line of transfers", default="")
 
 watching = 0
 """Number of ledgers and prohibitions open in any thread; nothing is asked while it is 0."""
-_lock = threading.Lock()
-
-
-@contextmanager
-def _watched(var: ContextVar[Any], value: Any) -> Iterator[None]:
-    global watching
-    with _lock:
-        watching += 1
-    token = var.set(value)
-    try:
-        yield
-    finally:
-        with _lock:
-            watching -= 1
-        with suppress(ValueError):  # closed in another context, as generators may be
-            var.reset(token)
+_scopes = Counted(globals(), "watching")
 
 
 def booking(add: Add) -> Any:
     """Context manager: `add` is told every transfer of this context, whatever else is."""
-    return _watched(_told, (*_told.get(), add))
+    return _scopes.scope(_told, (*_told.get(), add))
 
 
 def no_transfers() -> Any:
@@ -83,7 +68,7 @@ def no_transfers() -> Any:
     ...     tr.asarray([1.0, 2.0]).with_compute_device("cpu:0") * 2.0
     Tensor([2., 4.])
     """
-    return _watched(_forbidden, True)
+    return _scopes.scope(_forbidden, True)
 
 
 def forbidding() -> bool:

@@ -14,13 +14,13 @@ Nothing is ever transferred to make an op fit.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from tenferro_tensor._counted import Counted
 from tenferro_tensor._origins import EVERYWHERE
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._refusal import refuse
@@ -80,23 +80,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("tenferro dispatch recorder"
 
 open_scopes = int(EVERYWHERE)
 """Number of scopes open in any thread; fast paths read it before anything else. Never 0 where lines are kept."""
-_lock = threading.Lock()
-
-
-@contextmanager
-def _scope(var: ContextVar[Any], value: Any) -> Iterator[Any]:
-    global open_scopes
-    with _lock:
-        open_scopes += 1
-    token = var.set(value)
-    try:
-        yield value
-    finally:
-        with _lock:
-            open_scopes -= 1
-        # The event loop or the garbage collector may close a generator in another context, where nothing is set.
-        with suppress(ValueError):
-            var.reset(token)
+_scopes = Counted(globals(), "open_scopes")
 
 
 def compute_device(device: str | ComputeDevice) -> Any:
@@ -108,7 +92,7 @@ def compute_device(device: str | ComputeDevice) -> Any:
     ...     print(d)
     cpu:0
     """
-    return _scope(_device, ComputeDevice(device))
+    return _scopes.scope(_device, ComputeDevice(device))
 
 
 def compute_context(context: ComputeContext) -> Any:
@@ -131,7 +115,7 @@ def _context_scope(context: ComputeContext) -> Iterator[ComputeContext]:
     with ExitStack() as stack:
         if isinstance(context, Activated):
             stack.enter_context(context.activate())
-        yield stack.enter_context(_scope(_context, context))
+        yield stack.enter_context(_scopes.scope(_context, context))
 
 
 def scoped_device() -> ComputeDevice | None:
@@ -184,7 +168,7 @@ def scoped_context() -> ComputeContext | None:
 
 def recording(record: Recorder) -> Any:
     """Context manager: `record` is told every decision of this context, and every op takes the long way."""
-    return _scope(_recorder, record)
+    return _scopes.scope(_recorder, record)
 
 
 def recorder() -> Recorder | None:

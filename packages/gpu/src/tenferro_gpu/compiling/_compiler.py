@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from functools import cache
 
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
+from tenferro_tensor._forks import mended_after_fork
 from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_folder
 
 
@@ -26,10 +26,10 @@ class RuntimeCompiler(Compiler):
         self._making: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._counts = {"compiled": 0, "from_disk": 0, "code_bytes": 0}
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forked)
+        mended_after_fork(self)
 
-    def _forked(self) -> None:
+    def forked(self) -> None:
+        """As the contract of `mended_after_fork` says: locks that other threads held are nobody's."""
         self._lock, self._making = threading.Lock(), {}
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
+from tenferro_runtime.compiling._kind import DROPPED, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
@@ -33,8 +34,6 @@ from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
 
 READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
-
-DROPPED: Final = "its program had been dropped"
 
 _NOTHING: Final = Snapshot((), (), (), True)
 
@@ -72,25 +71,23 @@ class Compiled:
         placement: Any = None,
     ) -> None:
         runtime = current_runtime()
-        self.inside: Callable[[], AbstractContextManager[Any]] = nullcontext
         if deterministic is not None:
             runtime = runtime.with_deterministic(deterministic)
-            self.inside = runtime.scope  # what the function compiles itself keeps the same promise
         self.f, self.runtime, self.placement = f, runtime, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
         self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
-        self.candidates: dict[Any, list[int]] = {}
-        """Keys of `programs` by class of arguments, in order of tracing."""
-        self.closed: dict[Any, str] = {}
-        """Classes of arguments whose sizes cannot be left open, and why."""
+        self.candidates: dict[Kind, list[int]] = {}
+        """Keys of `programs` by kind of arguments, in order of tracing."""
+        self.closed: dict[Kind, str] = {}
+        """Kinds of arguments whose sizes cannot be left open, and why."""
         self.hits: BoundedCache[Any, Hit] = BoundedCache(
             f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
         )
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
         self.retraces = Retraces(self.title)
-        self.last: Any = None
+        self.last: tuple[Kind, list[Spec]] | None = None
         self.lock = threading.Lock()
         self._number = count().__next__
         self.entry = make_entry(self.signature, self.hits.table, self)
@@ -173,7 +170,9 @@ class Compiled:
         if self.slots is None:
             self.slots = slots_of(self.f)
         around = snapshot(self.slots) if self.slots else _NOTHING
-        key = (treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key)
+        # A function that keeps every bit does so in what it calls.
+        exact = self.runtime.deterministic or (outer and in_trace() and current_runtime().deterministic)
+        key = Kind(treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key, exact)
         specs = [leaf.spec for leaf in ready]
         if in_open_trace():
             form, captured = self._traced(key, ready, static, around, specs, None, within=True)
@@ -187,8 +186,8 @@ class Compiled:
         assert fitting is not None, "a program fits the sizes that it was traced with"
         return Found(form, ready, fitting, outer, captured, around)
 
-    def _candidate(self, key: Any, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
-        """The first program of this class whose guards hold, and its sizes."""
+    def _candidate(self, key: Kind, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
+        """The first program of this kind whose guards hold, and its sizes."""
         for number in tuple(self.candidates.get(key, ())):
             form = self.programs.table.get(number)
             if form is None:
@@ -202,7 +201,7 @@ class Compiled:
         return None
 
     def _trace(
-        self, key: Any, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
+        self, key: Kind, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
     ) -> tuple[Form, tuple[Any, ...]]:
         """Trace with open sizes; with the sizes at hand where the function cannot do without them."""
         reason, cause = self._difference(key, specs)
@@ -232,7 +231,7 @@ class Compiled:
         self.retraces.add(f"{reason}; {closed}", closed)
         return self._kept(key, found, around)
 
-    def _kept(self, key: Any, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
+    def _kept(self, key: Kind, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
         if -1 in found[0].outer:
             self.retraces.extend(
                 "; not kept, because it uses a differentiated or traced value that is neither an "
@@ -249,7 +248,7 @@ class Compiled:
 
     def _traced(
         self,
-        key: Any,
+        key: Kind,
         ready: list[Any],
         static: tuple[Any, ...],
         around: Snapshot,
@@ -257,22 +256,22 @@ class Compiled:
         examples: dict[str, int] | None,
         within: bool = False,
     ) -> tuple[Form, tuple[Any, ...]]:
-        treedef, kinds = key[0], key[1]
+        runtime = self.runtime.with_deterministic(key.exact)
         label = self.signature.label
         inputs = [
             (spec, label(path), kind if isinstance(kind, type) else None)
-            for spec, kind, path in zip(specs, kinds, treedef.paths(), strict=True)
+            for spec, kind, path in zip(specs, key.leaves, key.tree.paths(), strict=True)
         ]
 
         def body(values: list[TracedTensor]) -> Any:
-            return self.signature.apply(self.f, unflatten(treedef, values), static)
+            return self.signature.apply(self.f, unflatten(key.tree, values), static)
 
-        with self.inside():
-            recorded = record(body, inputs, examples, strict=self.runtime.strict_sizes, within=within)
+        with runtime:  # what the function compiles and calls keeps its promises
+            recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
-        optimise = partial(self.runtime.optimise, placement=self.placement)
-        given = Donation(self.title, self.signature.given_leaves(treedef)) if self.signature.donated else None
+        optimise = partial(runtime.optimise, placement=self.placement)
+        given = Donation(self.title, self.signature.given_leaves(key.tree)) if self.signature.donated else None
         return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
 
     def _remember(
@@ -343,43 +342,25 @@ class Compiled:
             argument=label,
         )
 
-    def _difference(self, key: Any, specs: list[Spec]) -> tuple[str, str]:
+    def _difference(self, key: Kind, specs: list[Spec]) -> tuple[str, str]:
         """What is new about arguments, compared with those of the trace before; with numbers, and without."""
         if self.last is None:
             return ("first call",) * 2
         last, specs0 = self.last
         if key != last:
-            return (self._new_class(key, specs, last, specs0),) * 2
+            read = [slot.name for slot in self.slots or ()]
+            return (key.news(last, specs, specs0, self.signature.label, read),) * 2
         if key in self.closed:
-            pairs = zip(key[0].paths(), specs, specs0, strict=True)
+            pairs = zip(key.tree.paths(), specs, specs0, strict=True)
             now = next(((p, a, b) for p, a, b in pairs if a is not b), None)
             return (f"{self.signature.label(now[0])}: {now[1]!r} instead of {now[2]!r}" if now else DROPPED,) * 2
-        labels = [self.signature.label(path) for path in key[0].paths()]
+        labels = [self.signature.label(path) for path in key.tree.paths()]
         for number in reversed(self.candidates.get(key, ())):
             form = self.programs.table.get(number)
             guard = None if form is None else form.failed(specs)
             if guard is not None:
                 return guard_failure(guard, labels, specs), f"the guard {guard}"
         return (DROPPED,) * 2
-
-    def _new_class(self, key: Any, specs: list[Spec], last: Any, specs0: list[Spec]) -> str:
-        (tree, kinds, static, device, data), (tree0, kinds0, static0, device0, data0) = key, last
-        if tree is not tree0:
-            return f"structure {tree.show()} instead of {tree0.show()}"
-        for path, now, before, spec, spec0 in zip(tree.paths(), kinds, kinds0, specs, specs0, strict=True):
-            if now != before:
-                shown = [k.__name__ if isinstance(k, type) else repr(s) for k, s in ((now, spec), (before, spec0))]
-                return f"{self.signature.label(path)}: {shown[0]} instead of {shown[1]}"
-        for (name, now), (_, before) in zip(static, static0, strict=False):
-            if now != before:
-                return f"static {name} has changed"
-        if static != static0:
-            return "other static arguments"
-        if device is not device0:
-            return f"runs on {device} instead of {device0}"
-        if data != data0:
-            return f"data outside the arguments has changed: {', '.join(s.name for s in self.slots or ())}"
-        return DROPPED
 
     def info(self) -> CacheInfo:
         with self.lock:
@@ -400,6 +381,11 @@ class Compiled:
 def open_scopes() -> bool:
     """Whether some thread is inside a device scope, so that the device has to be asked for."""
     return bool(_select.open_scopes)
+
+
+def in_trace() -> bool:
+    """Whether a trace is going on."""
+    return decisions() is not None
 
 
 def in_open_trace() -> bool:

@@ -10,12 +10,12 @@ import numpy as np
 
 from tenferro_cpu.native.copying._copy_ir import JOB, PIECE, Words, text
 from tenferro_cpu.native.copying._copy_plan import Piece, plan, streamed
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import serving
 from tenferro_cpu.native.memory._pool_ir import POOLED
-from tenferro_cpu.native.python import _capi
 from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
-from tenferro_cpu.native.python._layout import BYTES, DATA, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import BYTES, DATA
 from tenferro_cpu.native.threads._team import team
 
 SMALLEST: Final = 16 << 10
@@ -98,12 +98,10 @@ done:
 @cache
 def _entry() -> Any:
     """The compiled entry as a definition, or None where entries cannot be had."""
-    layout = Layout.found() if available() else None
-    known = _capi.symbols() if layout is not None else None
-    helpers = team() if known is not None else None
-    if layout is None or known is None or helpers is None:
+    have, helpers = interpreter(), team()
+    if have is None or helpers is None:
         return None
-    address, _ = engine().functions(_ENTRY + PIECE, ("copy", "copy_piece"), known | helpers.symbols)
+    address, _ = engine().functions(_ENTRY + PIECE, ("copy", "copy_piece"), have.symbols | helpers.symbols)
     return definition("copy", address, FASTCALL)
 
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.entries._entry_text import entry_text
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.python import _operand_text as text
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import SCALARS, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor_core import BackendUnavailableError
 
@@ -36,9 +36,8 @@ class _Machine:
 @cache
 def machine() -> _Machine | None:
     """The entries of this process, or None where they cannot be had: no compiler, or another object layout."""
-    layout = Layout.found() if available() else None
-    known = symbols() if layout is not None else None
-    if layout is None or known is None:
+    have = interpreter()
+    if have is None:
         return None
     try:
         triple = engine().host.triple
@@ -46,9 +45,8 @@ def machine() -> _Machine | None:
         return None
     helpers = team()
     assert helpers is not None  # there are symbols
-    known = known | helpers.symbols
-    names = ("call_1", "call_2")
-    addresses = engine().functions(entry_text(triple, layout.tuple_items), names, known, level=2)
+    known, names = have.symbols | helpers.symbols, ("call_1", "call_2")
+    addresses = engine().functions(entry_text(triple, have.tuple_items), names, known, level=2)
     definitions = {nin: definition("native", address, FASTCALL) for nin, address in enumerate(addresses, 1)}
     return _Machine(definitions, text.WATCHED[text.architecture(triple)])
 

@@ -17,11 +17,11 @@ from tenferro_cpu.native.kernels._combine import LOCATED
 from tenferro_cpu.native.kernels._combined_text import CHUNK, MOST
 from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._fused_entry_text import fused_entry_text
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import SCALARS, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Region
 
@@ -128,13 +128,11 @@ def long_row(cost: float) -> int:
 
 @cache
 def _definition() -> MethodDef | None:
-    layout = Layout.found() if available() else None
-    known = symbols() if layout is not None else None
-    helpers = team() if known is not None else None
-    if layout is None or known is None or helpers is None:
+    have, helpers = interpreter(), team()
+    if have is None or helpers is None:
         return None
-    text = fused_entry_text(layout.tuple_items)
-    return definition("fused", engine().function(text, "fused", known | helpers.symbols, level=2), FASTCALL)
+    text = fused_entry_text(have.tuple_items)
+    return definition("fused", engine().function(text, "fused", have.symbols | helpers.symbols, level=2), FASTCALL)
 
 
 def entry(
@@ -179,7 +177,7 @@ def entry(
         _builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest, widest=widest
     )
     if have is not None:
-        fallback = have.serving(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
+        fallback = have.giving_way(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
     limit = NEVER if reduces else unpooled(written)
     return make(fallback, limit if most is None else min(most, limit), scan=scan)
 

@@ -18,10 +18,10 @@ from tenferro_cpu.native.kernels._fused_entry import unpooled
 from tenferro_cpu.native.kernels._fused_entry_text import OBJECTS
 from tenferro_cpu.native.kernels._results_text import give_results
 from tenferro_cpu.native.kernels._run_text import ALONE
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, FLAGS, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import ALIGNED, BYTES, DATA, DESCR, FLAGS
 from tenferro_tensor.device_model import Operand
 
 LARGEST: Final = 256
@@ -83,12 +83,11 @@ def _text(tuple_items: int) -> str:
 
 @cache
 def _definition() -> MethodDef | None:
-    layout = Layout.found() if available() else None
-    known = symbols() if layout is not None else None
-    if layout is None or known is None:
+    have = interpreter()
+    if have is None:
         return None
-    known = known | {"tenferro_drive": driver_addresses()[0]}
-    return definition("laid", engine().function(_text(layout.tuple_items), "laid", known, level=2), FASTCALL)
+    known = have.symbols | {"tenferro_drive": driver_addresses()[0]}
+    return definition("laid", engine().function(_text(have.tuple_items), "laid", known, level=2), FASTCALL)
 
 
 def laid(

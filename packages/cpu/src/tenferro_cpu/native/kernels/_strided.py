@@ -13,11 +13,11 @@ from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
 from tenferro_cpu.native.kernels._fused_entry import NEVER, unpooled
 from tenferro_cpu.native.kernels._numbers_text import FLOAT32, FLOAT64, INT64, NONE
 from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import SCALARS, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.python._operand_text import WATCHED, architecture
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
@@ -59,18 +59,13 @@ class Variants:
 
 @cache
 def _definition() -> MethodDef | None:
-    layout = Layout.found() if available() else None
-    known = symbols() if layout is not None else None
-    helpers = team() if known is not None else None
-    if layout is None or known is None or helpers is None:
+    have, helpers = interpreter(), team()
+    if have is None or helpers is None:
         return None
     drive, piece = driver_addresses()
-    known = known | helpers.symbols | {"tenferro_drive": drive, "tenferro_drive_piece": piece}
-    return definition(
-        "strided",
-        engine().function(strided_text(engine().host.triple, layout.tuple_items), "strided", known, level=2),
-        FASTCALL,
-    )
+    known = have.symbols | helpers.symbols | {"tenferro_drive": drive, "tenferro_drive_piece": piece}
+    text = strided_text(engine().host.triple, have.tuple_items)
+    return definition("strided", engine().function(text, "strided", known, level=2), FASTCALL)
 
 
 def strided(
@@ -117,7 +112,7 @@ def strided(
     have, large = pool(), fallback
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.
-        large = have.serving(make(engine().host.near_bytes // sum(items), fallback, fallback))
+        large = have.giving_way(make(engine().host.near_bytes // sum(items), fallback, fallback))
     return make(unpooled(kernel.written), fallback, large)
 
 

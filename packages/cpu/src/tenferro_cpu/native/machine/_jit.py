@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.machine._host import Host, detect
+from tenferro_tensor._forks import mended_after_fork
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_folder
 from tenferro_tensor_core import BackendUnavailableError
 
@@ -69,8 +70,7 @@ class Engine:
         llvm.initialize_native_asmprinter()
         self._llvm = llvm
         self._lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._new_lock)
+        mended_after_fork(self)
         self.host = detect(llvm, limit)
         target = llvm.Target.from_triple(self.host.triple)
         self._machine = target.create_target_machine(
@@ -89,7 +89,8 @@ class Engine:
         self._symbols: dict[str, int] = {}
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
 
-    def _new_lock(self) -> None:
+    def forked(self) -> None:
+        """As the contract of `mended_after_fork` says: a lock that another thread held is nobody's."""
         self._lock = threading.RLock()
 
     def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:

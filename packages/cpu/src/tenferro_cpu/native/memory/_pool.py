@@ -12,17 +12,17 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory import _pool_ir as ir
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._capi import numpy_table, symbols
-from tenferro_cpu.native.python._layout import Layout
+from tenferro_cpu.native.python._capi import numpy_table
+from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_tensor import Spec
 from tenferro_tensor.device_model import Allocator
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
@@ -60,7 +60,7 @@ class _Machine:
     scoped: MethodDef
 
 
-_kept: list[Any] = []  # arrays may outlive a pool: its state and its handler stay for ever
+_kept: list[tuple[Any, ...]] = []  # arrays may outlive a pool: its state and its handler stay for ever
 _trim_type: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
 
 _OF_PYTHON: Final = {
@@ -127,9 +127,8 @@ done:
 
 @cache
 def _machine() -> _Machine | None:
-    layout = Layout.found() if available() else None
-    known = symbols() if layout is not None else None
-    if layout is None or known is None:
+    have = interpreter()
+    if have is None:
         return None
     host = engine().host
     linux, libc = sys.platform == "linux", ctypes.CDLL(None) if os.name == "posix" else None
@@ -150,8 +149,8 @@ def _machine() -> _Machine | None:
     }
     text = _SCOPED
     for k in range(3):
-        text = text.replace(f"$ITEM{k}", str(layout.tuple_items + 8 * k))
-    entry = engine().function(text, "scoped", known | own)
+        text = text.replace(f"$ITEM{k}", str(have.tuple_items + 8 * k))
+    entry = engine().function(text, "scoped", have.symbols | own)
     named = dict(zip(ir.NAMES, addresses, strict=True))
     return _Machine(named, _trim_type(named["trim"]), definition("scoped", entry, FASTCALL))
 
@@ -197,8 +196,6 @@ class MemoryPool(Allocator):
         self._empty = self.scoped(np.empty)
         close = weakref.finalize(self, _close, self._state, have.trim)
         close.atexit = False  # the system takes everything then
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=partial(_unlock, self._state))
 
     @property
     def limit(self) -> int:
@@ -217,8 +214,8 @@ class MemoryPool(Allocator):
         made: Callable[..., Any] = builtin(self._machine.scoped, (self._capsule, call, self._capsule))
         return made
 
-    def serving(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The same where NumPy's own allocator is in force; in a thread that has another one, that serves."""
+    def giving_way(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`scoped` where NumPy's own allocator is in force; in a thread that has another one, that serves."""
         at = ctypes.c_void_p.from_address(numpy_table() + 8 * _DEFAULT_HANDLER).value or 0
         usual = ctypes.py_object.from_address(at).value
         made: Callable[..., Any] = builtin(self._machine.scoped, (self._capsule, call, usual))
@@ -250,8 +247,13 @@ class MemoryPool(Allocator):
         return value
 
 
-def _unlock(state: Any) -> None:
-    state[ir.STATE.index("lock")] = 0  # its holder is not in the child
+def _unlock() -> None:
+    for state, *_ in _kept:
+        state[ir.STATE.index("lock")] = 0  # its holder is not in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _close(state: Any, trim: Any) -> None:
@@ -260,11 +262,18 @@ def _close(state: Any, trim: Any) -> None:
     trim(ctypes.addressof(state), 0)
 
 
-@cache
+_found: list[MemoryPool | None] = []
+_making = threading.Lock()
+
+
 def pool() -> MemoryPool | None:
     """The pool of the process, or None where it cannot be had or ``TENFERRO_CPU_POOL=0`` turns it off."""
-    limit = _limit(os.environ.get(VARIABLE))
-    return MemoryPool(limit) if limit and _machine() is not None else None
+    if not _found:
+        with _making:
+            if not _found:
+                limit = _limit(os.environ.get(VARIABLE))
+                _found.append(MemoryPool(limit) if limit and _machine() is not None else None)
+    return _found[0]
 
 
 def memory_pool() -> MemoryPool | None:
@@ -299,7 +308,7 @@ def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any
 def pooled_replay(run: Callable[..., Any]) -> Callable[..., Any]:
     """`run`, with everything that NumPy allocates in it taken from the pool."""
     have = pool()
-    return run if have is None else have.serving(run)
+    return run if have is None else have.giving_way(run)
 
 
 def _bytes(spec: Spec) -> int:

@@ -13,13 +13,13 @@ from functools import cache
 from typing import Any, Final
 
 from tenferro_cpu.native.copying._copy import SMALLEST
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.products._open_product_text import each_text, open_text
 from tenferro_cpu.native.products._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text, inlined
 from tenferro_cpu.native.products._small_matmul import LARGEST, TYPES, SmallProduct, render
-from tenferro_cpu.native.python import _capi
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._layout import C_CONTIGUOUS, Layout
+from tenferro_cpu.native.python._interpreter import interpreter
+from tenferro_cpu.native.python._layout import C_CONTIGUOUS
 from tenferro_cpu.native.threads._arbiter import NativeArbiter
 from tenferro_cpu.native.threads._blas import provider
 from tenferro_cpu.native.threads._threads import PER_THREAD, arbiter, bounded, wanted
@@ -115,13 +115,11 @@ class _Machine:
 @cache
 def machine() -> _Machine | None:
     """The compiled entry, None where it cannot be had."""
-    layout = Layout.found() if available() else None
-    known = _capi.symbols() if layout is not None else None
-    chief = arbiter()
-    if layout is None or known is None or not isinstance(chief, NativeArbiter):
+    have, chief = interpreter(), arbiter()
+    if have is None or not isinstance(chief, NativeArbiter):
         return None
-    symbols = known | chief.symbols
-    text = inlined(entry_text(layout.tuple_items) + open_text(layout.tuple_items, ONE_THREAD, PER_THREAD, ALONE))
+    symbols = have.symbols | chief.symbols
+    text = inlined(entry_text(have.tuple_items) + open_text(have.tuple_items, ONE_THREAD, PER_THREAD, ALONE))
     entry, every, stack = engine().functions(text, ("product", "open_product", "stack"), symbols)
     return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 

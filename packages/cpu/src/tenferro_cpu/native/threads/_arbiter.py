@@ -10,10 +10,9 @@ import ctypes
 import threading
 from typing import Any, Final
 
-from tenferro_cpu.native.machine._jit import available, engine
-from tenferro_cpu.native.python import _capi
+from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.python._builtin import FASTCALL, NOARGS, builtin, definition
-from tenferro_cpu.native.python._layout import Layout
+from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.threads import _blas
 from tenferro_tensor_core import BackendUnavailableError
 
@@ -209,8 +208,8 @@ class NativeArbiter:
 
 def make() -> NativeArbiter | None:
     """The arbiter in machine code, None where it cannot be had."""
-    calls = _capi.symbols() if available() and Layout.found() is not None else None
+    have = interpreter()
     try:
-        return None if calls is None else NativeArbiter(calls)
+        return None if have is None else NativeArbiter(have.symbols)
     except BackendUnavailableError:  # the compiler is there, but too old
         return None
