@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_check import spec_of
+from tenferro_cpu.native.contraction._kernel import CpuContraction
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.products import _products
 from tenferro_cpu.native.products._small_matmul import SmallProduct, render
@@ -70,6 +71,21 @@ def test_square_matrices_in_either_order_of_memory(kind: str, n: int) -> None:
         for a, b in ((np.asfortranarray(x), y), (x, np.asfortranarray(y)), (x.T.copy().T, np.asfortranarray(y))):
             agree(kind, kernel(a, b), reference(a, b))
         assert not seen or n <= 8
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
+def test_stacks_of_large_matrices_are_contracted(kind: str) -> None:
+    """The engine takes them, in every order of memory; threads share them."""
+    rng = np.random.default_rng(0)
+    for swap_x, swap_y in itertools.product((0, 1), (0, 1)):
+        x = sample(rng, kind, 2, 3, *((101, 110) if swap_x else (110, 101)))
+        y = sample(rng, kind, 2, 3, *((103, 101) if swap_y else (101, 103)))
+        kernel, reference, seen = both(x, y, ((3 - swap_x,), (2 + swap_y,)), ((0, 1), (0, 1)))
+        assert isinstance(kernel, CpuContraction)
+        for a, b in ((x, y), (np.asfortranarray(x), y), (x[:, ::-1], y.swapaxes(0, 1).copy().swapaxes(0, 1))):
+            agree(kind, kernel(a, b), reference(a, b))
+        assert not seen
 
 
 @native

@@ -154,6 +154,7 @@ from tenferro_tensor.device_model import ContractionIR
 best = None
 _step._cost = lambda step: step.cost - 1e12 * (step.kernel == best)
 _plan.WORTH_A_COPY = 1
+_step.AHEAD = 0
 _plan.settled = _step.settled = lambda *_: False
 for best in ("dot", "lanes", "gemm"):
     _step.STEPS.clear()

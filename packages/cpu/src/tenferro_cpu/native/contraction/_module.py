@@ -62,6 +62,7 @@ declare {w} @llvm.masked.load.{s}.p0(ptr, i32, <{n} x i1>, {w})
 declare void @llvm.masked.store.{s}.p0({w}, ptr, i32, <{n} x i1>)"""
     return f"""{masked}
 declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare {v} @llvm.fma.{kind.suffix}({v}, {v}, {v})
 declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 declare i64 @tenferro_allowed()

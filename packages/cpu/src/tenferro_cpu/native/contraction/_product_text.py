@@ -1,5 +1,7 @@
 """LLVM text of matrix products over tables of offsets: what is packed when, and which tiles follow each other."""
 
+from collections.abc import Iterable
+
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._record import PLACE
 from tenferro_cpu.native.contraction._tile_text import ARGUMENTS
@@ -55,7 +57,31 @@ class _Product(Step):
         self.row = self.share(1, self.size["rows"])
         self.column = self.share(2, self.size["columns"])
         whole = self.test("eq", self.let("and", self.raw(f"ptrtoint ptr {self.base('c')} to i64"), 63), 0)
+        self.ahead = [self.raw("alloca ptr") for _ in "ab"]
+        for slot in self.ahead:
+            self.do(f"store ptr %d, ptr {slot}")
+        self.asks = self.test("ne", self.field("ahead"), 0)
         self.stream = self.raw(f"select i1 {whole}, i64 {self.field('stream')}, i64 0")
+
+    def next_batch(self, n: str, operands: Iterable[tuple[str, str]]) -> None:
+        """What tiles ask memory for from now on: the batch after `n`, of bases and tables of offsets."""
+        with self.when(self.asks):
+            after = self.least(self.let("add", n, 1), self.let("sub", self.batch[1], 1))
+            for slot, (base, table) in zip(self.ahead, operands, strict=False):
+                self.do(f"store ptr {self.at(base, self.word(table, after))}, ptr {slot}")
+
+    def ask(self) -> str:
+        """Where a tile asks memory for a part of the next batch, of one operand and the other in turn.
+
+        Asked for evenly, while tiles are at work, it comes in time; asked for at once, all else would wait.
+        """
+        mine, other = self.ahead
+        p = self.raw(f"load ptr, ptr {mine}")
+        with self.when(self.asks):
+            step = self.let("mul", self.field("ahead"), self.size["inner"])
+            self.do(f"store ptr {self.raw(f'load ptr, ptr {other}')}, ptr {mine}")
+            self.do(f"store ptr {self.at(p, step)}, ptr {other}")
+        return p
 
     def entry(self, table: str, number: str) -> str:
         """Address of an entry of a table of words."""
@@ -125,8 +151,9 @@ class _Product(Step):
         tables = [self.entry("row_a", i), self.entry("inner_a", k[0])]
         others = [self.entry("column_b", j), self.entry("inner_b", k[0])]
         arguments = [k[1], at[0], *tables, at[1], *others, at[2], self.entry("row_c", i), self.entry("column_c", j)]
+        arguments += [rows, flags, self.ask(), self.field("ahead")]
         kinds = ARGUMENTS.split(", ")
-        values = [f"{t} {x}" for t, x in zip(["i64", *kinds], [*arguments, rows, flags], strict=True)]
+        values = [f"{t} {x}" for t, x in zip(["i64", *kinds], arguments, strict=True)]
         self.do(f"call void {kernel}({', '.join(values)})")
 
 
@@ -149,6 +176,7 @@ def packed(kind: Kind) -> str:
     keeps_a, keeps_b = (p.raw(f"and i1 {one_sum}, {x}") for x in (one_row, one_column))
     with p.loop(*p.batch) as n:
         a, b, c = (p.at(base, p.word(table, n)) for base, table in zip(bases, tables, strict=True))
+        p.next_batch(n, zip(bases, tables, strict=True))
         adding = p.test("ne", p.let("srem", n, size["sums"]), 0)
         with p.loop(*p.column, block["column"]) as jc:
             j_end = p.least(p.let("add", jc, block["column"]), p.column[1])
@@ -192,6 +220,7 @@ def direct(kind: Kind, way: str) -> str:
     p.do(f"store ptr null, ptr {last_b}")
     with p.loop(*p.batch) as n:
         a, b, c = (p.at(base, p.word(table, n)) for base, table in zip(bases, tables, strict=True))
+        p.next_batch(n, zip(bases, tables, strict=True))
         add = p.raw(f"zext i1 {p.test('ne', p.let('srem', n, size['sums']), 0)} to i64")
         if way == "dp":
             with p.when(_new(p, last_b, b, "true")):

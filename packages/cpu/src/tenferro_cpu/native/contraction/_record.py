@@ -24,6 +24,7 @@ FIELDS: Final = (
     "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks lie together, as bytes
     "tile_flags",  # for each tile of rows, how its result is written
     "row_block", "inner_block", "column_block",  # what is packed at once
+    "ahead",  # bytes of the next batch that a tile asks memory for with each summed index
     "stream",  # flag of tiles whose full vectors are whole lines of memory, 0 where these are better kept near
     "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
 )  # fmt: skip

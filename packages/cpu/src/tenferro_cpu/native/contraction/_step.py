@@ -51,6 +51,9 @@ PIECE_BYTES: Final = 128 << 10
 NEAR: Final = 16 << 10
 """Bytes of rows that stay in the nearest cache while all columns pass."""
 
+AHEAD: Final = 32 << 10
+"""Bytes of both operands of a product from which on memory is asked for those of the next one meanwhile."""
+
 FEW: Final = 64
 """Elements below which an outer product of each batch is not worth a tile."""
 
@@ -302,6 +305,10 @@ def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis
     )  # fmt: skip
     if k <= INNER_BLOCK and sums == 1 and streams(kind, rows, [*outer, *columns], result):
         found.words["stream"] = STREAM
+    if AHEAD <= (m + n) * k * item <= FAR and k <= INNER_BLOCK:
+        sides = ((1, [*rows, *inner]), (2, [*columns, *inner]))
+        if all(_compact(kind, side, place) or not any(x[place] for x in outer) for place, side in sides):
+            found.words["ahead"] = -(-2 * max(m, n) * item // (-(-m // kind.rows) * -(-n // n_w)))
     if direct:
         found.kernel = "gemm direct" if few else "gemm direct rows"
         found.words["scratch"] = 0 if few else n * k * item
@@ -313,6 +320,16 @@ def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis
     found.words |= {"row_block": row_block, "inner_block": inner_block, "column_block": column_block}
     found.words["scratch"] = (row_block + column_block) * inner_block * item
     return found
+
+
+def _compact(kind: Kind, axes: Sequence[Axis], place: int) -> bool:
+    """Whether axes fill a block of memory."""
+    step = kind.item
+    for axis in reversed(ordered(axes, place)):
+        if axis[place] != step and axis.n > 1:
+            return False
+        step *= axis.n
+    return True
 
 
 def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:

@@ -14,9 +14,10 @@ STREAM = 1 << 16
 """Flag of a tile of full vectors on whole lines of memory: they are written past the caches, which wait for no line."""
 
 PARAMETERS = (
-    "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags"
+    "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags, "
+    "ptr %next, i64 %far"
 )
-ARGUMENTS = "ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, i64"
+ARGUMENTS = "ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, i64, ptr, i64"
 WAYS = ("pp", "dp", "dd")
 """Where rows and columns come from: packed or directly."""
 
@@ -99,6 +100,8 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     slot = len(code.lines)
     i, after, a, a_next, b, b_next = (code.fresh() for _ in range(6))
     totals = {(r, j): (code.fresh(), code.fresh()) for r in range(vectors) for j in range(columns)}
+    ahead = code.at("%next", code.let("mul", i, "%far"))
+    code.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
     if way[0] == "d":
         step = code.word("%ak", i)
         pointers = [code.at(p, step) for p in rows_at]

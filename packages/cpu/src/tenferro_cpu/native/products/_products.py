@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from tenferro_cpu.native.contraction import contraction
 from tenferro_cpu.native.copying._copy import SMALLEST
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.products._open_product_text import each_text, open_text
@@ -24,6 +25,7 @@ from tenferro_cpu.native.threads._arbiter import NativeArbiter
 from tenferro_cpu.native.threads._blas import provider
 from tenferro_cpu.native.threads._threads import PER_THREAD, arbiter, bounded, wanted
 from tenferro_tensor import Spec, catalog
+from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import DimLike
 
 Kernel = Callable[..., Any]
@@ -35,6 +37,10 @@ ONE_THREAD: Final = 1 << 18
 
 KEPT: Final = 64
 """Sizes for which a kernel for all sizes keeps that of large products which it does not take itself."""
+
+STACKED: Final = 1_000_000
+"""Multiplications and additions of one real product from which on stacks go to the contraction engine: it asks memory
+for the next matrices meanwhile, and threads share the stack. Below, BLAS neither packs."""
 
 ALONE: Final = 1 << 15
 """Multiplications and additions above which a kernel runs without the interpreter lock."""
@@ -124,6 +130,22 @@ def machine() -> _Machine | None:
     return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 
 
+def _stack(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
+    """The engine's kernel for products that lie as matrices."""
+    x, y = ins
+    left = list(range(x.ndim))
+    right = [0] * y.ndim
+    for pairs in (contract, batch):
+        for mine, other in zip(*pairs, strict=True):
+            right[other] = mine
+    rest = [i for i in range(y.ndim) if i not in contract[1] + batch[1]]
+    for number, i in enumerate(rest, x.ndim):
+        right[i] = number
+    result = (*batch[0], *[i for i in left if i not in contract[0] + batch[0]], *[right[i] for i in rest])
+    extents: Any = (*x.shape, *[y.shape[i] for i in rest])
+    return contraction(ContractionIR(x.dtype, (tuple(left), tuple(right)), extents, result, ((0, 1),)))
+
+
 @cache
 def small(product: SmallProduct) -> int:
     """Address of the straight-line kernel."""
@@ -161,6 +183,9 @@ def dot_general(
         work = math.prod(_rest(shape_x, batch[0])) * free
         return bounded(reference, work) if work > ONE_THREAD else reference
     many = product.work > ONE_THREAD
+    stack = _stack(ins, outs, contract, batch) if many and product.count > 1 else None
+    if stack is not None and (product.work > STACKED or x.dtype.kind == "c"):
+        return stack
     fallback = bounded(reference, product.work) if many else reference
     have = machine() if product.work and product.count else None
     if have is None or max(x.ndim, y.ndim, outs[0].ndim) > AXES:
