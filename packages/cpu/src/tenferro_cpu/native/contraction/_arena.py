@@ -1,5 +1,6 @@
 """Places of intermediate results in one block of memory, reused when their values have been taken."""
 
+from bisect import bisect_left, insort
 from typing import Final
 
 LINE: Final = 64
@@ -22,29 +23,43 @@ class Arena:
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # start and end, ascending, never adjacent
+        self._sizes: list[tuple[int, int]] = []  # size and start of the same, ascending
 
     def take(self, nbytes: int) -> int:
         """A place of so many bytes: the smallest gap that has room."""
         n = max(LINE, -(-nbytes // LINE) * LINE)
-        gaps = [(end - start, start, number) for number, (start, end) in enumerate(self._free) if end - start >= n]
-        if gaps:
-            _, start, number = min(gaps)
-            end = self._free[number][1]
-            self._free[number : number + 1] = [(start + n, end)] if start + n < end else []
+        at = bisect_left(self._sizes, (n, 0))
+        if at < len(self._sizes):
+            size, start = self._sizes[at]
+            self._remove(start, start + size)
+            if n < size:
+                self._insert(start + n, start + size)
             return start
         start = self.size
         if self._free and self._free[-1][1] == self.size:
-            start = self._free.pop()[0]
+            start = self._free[-1][0]
+            self._remove(start, self.size)
         self.size = start + n
         return start
 
     def give(self, start: int, nbytes: int) -> None:
         """Give a place back."""
         end = start + max(LINE, -(-nbytes // LINE) * LINE)
-        gaps = sorted([*self._free, (start, end)])
-        self._free = gaps[:1]
-        for low, high in gaps[1:]:
-            if low == self._free[-1][1]:
-                self._free[-1] = (self._free[-1][0], high)
-            else:
-                self._free.append((low, high))
+        at = bisect_left(self._free, (start, end))
+        after = self._free[at] if at < len(self._free) else (-1, -1)
+        before = self._free[at - 1] if at else (-1, -1)
+        if after[0] == end:
+            self._remove(*after)
+            end = after[1]
+        if before[1] == start:
+            self._remove(*before)
+            start = before[0]
+        self._insert(start, end)
+
+    def _insert(self, start: int, end: int) -> None:
+        insort(self._free, (start, end))
+        insort(self._sizes, (end - start, start))
+
+    def _remove(self, start: int, end: int) -> None:
+        del self._free[bisect_left(self._free, (start, end))]
+        del self._sizes[bisect_left(self._sizes, (end - start, start))]

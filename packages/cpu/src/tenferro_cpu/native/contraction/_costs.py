@@ -109,12 +109,14 @@ def streams(kind: Kind, rows: Sequence[Axis], others: Sequence[Axis], elements: 
     >>> streams(kind, rows, [], 1 << 21), streams(kind, rows, [], 1 << 15), streams(kind, rows[2:], rows[1:2], 1 << 21)
     (True, False, True)
     """
+    if elements * kind.item < STREAMED:
+        return False
     run = kind.item
     outside = [*others, *rows]
     while outside and outside[-1].c == run:
         run *= outside.pop().n
     whole = run % LINE == 0 and all(x.c % LINE == 0 for x in outside)
-    return whole and run <= 4 * LINE and elements * kind.item >= STREAMED
+    return whole and run <= 4 * LINE
 
 
 def leaves(axes: Sequence[Axis], place: int, count: int) -> bool:

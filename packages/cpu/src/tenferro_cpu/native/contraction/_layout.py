@@ -4,7 +4,7 @@ The innermost axes come from one operand, whose rows are then vectors, and fill 
 step that takes the result are preferred. Outside lie the axes that this step has in common with its partner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 from typing import Final
 
@@ -17,12 +17,14 @@ SMALL: Final = 4096
 """Elements of a partner that is repeated along whatever the result has innermost."""
 
 Strides = Mapping[int, int]
+"""Strides of a value by label, the outermost label first."""
+
 Groups = tuple[list[int], list[int], list[int]]
 
 
 def orders(
-    graph: ContractionGraph, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: frozenset[int],
-    stays: frozenset[int], *, first: bool,
+    graph: ContractionGraph, width: int, labels: Sequence[int], left: Strides, right: Strides, partner: Set[int],
+    stays: Set[int], *, first: bool,
 ) -> list[Labels]:  # fmt: skip
     """Ways in which a result may lie, outermost label first; the one that is best by rule comes first.
 
@@ -41,15 +43,19 @@ def orders(
     extent = graph.extents
     sizes = [prod([extent[x] for x in side]) for side in (left, right)]
     larger, other = (left, right) if sizes[0] >= sizes[1] else (right, left)
-    by_depth = _by_depth([x for x in labels if x not in larger], other)
-    by_depth += _by_depth([x for x in labels if x in larger], larger)
-    summed = any(x not in labels for side in (left, right) for x in side)
+    wanted = {*labels}
+    inside = [x for x in larger if x in wanted]
+    by_depth = [x for x in other if x in wanted and x not in larger]
+    if len(by_depth) + len(inside) < len(wanted):  # some that the operands are repeated along
+        by_depth += [x for x in labels if x not in larger and x not in other]
+    by_depth += inside
+    summed = not (wanted.issuperset(left) and wanted.issuperset(right))
     if first and not summed:
         return [tuple(by_depth)]
     reads = max(sizes) > 2 * prod([extent[x] for x in labels])
     found: list[Labels] = []
     if reads or not first:
-        kept = _run(extent, width, [x for x in by_depth if x in larger and x not in other], larger, ([], [], by_depth))
+        kept = _run(extent, width, [x for x in by_depth if x in larger and x not in other], ([], [], by_depth))
         found.append((*[x for x in by_depth if x not in kept], *kept))
         if first:
             return found
@@ -63,12 +69,7 @@ def orders(
     return list(dict.fromkeys(found))
 
 
-def _by_depth(labels: Sequence[int], side: Strides) -> list[int]:
-    """Labels as they lie in an operand, the outermost first."""
-    return [x for *_, x in sorted([(-abs(side.get(x, 0)), n, x) for n, x in enumerate(labels)])]
-
-
-def _groups(extent: Sequence[int], by_depth: list[int], partner: frozenset[int], stays: frozenset[int]) -> Groups:
+def _groups(extent: Sequence[int], by_depth: list[int], partner: Set[int], stays: Set[int]) -> Groups:
     """Labels that the next step has in common, that it sums, and that are free, from the outermost group on."""
     groups: Groups = ([], [], [])
     for label in by_depth:
@@ -87,7 +88,7 @@ def _filling(
     ways: list[tuple[tuple[float, int, int], Labels]] = []
     for side, rest in ((larger, other), (other, larger)):
         mine = [x for x in by_depth if x in side and x not in rest]
-        run = _run(extent, width, mine, side, groups)
+        run = _run(extent, width, mine, groups)
         length = prod([extent[x] for x in run])
         full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
         free = prod([extent[x] for x in run if x in groups[2]])
@@ -96,19 +97,18 @@ def _filling(
     return [ways[0][1], ways[1][1]] if ways[0][0] >= ways[1][0] else [ways[1][1], ways[0][1]]
 
 
-def _run(extent: Sequence[int], width: int, mine: list[int], side: Strides, groups: Groups) -> list[int]:
+def _run(extent: Sequence[int], width: int, mine: list[int], groups: Groups) -> list[int]:
     """Labels of one operand, from its innermost ones on, until they fill vectors; in its own order."""
     if not mine:
         return []
-    outer_first = _by_depth(mine, side)
     found: list[int] = []
     length = 1
     for group in (groups[2], groups[1], groups[0]):
-        for label in reversed(outer_first):
+        for label in reversed(mine):
             if label in group:
                 if length >= LONG or (length > 1 and length % width == 0):
                     break
                 if extent[label] > 1:
                     found.append(label)
                     length *= extent[label]
-    return found if len(found) < 2 else [x for x in outer_first if x in found]
+    return found if len(found) < 2 else [x for x in mine if x in found]

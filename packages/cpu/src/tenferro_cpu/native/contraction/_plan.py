@@ -4,14 +4,14 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._costs import settled
-from tenferro_cpu.native.contraction._layout import Strides, orders
+from tenferro_cpu.native.contraction._layout import SMALL, Strides, orders
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
 from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
@@ -57,6 +57,35 @@ class _Value:
     arena: int = 0  # bytes that it takes there
 
 
+class _Form(NamedTuple):
+    """What decides how a step is done, apart from the names of labels and the places of values.
+
+    Attributes:
+        key: for each label its extent, strides, place in the result and role in the next step; and whether what the
+            result meets there is small.
+        names: the labels, in the order of the key.
+    """
+
+    key: tuple[Any, ...]
+    names: tuple[int, ...]
+
+
+class _Alike(NamedTuple):
+    """How a step was done whose form others have too.
+
+    Attributes:
+        order: the labels of its result as they lie in memory, by their number in the form.
+        strides: of these labels.
+        nbytes: of the result.
+        step: the product.
+    """
+
+    order: tuple[int, ...]
+    strides: tuple[int, ...]
+    nbytes: int
+    step: Step | None
+
+
 def make(
     kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
 ) -> Plan:
@@ -97,6 +126,7 @@ class _Planner:
         if out is not None:
             self.fixed[first] = tuple(out)
         self.known: dict[tuple[Plain, ...], Step | None] = {}
+        self.alike: dict[Any, _Alike] = {}
         self.orders: dict[int, Labels] = {}
 
     def in_order(self, value: int) -> tuple[int, ...]:
@@ -109,11 +139,11 @@ class _Planner:
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
         """Strides of a value whose labels lie in this order."""
-        found, step = {}, self.kind.item
+        found, step = [], self.kind.item
         for label in reversed(labels):
-            found[label] = step
+            found.append(step)
             step *= self.extents[label]
-        return found
+        return dict(zip(labels, reversed(found), strict=True))
 
     def bytes_of(self, labels: Sequence[int]) -> int:
         """Bytes of a value."""
@@ -138,7 +168,57 @@ class _Planner:
         return Plan(array("q", words).tobytes(), arena, orders, tuple(self.told), keeps)
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
-        """One step of the graph: its terms, each on its own and then added up where there are several."""
+        """One step of the graph: as one of the same form before it, else with all that is to be decided."""
+        form = self.form(self.count + number, labels, terms)
+        if form is None:
+            self.decided(number, labels, terms)
+            return
+        found = self.alike.get(form.key)
+        if found is not None:
+            self.repeat(self.count + number, terms[0], form, found)
+            return
+        before = len(self.steps)
+        self.decided(number, labels, terms)
+        layout, step = self.told[-1]
+        if len(self.steps) - before == (step is not None):  # nothing beside the product
+            strides = self.values[self.count + number].strides
+            order = tuple([form.names.index(x) for x in layout])
+            nbytes = self.bytes_of(layout)
+            self.alike[form.key] = _Alike(order, tuple([strides[x] for x in layout]), nbytes, step)
+
+    def form(self, result: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> _Form | None:
+        """The form of a product whose result is an intermediate value, too small for its layout to be estimated."""
+        if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
+            return None
+        extents = self.extents
+        if prod([extents[x] for x in labels]) >= WORTH:
+            return None
+        a, b = (self.values[v].strides for v in terms[0])
+        term, made = self.taken[result]
+        partner = self.graph.values[term[term[0] == result]] if len(term) == 2 else ()
+        after = self.graph.values[made]
+        names = tuple({**a, **b})
+        places = dict(zip(labels, range(len(labels)), strict=True))
+        if len(places) < len(labels) or not {*names}.issuperset(labels):
+            return None
+        key = [
+            (extents[x], a.get(x), b.get(x), places.get(x), x in partner, x in after) for x in names
+        ]  # fmt: skip
+        return _Form((*key, prod([extents[x] for x in partner]) <= SMALL), names)
+
+    def repeat(self, result: int, term: tuple[int, ...], form: _Form, found: _Alike) -> None:
+        """A step like one before it."""
+        layout = tuple([form.names[n] for n in found.order])
+        value = _Value(
+            self.count, self.memory.take(found.nbytes), dict(zip(layout, found.strides, strict=True)), found.nbytes
+        )
+        self.put(found.step, self.values[term[0]], self.values[term[1]], value)
+        self.release([self.values[v] for v in {*term} if self.last[v] == result])
+        self.values[result] = value
+        self.told.append((layout, found.step))
+
+    def decided(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
+        """A step's terms, each on its own and then added up where there are several."""
         result = self.count + number
         scratch: list[_Value] = []
         pairs = [self.operands(term, labels, scratch) for term in terms]
@@ -192,8 +272,9 @@ class _Planner:
 
     def room(self, layout: Sequence[int]) -> _Value:
         """Memory in the arena for a value whose labels lie in this order."""
-        n = self.bytes_of(layout)
-        return _Value(self.count, self.memory.take(n), self.strides(layout), n)
+        found = self.strides(layout)
+        n = self.extents[layout[0]] * found[layout[0]] if layout else self.kind.item
+        return _Value(self.count, self.memory.take(n), found, n)
 
     def release(self, values: Sequence[_Value]) -> None:
         """Give back the memory of values that are in the arena."""
@@ -285,8 +366,8 @@ class _Planner:
         if result not in self.taken:
             return [tuple(labels)]
         term, made = self.taken[result]
-        partner = frozenset(label for v in term if v != result for label in self.graph.values[v])
-        after = frozenset(self.graph.values[made])
+        partner = {label for v in term if v != result for label in self.graph.values[v]}
+        after = {*self.graph.values[made]}
         return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
 
     def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
@@ -356,8 +437,8 @@ def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport
 
 
 def _along(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
-    """Strides by label; those of a label that occurs again add up to that of its diagonal."""
+    """Strides by label, the outermost first; those of a label that occurs again add up to that of its diagonal."""
     found: dict[int, int] = {}
     for label, stride in zip(labels, strides, strict=True):
         found[label] = found.get(label, 0) + stride
-    return found
+    return {label: found[label] for label in sorted(found, key=lambda label: -abs(found[label]))}

@@ -79,16 +79,17 @@ def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int) -> Step | None:
     key = (kind.key, axes, most)
     found: Step | None = STEPS.get(key)
     if found is None:
-        found = _planned(kind, [Axis(*numbers) for numbers in axes], most)
+        found = _planned(kind, axes, most)
         if found is not None and sum([found.words.get(name, 0) for name in LENGTHS]) <= SMALL:
             STEPS.remember(key, found)
     return found
 
 
-def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
-    if any(axis.n == 0 and axis.c for axis in axes):
-        return None
-    if any(axis.n == 0 for axis in axes):
+def _planned(kind: Kind, plain: tuple[Plain, ...], most: int) -> Step | None:
+    axes = [Axis(*numbers) for numbers in plain if numbers[0] != 1]
+    if not all(axis.n for axis in axes):
+        if any(axis.n == 0 and axis.c for axis in axes):
+            return None
         return _cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
     axes = merged(axes)
     groups = _groups(axes)
@@ -103,22 +104,27 @@ def _planned(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
             return _cut(kind, found, most)
-    swaps = _swaps(kind, groups, last)
-    found = min(_oriented(kind, groups, swaps), key=_cost)
-    if settled(kind, sizes, found.cost):
-        return _cut(kind, found, most)
-    others: list[Step | None] = []
-    if min(sizes[1:3]) < THIN and prod(sizes) >= WORTH:
-        others += _oriented(kind, groups, not swaps)
-    others += [_strips(kind, name, groups, sizes) for name in STRIPS]
-    return _cut(kind, min([found, *[step for step in others if step is not None]], key=_cost), most)
+    swaps, worth = _swaps(kind, groups, last), prod(sizes) >= WORTH
+    others = [] if worth else _stripped(kind, groups, sizes)
+    oriented = _oriented(kind, groups, swaps, worth=worth, estimated=worth or bool(others))
+    found = min(oriented, key=_cost)
+    if worth and not settled(kind, sizes, found.cost):
+        others = _stripped(kind, groups, sizes)
+        if min(sizes[1:3]) < THIN:
+            others += _oriented(kind, groups, not swaps, worth=True, estimated=True)
+    return _cut(kind, min([found, *others], key=_cost), most)
 
 
 def _cost(step: Step) -> float:
     return step.cost
 
 
-def _oriented(kind: Kind, groups: Groups, swaps: bool) -> list[Step]:
+def _stripped(kind: Kind, groups: Groups, sizes: tuple[int, int, int, int]) -> list[Step]:
+    """Products by strips, where there are some."""
+    return [step for name in STRIPS if (step := _strips(kind, name, groups, sizes)) is not None]
+
+
+def _oriented(kind: Kind, groups: Groups, swaps: bool, *, worth: bool, estimated: bool) -> list[Step]:
     """Matrix products whose rows come from the left operand, or from the right one.
 
     Rows that are many short runs are read where they lie if each run is a product of its own.
@@ -127,9 +133,9 @@ def _oriented(kind: Kind, groups: Groups, swaps: bool) -> list[Step]:
         batch, columns, rows, inner = [[axis.swapped() for axis in group] for group in groups]
         groups = batch, rows, columns, inner
     batch, rows, columns, inner = groups
-    found = [_product(kind, batch, rows, columns, inner)]
+    found = [_product(kind, batch, rows, columns, inner, estimated=estimated)]
     run = next((x for x in rows if x.a == x.c == kind.item and x.n % kind.width and x.n > kind.width), None)
-    if run is not None and len(rows) > 1 and size(columns) <= THIN and prod([*map(size, groups)]) >= WORTH:
+    if worth and run is not None and len(rows) > 1 and size(columns) <= THIN:
         found.append(_product(kind, [*[x for x in rows if x is not run], *batch], [run], columns, inner))
     for step in found:
         step.swapped = swaps
@@ -263,8 +269,10 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     return found
 
 
-def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis]) -> Step:
-    """A matrix product; which side is read where it lies, and which is packed."""
+def _product(
+    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis], *, estimated: bool = True
+) -> Step:
+    """A matrix product; which side is read where it lies, and which is packed; what it costs only if asked for."""
     sizes = (size(batch), size(rows), size(columns), size(inner))
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
@@ -274,15 +282,18 @@ def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis
     if len(columns) > 1:
         columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
     inner = ordered(inner, 1 if left >= right else 2)
-    more_rows, rows = capped(rows, MOST_ROWS)
-    more_columns, columns = capped(columns, MOST_COLUMNS)
-    more_inner, inner = capped(inner, MOST_INNER)
-    m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
-    outer = [*more_rows, *more_columns, *batch]
+    outer, sums = batch, 1
+    _, m, n, k = sizes
+    if m > MOST_ROWS or n > MOST_COLUMNS or k > MOST_INNER:
+        more_rows, rows = capped(rows, MOST_ROWS)
+        more_columns, columns = capped(columns, MOST_COLUMNS)
+        more_inner, inner = capped(inner, MOST_INNER)
+        m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
+        outer = [*more_rows, *more_columns, *batch, *more_inner]
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
-    found.words["batch"] = size(outer) * sums
+    found.words["batch"] = size(outer)
     w, item, n_w = kind.width, kind.item, kind.columns
-    found.fill = lambda: _three("batch", [*outer, *more_inner]) | {
+    found.fill = lambda: _three("batch", outer) | {
         "row_a": Offsets(along(rows, 1), m), "row_c": Offsets(along(rows, 3), m),
         "inner_a": Offsets(along(inner, 1), k), "inner_b": Offsets(along(inner, 2), k),
         "column_b": Offsets(along(columns, 2), n), "column_c": Offsets(along(columns, 3), n),
@@ -294,15 +305,17 @@ def _product(kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis
     lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
     direct = lies and (n <= THIN or m * k * item <= 128 << 10)
     few = m <= 2 * kind.rows or n * k * item <= 8 << 10
-    vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
-    found.cost = (
-        (moved(kind, left) if direct else packed(kind, rows, inner, 1, (left, m * k)))
-        + (moved(kind, right) if direct and few else packed(kind, columns, inner, 2, (right, n * k)))
-        + stored(kind, rows, columns, result) * -(-k // INNER_BLOCK)
-        + FLOP * kind.parts**2 * 2 * prod(sizes) * (-(-m // w) * w / m) * max(1.0, (vectors + full) / (vectors * full))
-        + TILE * -(-m // (vectors * w)) * -(-n // full) * -(-k // INNER_BLOCK) * found.words["batch"]
-        + TILE * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w)) * found.words["batch"]
-    )  # fmt: skip
+    if estimated:
+        vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
+        flops = FLOP * kind.parts**2 * 2 * prod(sizes)
+        found.cost = (
+            (moved(kind, left) if direct else packed(kind, rows, inner, 1, (left, m * k)))
+            + (moved(kind, right) if direct and few else packed(kind, columns, inner, 2, (right, n * k)))
+            + stored(kind, rows, columns, result) * -(-k // INNER_BLOCK)
+            + flops * (-(-m // w) * w / m) * max(1.0, (vectors + full) / (vectors * full))
+            + TILE * -(-m // (vectors * w)) * -(-n // full) * -(-k // INNER_BLOCK) * found.words["batch"]
+            + TILE * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w)) * found.words["batch"]
+        )
     if k <= INNER_BLOCK and sums == 1 and streams(kind, rows, [*outer, *columns], result):
         found.words["stream"] = STREAM
     if AHEAD <= (m + n) * k * item <= FAR and k <= INNER_BLOCK:
