@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import zeros_like
 from tenferro_tensor import next_level
@@ -25,7 +25,7 @@ def transposed(linear: Callable[..., Sequence[Any]], like: Sequence[Any], cotang
         cotangents: cotangents of its results, ``None`` for zero.
     """
     level = next_level()
-    leaves = [watched(zeros_like(x), level) for x in like]
+    leaves = all_watched([zeros_like(x) for x in like], level)
     outs = linear(*leaves)
     roots = [
         (out.node, c)

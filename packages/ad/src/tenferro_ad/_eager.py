@@ -6,12 +6,12 @@ wrapped: a constant of the differentiation is an ordinary value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._node import Leaf, Node, make_leaf, make_node, pick
+from tenferro_ad._node import Leaf, Node, leaf, make_leaf, make_node, next_seq, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_runtime.tracing._staging import stage_above
@@ -124,6 +124,18 @@ def wrap(value: Any, level: int, node: Node) -> EagerTensor:
 def watched(value: Any, level: int) -> EagerTensor:
     """A value with respect to which a transform of the given level differentiates."""
     return wrap(value, level, make_leaf())
+
+
+def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
+    """`watched` of each, unrolled: there may be thousands."""
+    found = []
+    for value in values:
+        n = _new(Node)
+        n.seq, n.pull, n.parents, n.saved = next_seq(), leaf, (), None
+        z = _new(EagerTensor)
+        z.value, z.spec, z.level, z.node = value, value.spec, level, n
+        found.append(z)
+    return found
 
 
 def wrap_many(outs: tuple[Any, ...], level: int, node: Node) -> tuple[Any, ...]:

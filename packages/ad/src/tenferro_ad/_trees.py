@@ -38,19 +38,14 @@ class Picked:
     def __init__(self, args: tuple[Any, ...], argnums: int | Sequence[int], what: str) -> None:
         self.single = isinstance(argnums, int)
         nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        for n in nums:
-            if n.__class__ is not int or not -len(args) <= n < len(args):
-                raise ArgumentError(
-                    f"{what} was asked to differentiate argument {n!r}, but {len(args)} positional arguments were "
-                    "given; argnums counts positional arguments from 0",
-                    argnums=nums,
-                )
-        self.args, self.nums = args, tuple([n % len(args) for n in nums])
-        if len(set(self.nums)) != len(nums):
-            raise ArgumentError(f"{what}: argnums={nums} names an argument twice", argnums=nums)
+        if not ({*map(type, nums)} == {int} and min(nums) >= 0 and max(nums) < len(args)):
+            nums = _checked(nums, len(args), what)
+        if len({*nums}) != len(nums):
+            raise ArgumentError(f"{what}: argnums={argnums} names an argument twice", argnums=nums)
+        self.args, self.nums = args, nums
         chosen: Any = args[self.nums[0]] if self.single else tuple([args[n] for n in self.nums])
         leaves, self.tree = flatten(chosen)
-        self.values = [as_value(x) for x in leaves]
+        self.values = [x if isinstance(x, Array) else tensor(x) for x in leaves]
         require_differentiable([v.spec for v in self.values], self.tree, what)
 
     def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -62,9 +57,21 @@ class Picked:
         return f(*args, **kwargs)
 
 
+def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:
+    """Numbers of arguments, counted from the first one."""
+    for n in nums:
+        if n.__class__ is not int or not -count <= n < count:
+            raise ArgumentError(
+                f"{what} was asked to differentiate argument {n!r}, but {count} positional arguments were "
+                "given; argnums counts positional arguments from 0",
+                argnums=nums,
+            )
+    return tuple([n % count for n in nums])
+
+
 def require_differentiable(specs: Sequence[Spec], tree: TreeDef, what: str) -> None:
     """All leaves must be real or complex floating point."""
-    if all(spec.inexact for spec in specs):
+    if all(spec.inexact for spec in {*specs}):
         return
     for spec, path in zip(specs, tree.paths()):
         if not spec.inexact:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tenferro_einsum._contract import checked_extents, contract
 from tenferro_einsum._graph import GraphSteps, placed, pushed, transposed, without_dead
 from tenferro_einsum._pair import pair
@@ -30,7 +28,7 @@ from tenferro_runtime.extension import (
     primitive,
 )
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import ContractionGraph
+from tenferro_tensor.device_model import ContractionGraph, ContractionKernel
 
 Maybe = Any | None
 
@@ -55,16 +53,20 @@ def contractions(
     return tuple([xs[0].with_(shape=tuple([sizes[x] for x in steps[v - count][0]])) for v in outputs])
 
 
-def graph_of(ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers) -> ContractionGraph:
+def graph_of(
+    ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
+) -> ContractionGraph:
     """The graph for operands with these specs (symbolic sizes where only counting is asked for)."""
     sizes: Any = tuple(extents_by_label(inputs, [s.shape for s in ins]))
-    return ContractionGraph(ins[0].dtype, inputs, sizes, steps, outputs)
+    return ContractionGraph(ins[0].dtype, inputs, sizes, steps, outputs, conjugated)
 
 
-def graph_engine(ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers) -> Any:
+def graph_engine(
+    ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
+) -> ContractionKernel | None:
     """What the backend of the operands has for a whole graph, or ``None``."""
     device = ins[0].place.device
-    return get_backend(device.kind).contraction(graph_of(ins, inputs, steps, outputs), device)
+    return get_backend(device.kind).contraction(graph_of(ins, inputs, steps, outputs, conjugated), device)
 
 
 def by_ops(values: Sequence[Any], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int) -> list[Any]:
@@ -121,25 +123,16 @@ def kernel(
     conjugated: int = 0,
 ) -> Callable[..., Any]:
     """The engine of the backend, or ops on tensors."""
-    found = graph_engine(ins, inputs, steps, outputs)
+    found = graph_engine(ins, inputs, steps, outputs, conjugated)
+    if found is not None:
+        return found
     wrap = Tensor.wrap
 
     def run(*raws: Any) -> Any:
         values = [wrap(x, s) for x, s in zip(raws, ins, strict=True)]
         return tuple([z.data for z in by_ops(values, inputs, steps, outputs, conjugated)])
 
-    if found is None:
-        return run
-    if not conjugated:
-        return found  # type: ignore[no-any-return]
-
-    def conjugating(*raws: Any) -> Any:
-        results = found(*map(np.conjugate, raws[:conjugated]), *raws[conjugated:])
-        for z in results:
-            np.conjugate(z, z)
-        return results
-
-    return conjugating
+    return run
 
 
 def pulled(
@@ -235,7 +228,7 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return contractions.op(**{**op.params, "steps": steps, "outputs": outputs}), where
 
 
-def _cost(ins: Any, outs: Any, *, conjugated: int = 0, **params: Any) -> Cost:
+def _cost(ins: Any, outs: Any, **params: Any) -> Cost:
     return Cost(graph_of(ins, **params).flops)
 
 

@@ -66,9 +66,10 @@ class Network:
         graph, last = of_tree(self.inputs, self.output, self.steps)
         inputs, steps, outputs, _ = transposed(self.inputs, graph, (last,), tuple(range(len(self.inputs))), kept)
         specs = [self.like.with_(shape=tuple([self.sizes[x] for x in t])) for t in inputs]
-        found = graph_engine(specs, inputs, steps, outputs)
-        conj = self.bytes(self.output) if self.like.cplx else 0
-        return conj + (self._by_ops(inputs, steps, outputs) if found is None else self._peak(found, inputs))
+        found = graph_engine(specs, inputs, steps, outputs, 1 if self.like.cplx else 0)
+        if found is not None:
+            return self._peak(found, inputs)
+        return self._by_ops(inputs, steps, outputs) + (self.bytes(self.output) if self.like.cplx else 0)
 
     def backward_by_ops(self) -> int:
         """Peak of a contraction of two, and of the gradients of both, where ops of the core do them one by one."""

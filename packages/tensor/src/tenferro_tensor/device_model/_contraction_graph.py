@@ -32,6 +32,7 @@ class ContractionGraph:
         extents: size of each label, by label.
         steps: labels and terms of each value that is made.
         outputs: numbers of steps' values, at least one and all different, that are wanted.
+        conjugated: where it is not 0, so many operands, the first ones, are conjugated before, and all outputs after.
 
     Raises:
         ArgumentError: labels, terms or outputs do not fit together.
@@ -50,6 +51,7 @@ class ContractionGraph:
     extents: tuple[int, ...]
     steps: tuple[GraphStep, ...]
     outputs: tuple[int, ...]
+    conjugated: int = 0
 
     def __post_init__(self) -> None:
         count, known = len(self.operands), len(self.extents)
@@ -67,7 +69,7 @@ class ContractionGraph:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.dtype.num, self.operands, self.extents, self.steps, self.outputs))
+        return hash((self.dtype.num, self.operands, self.extents, self.steps, self.outputs, self.conjugated))
 
     @cached_property
     def values(self) -> tuple[Labels, ...]:

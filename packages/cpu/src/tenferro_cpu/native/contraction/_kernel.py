@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, n
 from tenferro_cpu.native.contraction._module import HEADER, machine
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
 from tenferro_cpu.native.contraction._plan import LONG_WORK, Plan, make, reports
+from tenferro_cpu.native.entries._shortcuts import install
 from tenferro_cpu.native.machine._jit import available
 from tenferro_cpu.native.python._builtin import builtin
 from tenferro_cpu.native.python._capi import symbols
@@ -27,6 +29,8 @@ from tenferro_tensor_core import ArgumentError, ShapeError
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
 
+_strides_of = attrgetter("strides")
+
 CHARS: Final = "fdFD"
 """Dtypes that the engine is rendered for."""
 
@@ -35,7 +39,11 @@ def contraction(ir: ContractionIR | ContractionGraph) -> ContractionKernel | Non
     """The engine's kernel, or None for dtypes that it does not have and where there is no compiler."""
     if ir.dtype.char not in CHARS or not ir.dtype.isnative or not available() or symbols() is None:
         return None
-    return CpuContraction(ir) if Layout.found() is not None else None
+    if Layout.found() is None:
+        return None
+    if isinstance(ir, ContractionGraph):
+        install()  # a gradient goes through a sweep, which may see nothing but contractions
+    return CpuContraction(ir)
 
 
 class CpuContraction(ContractionKernel):
@@ -52,7 +60,8 @@ class CpuContraction(ContractionKernel):
         self._quick_plan: Plan | None = None
         self._one = np.ones((), ir.dtype)
         self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
-        self._scalars = frozenset(number for number, shape in enumerate(self._shapes) if not shape)
+        self._scalars = [number for number, shape in enumerate(self._shapes) if not shape]
+        self._made_first = bool(self._scalars or graph.conjugated)
         self._shape = graph.shape(graph.outputs[0])
         self._result = maker(prod(self._shape) * ir.dtype.itemsize)
 
@@ -65,9 +74,14 @@ class CpuContraction(ContractionKernel):
             ArgumentError: `out` is no array that can be written to.
             ShapeError: operands or `out` have other shapes or dtypes than the IR says.
         """
-        if self._scalars:  # NumPy gives numbers for arrays without axes
-            raws = tuple([np.asarray(x) if number in self._scalars else x for number, x in enumerate(raws)])
-        key: Any = tuple([x.strides for x in raws])
+        if self._made_first:
+            given = list(raws)
+            for number in self._scalars:  # NumPy gives numbers for arrays without axes
+                given[number] = np.asarray(given[number])
+            for number in range(self._graph.conjugated):
+                given[number] = np.conjugate(given[number], out=np.empty_like(given[number]))
+            raws = tuple(given)
+        key: Any = tuple(map(_strides_of, raws))
         if out is not None:
             if not isinstance(out, np.ndarray) or not out.flags.writeable:
                 what = "one that cannot" if isinstance(out, np.ndarray) else type(out).__name__
@@ -78,8 +92,11 @@ class CpuContraction(ContractionKernel):
         arena = maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
         if not self._several:
             return run(*raws, arena, result, self._one)
-        rest = outputs.make()
+        rest, blocks = outputs.make()
         run(*raws, arena, result, *rest, self._one)
+        if self._graph.conjugated:
+            for z in (result, *blocks):
+                np.conjugate(z, z)
         return (result, *outputs.turned(rest))
 
     def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
@@ -143,7 +160,9 @@ class CpuContraction(ContractionKernel):
 
     @property
     def _result_bytes(self) -> int:
-        return sum([prod(self._graph.shape(v)) * self.ir.dtype.itemsize for v in self._graph.outputs])
+        """Of all outputs, and of operands that are conjugated before."""
+        made = (*range(self._graph.conjugated), *self._graph.outputs)
+        return sum([prod(self._graph.shape(v)) * self.ir.dtype.itemsize for v in made])
 
     def report(self) -> tuple[StepReport, ...]:
         """As the contract says."""

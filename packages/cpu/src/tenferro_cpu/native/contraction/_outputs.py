@@ -54,17 +54,19 @@ class Outputs:
             part = numbers[start : start + most]
             self._blocks.append((maker(nbytes * len(part)), (len(part), *shape), part))
 
-    def make(self) -> list[Any]:
-        """Arrays for them, axes as they lie in memory."""
+    def make(self) -> tuple[list[Any], list[Any]]:
+        """Arrays for them, axes as they lie in memory; and the blocks that hold nothing else."""
         found: list[Any] = [None] * self._count
+        blocks = []
         for make, shape, where in self._blocks:
             block = make(shape, self.dtype)
+            blocks.append(block)
             if where.__class__ is int:
                 found[where] = block
             else:
                 for n, x in zip(where, block):  # type: ignore[arg-type]
                     found[n] = x
-        return found
+        return found, blocks
 
     def turned(self, found: list[Any]) -> list[Any]:
         """The same arrays, axes in the order of the labels."""
