@@ -85,25 +85,35 @@ class _Pack(Code):
             self.store(y, self.column(self.let("add", i, j)), present)
 
     def single(self, rows: list[str], j: str, present: str | None) -> None:
-        """The rows at one summed index."""
-        offset, to = self.word("%ko", j), self.column(j)
-        if present is None:
-            for place, row in enumerate(rows):
-                self.move(self.at(row, offset), self.at(to, place * self.kind.item))
-            return
-        with self.loop(0, "%rows") as r:
-            row = self.at("%x", self.word("%ro", r))
-            self.move(self.at(row, offset), self.at(to, self.let("mul", r, self.kind.item)))
+        """The rows at one summed index, made one vector: a store of its own for each element would take longer."""
+        kind, offset = self.kind, self.word("%ko", j)
+        e = {4: "float", 8: "double", 16: "<2 x double>"}[kind.item]
+        found = [self.raw(f"load {e}, ptr {self.at(row, offset)}, align {kind.real_bytes}") for row in rows]
+        whole = self.joined(found) if kind.item == 16 else self.gathered(found, e)
+        self.store(self.raw(f"bitcast {whole} to {self.vector_type}"), self.column(j), present)
+
+    def gathered(self, elements: list[str], e: str) -> str:
+        """A vector of numbers, with its type."""
+        v = f"<{len(elements)} x {e}>"
+        vector = "poison"
+        for place, x in enumerate(elements):
+            vector = self.raw(f"insertelement {v} {vector}, {e} {x}, i32 {place}")
+        return f"{v} {vector}"
+
+    def joined(self, parts: list[str]) -> str:
+        """A vector of shorter ones, with its type."""
+        n = 2
+        while len(parts) > 1:
+            order = ", ".join(f"i32 {i}" for i in range(2 * n))
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            v = f"<{n} x double>"
+            parts = [self.raw(f"shufflevector {v} {x}, {v} {y}, <{2 * n} x i32> <{order}>") for x, y in pairs]
+            n *= 2
+        return f"<{n} x double> {parts[0]}"
 
     def column(self, j: str) -> str:
         """Where the rows at one summed index are put."""
         return self.at("%to", self.let("mul", j, "%step"))
-
-    def move(self, source: str, to: str) -> None:
-        """One element."""
-        kind = self.kind
-        x = self.raw(f"load {kind.element}, ptr {source}, align {kind.real_bytes}")
-        self.do(f"store {kind.element} {x}, ptr {to}, align {kind.real_bytes}")
 
     def load(self, p: str, mask: str | None = None) -> str:
         """A vector, or some lanes of it."""
