@@ -177,7 +177,6 @@ def scatter(kind: Kind) -> str:
     parameters = "ptr %held, i64 %step, i64 %rows, i64 %columns, ptr %c, ptr %cm, ptr %cn, i64 %flags"
     code = Code("scatter", parameters, kind.host.attributes + " noinline")
     v, size = kind.vector, kind.lanes * kind.real_bytes
-    e = kind.real if kind.parts == 1 else f"<2 x {kind.real}>"
     adds = code.raw("trunc i64 %flags to i1")
     with code.loop(0, "%rows", kind.width) as first:
         count = code.least(code.let("sub", "%rows", first), kind.width)
@@ -196,23 +195,32 @@ def scatter(kind: Kind) -> str:
                     next(fresh)
                     store_masked(code, kind, x, p, lanes)
             next(other)
-            rows = code.raw(f"getelementptr i64, ptr %cm, i64 {first}")
-            with code.loop(0, "%columns") as j:
-                column = code.at("%c", code.word("%cn", j))
-                source = code.at(held, code.let("mul", j, "%step"))
+            with code.when_else(code.test("eq", count, kind.width)) as few:
+                rows = [code.at("%c", code.word("%cm", code.let("add", first, r))) for r in range(kind.width)]
+                _elements(code, kind, held, rows, adds)
+                next(few)
                 with code.loop(0, count) as r:
-                    x = code.raw(
-                        f"load {e}, ptr {code.at(source, code.let('mul', r, kind.item))}, align {kind.real_bytes}"
-                    )
-                    p = code.at(column, code.word(rows, r))
-                    with code.when_else(adds) as fresh:
-                        old = code.raw(f"load {e}, ptr {p}, align {kind.real_bytes}")
-                        total = code.raw(f"fadd {e} {x}, {old}")
-                        code.do(f"store {e} {total}, ptr {p}, align {kind.real_bytes}")
-                        next(fresh)
-                        code.do(f"store {e} {x}, ptr {p}, align {kind.real_bytes}")
+                    here = code.at(held, code.let("mul", r, kind.item))
+                    _elements(code, kind, here, [code.at("%c", code.word("%cm", code.let("add", first, r)))], adds)
     code.do("ret void")
     return code.text()
+
+
+def _elements(code: Code, kind: Kind, held: str, rows: list[str], adds: str) -> None:
+    """Each of some rows on its own, in every column."""
+    e, align = (kind.real if kind.parts == 1 else f"<2 x {kind.real}>"), kind.real_bytes
+    with code.when_else(adds) as fresh:
+        for adding in (True, False):
+            with code.loop(0, "%columns") as j:
+                source, column = code.at(held, code.let("mul", j, "%step")), code.word("%cn", j)
+                for r, row in enumerate(rows):
+                    x = code.raw(f"load {e}, ptr {code.at(source, r * kind.item)}, align {align}")
+                    p = code.at(row, column)
+                    if adding:
+                        x = code.raw(f"fadd {e} {x}, {code.raw(f'load {e}, ptr {p}, align {align}')}")
+                    code.do(f"store {e} {x}, ptr {p}, align {align}")
+            if adding:
+                next(fresh)
 
 
 def tiles(kind: Kind) -> str:
