@@ -302,7 +302,7 @@ def _product(
         "column_inner_flags": Flags("inner_b", k, n_w, item),
         "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
-    lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.level.startswith("avx"))
+    lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.masks)
     direct = lies and (n <= THIN or m * k * item <= 128 << 10)
     few = m <= 2 * kind.rows or n * k * item <= 8 << 10
     if estimated:

@@ -92,7 +92,7 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     columns_at = [code.at("%b", code.word("%bn", j)) for j in range(columns)] if way[1] == "d" else []
     held = code.raw(f"alloca [{vectors * columns} x {v}], align 64")
     tail = None
-    if way[0] == "d":
+    if way[0] == "d" and kind.host.masks:  # without masks rows that are read where they lie fill all vectors
         last = code.let("sub", "%rows", (vectors - 1) * kind.width)
         tail = mask(code, kind, last)
     code.do("br label %sum")

@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 FALLBACK_CACHE = 8 << 20
 """Bytes of last-level cache where the system does not tell."""
@@ -53,16 +53,22 @@ class Host:
         return self.level == "avx512"
 
     @property
+    def masks(self) -> bool:
+        """Whether some lanes of a vector are loaded or stored by one instruction."""
+        return self.level.startswith("avx")
+
+    @property
     def attributes(self) -> str:
         """Function attributes that let LLVM use the whole register width."""
         return f'nounwind "prefer-vector-width"="{8 * self.vector_bytes}"'
 
 
-_LEVELS: dict[str, tuple[int, int]] = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}
+LEVELS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}
+"""Bytes of a vector register, and number of registers, by level."""
 
 
 def detect(binding: Any, limit: str | None = None) -> Host:
-    """The host as llvmlite's `binding` sees it; `limit` names a lower level, so that tests reach narrow kernels."""
+    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use, so that tests reach narrow kernels."""
     triple = binding.get_process_triple()
     flags: dict[str, bool] = dict(binding.get_host_cpu_features())
     level = level_of(triple, flags)
@@ -71,7 +77,7 @@ def detect(binding: Any, limit: str | None = None) -> Host:
         dropped = r"avx512|avx10|evex|amx" if level == "avx2" else r"avx|fma|f16c|xop|vaes|vpclmul|evex|amx"
         flags = {name: on and not re.match(dropped, name) for name, on in flags.items()}
     features = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(flags.items()))
-    width, registers = _LEVELS[level]
+    width, registers = LEVELS[level]
     return Host(triple, binding.get_host_cpu_name(), features, level, width, registers, last_level_cache())
 
 

@@ -19,15 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.machine._host import Host, detect
+from tenferro_cpu.native.machine._host import LEVELS, Host, detect
 from tenferro_tensor._forks import mended_after_fork
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_folder
-from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 OLDEST_LLVM = 20
 """Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it (llvmlite 0.45)."""
 
 SWITCH = "TENFERRO_CPU_JIT"
+
+LEVEL = "TENFERRO_CPU_LEVEL"
+"""The variable that names the vector level which machine code may use at most; `LEVELS` are the names."""
 
 
 @cache
@@ -54,12 +57,23 @@ class Engine:
 
     Args:
         cache: compiled objects on disk; by default the user's folder. None keeps them in memory only.
-        limit: compile for a lower vector level than the host has: ``"avx2"`` or ``"generic"``.
+        limit: the vector level to compile for at most, one of `LEVELS`.
+
+    Raises:
+        ArgumentError: there is no such level.
+        BackendUnavailableError: this LLVM is too old.
     """
 
     def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
         import llvmlite.binding as llvm
 
+        if limit is not None and limit not in LEVELS:
+            names = ", ".join(LEVELS)
+            raise ArgumentError(
+                f"machine code of the vector level {limit!r} was asked for; the levels are {names} "
+                f"(the variable {LEVEL} sets the highest one that is used)",
+                level=limit,
+            )
         if llvm.llvm_version_info[0] < OLDEST_LLVM:
             raise BackendUnavailableError(
                 f"native kernels need LLVM {OLDEST_LLVM} or newer, and llvmlite brings "
@@ -284,8 +298,11 @@ def loaded() -> int:
 def engine() -> Engine:
     """The engine of the process, made on first use (about 0.1 s, most of it the import of llvmlite).
 
+    The environment variable `LEVEL` keeps it below what the processor has.
+
     Raises:
         BackendUnavailableError: native kernels cannot be had; the text says why.
+        ArgumentError: the variable names no level.
     """
     global _engine
     if _engine is None:
@@ -296,7 +313,7 @@ def engine() -> Engine:
             )
         with _making:
             if _engine is None:
-                _engine = Engine(ObjectCache(user_folder("cpu")))
+                _engine = Engine(ObjectCache(user_folder("cpu")), os.environ.get(LEVEL) or None)
     return _engine
 
 
