@@ -71,8 +71,11 @@ class Kind:
 
     @cached_property
     def vectors(self) -> int:
-        """Vectors of rows of a full tile: all sums, and the rows that they grow by, stay in registers."""
-        return 3
+        """Vectors of rows of a full tile: all sums, and the rows that they grow by, stay in registers.
+
+        Those of complex rows are there twice, and with them the signs that turn one into the other.
+        """
+        return 3 if self.host.registers >= 32 or self.parts == 1 else 2
 
     @cached_property
     def rows(self) -> int:
@@ -143,6 +146,13 @@ class Code(Block):
     def test(self, relation: str, a: str | int, b: str | int) -> str:
         """A comparison of words."""
         return self.raw(f"icmp {relation} i64 {a}, {b}")
+
+    def settle(self) -> None:
+        """Everything before stays before everything after: LLVM's scheduler moves nothing over a label.
+
+        Where it is free to, it reads what a whole turn of a loop needs at once, and has no registers left for sums.
+        """
+        self.do("call void @llvm.codeview.annotation(metadata !1)")
 
     @contextmanager
     def loop(self, start: str | int, stop: str | int, step: str | int = 1) -> Iterator[str]:

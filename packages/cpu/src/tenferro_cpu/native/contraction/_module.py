@@ -72,7 +72,9 @@ declare void @tenferro_incref(ptr)
 @tenferro_ndarray = external global i8
 declare ptr @tenferro_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
+declare void @llvm.codeview.annotation(metadata)
 !0 = !{{i32 1}}
+!1 = !{{!""}}
 """
 
 

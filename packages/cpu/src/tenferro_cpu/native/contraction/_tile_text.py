@@ -123,6 +123,7 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
             y = repeated(code, kind, code.at(down[j], part * kind.real_bytes))
             for r in range(vectors):
                 sums[r, j] = added(code, kind, sums[r, j], across[r], y)
+            code.settle()
     code.do(f"{after} = add i64 {i}, 1")
     code.do(f"{a_next} = getelementptr i8, ptr {a}, i64 {vectors * size}")
     code.do(f"{b_next} = getelementptr i8, ptr {b}, i64 {columns * kind.item}")
