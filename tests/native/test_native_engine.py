@@ -205,6 +205,21 @@ def test_the_switch_turns_native_kernels_off():
     ]
 
 
+def test_the_environment_bounds_the_vector_level():
+    code = "from tenferro_cpu.native import engine; print(engine().host.level)"
+    assert run(code, TENFERRO_CPU_LEVEL="generic") == "generic"
+    assert run(code, TENFERRO_CPU_LEVEL="") == run(code)
+    assert run(code, TENFERRO_CPU_LEVEL="avx2") in ("avx2", "generic", "neon")
+
+
+def test_an_unknown_vector_level_is_refused():
+    from tenferro_cpu.native import Engine
+    from tenferro_tensor_core import ArgumentError
+
+    with pytest.raises(ArgumentError, match=r"vector level 'sse9' was asked for; the levels are avx512, avx2, neon"):
+        Engine(limit="sse9")
+
+
 def test_the_folder_is_chosen_by_the_environment(tmp_path):
     code = "from tenferro_cpu.native import engine; print(engine()._cache.folder)"
     assert Path(run(code, TENFERRO_CACHE_DIR=str(tmp_path))) == tmp_path / "cpu"
