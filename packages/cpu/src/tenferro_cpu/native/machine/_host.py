@@ -68,7 +68,7 @@ LEVELS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generi
 
 
 def detect(binding: Any, limit: str | None = None) -> Host:
-    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use: tests reach narrow kernels so."""
+    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use, for tests of narrow kernels."""
     triple = binding.get_process_triple()
     flags: dict[str, bool] = dict(binding.get_host_cpu_features())
     level = level_of(triple, flags)
