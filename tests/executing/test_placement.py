@@ -134,6 +134,10 @@ def test_a_plan_of_one_queue_can_be_looked_at_as_well():
 def test_placements_that_are_none_are_refused():
     with pytest.raises(ArgumentError, match="placement='fast' places nothing; pass 'auto', a CostModel, or leave it"):
         tr.compile(branches, placement="fast")
+    with pytest.raises(
+        ArgumentError, match=r"placement=array\(\[1\., 2\.\]\) places nothing; pass 'auto', a CostModel"
+    ):
+        tr.compile(branches, placement=np.array([1.0, 2.0]))  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("wrong", [{"products": 0.0}, {"elements": -1.0}, {"bytes": float("nan")}])

@@ -8,7 +8,7 @@ from fake_cupy import FakeCupy, fake_cupyx
 from simulated.installed import no_accelerator
 from tenferro_gpu import CudaContext, _kernels, _stack
 from tenferro_linalg import _providers
-from tenferro_runtime.fusion._kernels import KERNELS
+from tenferro_runtime import fusion
 from tenferro_tensor import REGISTRY, clear_plans
 from tenferro_tensor import _backend as backends
 from tenferro_tensor_core import BackendUnavailableError
@@ -25,7 +25,7 @@ def pytest_runtest_setup(item):
 def forget():
     for cached in (_stack.cupy, _kernels.core_kernels, _providers.device):
         cached.cache_clear()
-    KERNELS.clear()
+    fusion.clear()
     for kind in ("cuda", "rocm"):
         backends._made.pop(kind, None)
         for key in [k for k in REGISTRY._tables["kernel"] if k[1] == kind and k[0].extension is None]:

@@ -272,6 +272,16 @@ def test_mistakes():
         tr.trace(lambda x: x[x > 0], Spec((n,), F8))
 
 
+def test_a_size_below_zero_is_refused_with_the_line_that_made_it_a_size():
+    cut = tr.compile(lambda x, k: tr.truncate(x, k))
+    assert cut(np.arange(6.0), 2).shape == (2,)
+    with pytest.raises(
+        ShapeError,
+        match=rf"the size u\d+ of {__file__}:\d+ is -3 in this call; it must be at least 0: bring the number",
+    ):
+        cut(np.arange(6.0), -3)
+
+
 def test_files_keep_what_depends_on_data(tmp_path):
     def f(x, k):
         y = tr.truncate(x, k)

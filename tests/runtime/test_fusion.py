@@ -13,8 +13,7 @@ from tenferro_ad import value_and_grad
 from tenferro_cpu import CpuBackend
 from tenferro_cpu.native import available
 from tenferro_cpu.native.regions._region import at_hand
-from tenferro_runtime.fusion import fused, kernel_stats, wait
-from tenferro_runtime.fusion._kernels import KERNELS
+from tenferro_runtime.fusion import clear, fused, kernel_stats, wait
 from tenferro_runtime.ir._program import ProgramError
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import optimise
@@ -110,10 +109,10 @@ def test_a_kernel_on_disk_serves_the_first_call(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tenferro_cpu.native.regions._region.at_hand", at_hand)
     f = lambda x, y: tr.sin(x * y + 0.625) * y
     args = normal(3), normal(3)
-    KERNELS.clear()
+    clear()
     tr.compile(f)(*args)
     wait()
-    KERNELS.clear()
+    clear()
     steps: list[object] = []
     monkeypatch.setattr(CpuBackend, "stepped", lambda *_: steps.append(1))
     got = tr.compile(f)(*args)

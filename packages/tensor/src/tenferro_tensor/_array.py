@@ -16,7 +16,7 @@ import numpy as np
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._origins import noted
-from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
+from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._size import Size, operand, sized, sized_shape
 from tenferro_tensor._spec import Spec
@@ -320,7 +320,7 @@ class Array:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if self.spec.place.memory_space is not HOST.memory_space:
+        if not self.spec.place.on_host:
             options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
             given = {name: option for name, option in options.items() if option is not None}
             return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
@@ -338,8 +338,7 @@ class Array:
         return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        space = self.spec.place.memory_space
-        if space is HOST.memory_space:
+        if self.spec.place.on_host:
             return 1, 0
         return self._raw().__dlpack_device__()  # type: ignore[no-any-return]
 
@@ -347,7 +346,7 @@ class Array:
         raise PlacementError(f"{type(self).__name__} exports no device memory; detach it first")
 
     def _require_host(self, asked: str) -> None:
-        if self.spec.place.memory_space is not HOST.memory_space:
+        if not self.spec.place.on_host:
             raise PlacementError(
                 f"{asked} was asked of {self.spec!r}, and would copy it to main memory; nothing is transferred "
                 "implicitly: call .numpy(), or .to_device('cpu:0') first",

@@ -118,12 +118,14 @@ class Place:
         memory_space: the memory.
         compute_device: the device that routes execution, or ``None``.
         device: the device that work on this place runs on when no scope says otherwise.
+        on_host: whether it is main memory, where raw arrays are NumPy's.
     """
 
-    __slots__ = ("compute_device", "device", "memory_space")
+    __slots__ = ("compute_device", "device", "memory_space", "on_host")
     memory_space: MemorySpace
     compute_device: ComputeDevice | None
     device: ComputeDevice
+    on_host: bool
     _interned: ClassVar[dict[tuple[MemorySpace, ComputeDevice | None], Place]] = {}
 
     def __new__(cls, memory_space: MemorySpace, compute_device: ComputeDevice | None = None) -> Place:
@@ -143,6 +145,7 @@ class Place:
                 self = object.__new__(cls)
                 self.memory_space, self.compute_device = key
                 self.device = compute_device or memory_space.default_device
+                self.on_host = memory_space.kind == "host"
                 self = cls._interned.setdefault(key, self)
         return self
 

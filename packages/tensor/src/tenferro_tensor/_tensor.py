@@ -76,7 +76,7 @@ class Tensor(Array):
         spec = self.spec
         if spec.place is HOST:
             return np.asarray(self.data)
-        if _ledger.watching and spec.place.memory_space is not HOST.memory_space:
+        if _ledger.watching and not spec.place.on_host:
             _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
         return get_backend(spec.place.device.kind).download(self.data)
 
@@ -337,7 +337,7 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
         keep_imaginary("a tensor", array.dtype, goal)
         array = array.astype(goal, copy=False)
     raw: Any = array
-    if place.memory_space is not HOST.memory_space:
+    if not place.on_host:
         if _ledger.watching and array.ndim:  # numbers are arguments of kernels
             _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)
         raw = get_backend(place.device.kind).upload(array, place.device)

@@ -156,9 +156,10 @@ def _compile(
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
-    if placement not in (None, "auto") and not isinstance(placement, CostModel):
+    if placement is not None and not isinstance(placement, CostModel) and str(placement) != "auto":
         raise ArgumentError(
-            f"placement={placement!r} places nothing; pass 'auto', a CostModel, or leave it out", placement=placement
+            f"placement={placement!r:.80} places nothing; pass 'auto', a CostModel, or leave it out",
+            placement=placement,
         )
     state = Compiled(f, numbers, names, donated, deterministic, placement)
     entry: Any = state.entry

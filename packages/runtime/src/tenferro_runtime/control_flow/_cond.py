@@ -20,8 +20,9 @@ from tenferro_tensor_core import ArgumentError
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """``true_fun(*operands)`` where `pred` holds, else ``false_fun(*operands)``.
 
-    A concrete predicate chooses at once, as ``if`` does, and only that function runs. A traced one is recorded: both
-    functions are traced, and when the program runs only the chosen one is computed. They may use values from outside.
+    A concrete predicate chooses at once, as ``if`` does, and only that function is called: nothing compares it with the
+    other one. A traced predicate is recorded: both functions are traced and have to agree, and when the program runs
+    only the chosen one is computed. They may use values from outside.
 
     Args:
         pred: one boolean, or one number, which counts as true where it is not 0.
@@ -31,7 +32,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
     Raises:
         ArgumentError: `pred` is not a single element, or a branch is no function.
-        StructureError: the functions return different structures, shapes or dtypes.
+        StructureError: the functions, both traced, return different structures, shapes or dtypes.
 
     >>> f = tr.compile(lambda x: tr.cond(tr.sum(x) > 0, tr.sqrt, tr.zeros_like, x))
     >>> f(tr.asarray([1.0, 4.0])), f(tr.asarray([1.0, -4.0]))

@@ -18,14 +18,9 @@ from tenferro_tensor_core import DimLike, evaluate
 Kernel = Callable[..., Any]
 
 
-def on_host(spec: Spec) -> bool:
-    """Whether raw arrays of a spec are NumPy's."""
-    return spec.place.device.kind == "cpu"
-
-
 def reader(spec: Spec, number: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What makes a raw array without axes a number of Python, as `number` does it in main memory."""
-    if on_host(spec):
+    if spec.place.on_host:
         return number
     download = get_backend(spec.place.device.kind).download
     return lambda raw: number(download(raw))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
-from tenferro_runtime.control_flow._elsewhere import on_host, reader, scan_elsewhere
+from tenferro_runtime.control_flow._elsewhere import reader, scan_elsewhere
 from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program
@@ -64,7 +64,7 @@ def _while_sizes(
 def _make_scan(
     ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool
 ) -> Kernel:
-    if not all(map(on_host, (*ins, *outs))):
+    if not all(s.place.on_host for s in (*ins, *outs)):
         return scan_elsewhere(ins, outs, body=body, consts=consts, carry=carry, length=length, reverse=reverse)
     count, rows = len(ins), outs[carry:]
     at = bound_steps((body,))

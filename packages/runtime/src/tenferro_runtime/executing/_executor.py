@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tenferro_runtime.executing._moves import Queue
 from tenferro_runtime.executing._plan import ExecutionPlan
-from tenferro_runtime.executing._step import on_host
+from tenferro_runtime.executing._step import kept_by_host
 from tenferro_runtime.executing._text import Part, parts, release
 from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_tensor import ComputeDevice
@@ -176,7 +176,7 @@ class _Run:
                     self.fail(error)
         for n, queue in enumerate(self.plan.queues):
             if queue.role == "compute":
-                left = [v for v, home in self.plan.homes.items() if home is queue.device and not on_host(home)]
+                left = [v for v, home in self.plan.homes.items() if home is queue.device and not kept_by_host(home)]
                 own = [slots[v] for v in left if v in slots and (v not in self.plan.kept or v in self.plan.made)]
                 try:
                     release(self.streams[n], self.values, tuple([s for s in own if self.values[s] is not None]))

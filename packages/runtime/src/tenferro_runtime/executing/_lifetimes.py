@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenferro_runtime.executing._moves import Kind
-from tenferro_runtime.executing._step import Clock, Step, on_host
+from tenferro_runtime.executing._step import Clock, Step, kept_by_host
 from tenferro_runtime.executing._tasks import Work
 from tenferro_tensor import ComputeDevice
 
@@ -68,7 +68,7 @@ class Lifetimes:
         kept: list[int] = []
         made: list[int] = []
         for v, uses in self._uses.items():
-            if on_host(self.homes[v]) and v not in self._outside:
+            if kept_by_host(self.homes[v]) and v not in self._outside:
                 last = self._covering(uses, None)
                 if last is not None:
                     frees.setdefault(last, []).append(v)
@@ -123,6 +123,6 @@ class Lifetimes:
                             parent[root(v)] = root(u)
         found: dict[int, list[int]] = {}
         for v in self._uses:
-            if not on_host(self.homes[v]):
+            if not kept_by_host(self.homes[v]):
                 found.setdefault(root(v), []).append(v)
         return [(self.homes[r], members) for r, members in found.items()]  # type: ignore[misc]

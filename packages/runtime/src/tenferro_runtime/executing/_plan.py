@@ -18,7 +18,7 @@ from tenferro_runtime.executing._lifetimes import Lifetimes
 from tenferro_runtime.executing._moves import CALLER, Action, Kind, Moved, Queue, Reaches, moved
 from tenferro_runtime.executing._order import ordered
 from tenferro_runtime.executing._placement import Placement
-from tenferro_runtime.executing._step import Clock, Step, by_handle, on_host
+from tenferro_runtime.executing._step import Clock, Step, by_handle, kept_by_host
 from tenferro_runtime.executing._tasks import Work
 from tenferro_runtime.reports._table import aligned
 from tenferro_tensor import ComputeDevice, Spec
@@ -191,6 +191,6 @@ def _beginnings(work: Work, found: Moved) -> list[Action]:
     given: dict[ComputeDevice, list[int]] = {}
     for v in (*work.inputs, *work.constants):
         home = found.homes[v]
-        if home is not None and not on_host(home):
+        if home is not None and not kept_by_host(home):
             given.setdefault(home, []).append(v)
     return [Action(Kind.BEGIN, Queue(d, "compute"), (), tuple(vs), None) for d, vs in given.items()]

@@ -139,7 +139,7 @@ def _meet(devices: Sequence[ComputeDevice]) -> bool:
 def _pooled(program: Program) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What the CPU backend puts around what the calling thread does; threads of pools have it around all they do."""
     specs = [program.specs[v] for eq in program.equations for v in eq.results]
-    sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.device.kind == "cpu"]
+    sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.on_host]
     return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0), HOST.device)
 
 

@@ -38,7 +38,7 @@ class Step:
     frees: tuple[int, ...] = ()
 
 
-def on_host(home: ComputeDevice | None) -> bool:
+def kept_by_host(home: ComputeDevice | None) -> bool:
     """Whether the host alone keeps a variable with this home: an array in main memory, or the handle of a copy."""
     return home is None or home is HOST.device
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tenferro_runtime.executing._moves import Kind
 from tenferro_runtime.executing._plan import ExecutionPlan
-from tenferro_runtime.executing._step import Step, by_handle, on_host
+from tenferro_runtime.executing._step import Step, by_handle, kept_by_host
 from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.rendering._render import CHUNK, replacing
@@ -151,8 +151,8 @@ class _Part:
         return f"({''.join(f'{name}, ' for name in made)}) = " if action.task.many else f"{made[0]} = "
 
     def _frees(self, step: Step) -> list[str]:
-        host = [v for v in step.frees if on_host(self.plan.homes[v])]
-        rest = [v for v in step.frees if not on_host(self.plan.homes[v])]
+        host = [v for v in step.frees if kept_by_host(self.plan.homes[v])]
+        rest = [v for v in step.frees if not kept_by_host(self.plan.homes[v])]
         lines = [f"{' = '.join([f'V[{self.slots[v]}]' for v in host])} = None"] if host else []
         if rest:
             lines.append(f"release(S[{step.queue}], V, ({''.join(f'{self.slots[v]}, ' for v in rest)}))")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tenferro_runtime.executing._plan import ExecutionPlan
-from tenferro_runtime.executing._step import Step, by_handle, on_host
+from tenferro_runtime.executing._step import Step, by_handle, kept_by_host
 from tenferro_tensor_core import TenferroError
 
 
@@ -100,10 +100,10 @@ class _Verifier:
                 for u in uses[v]:
                     if u != i and not self._released(u, i, v):
                         self._broken(i, f"frees v{v}, which step {u} may still use")
-                if not on_host(plan.homes[v]) and step.action.queue.device is not plan.homes[v]:
+                if not kept_by_host(plan.homes[v]) and step.action.queue.device is not plan.homes[v]:
                     self._broken(i, f"frees v{v}, which is on {plan.homes[v]}")
         for v in makers:
-            if not on_host(plan.homes[v]) and v not in freed and v not in plan.kept:
+            if not kept_by_host(plan.homes[v]) and v not in freed and v not in plan.kept:
                 self._broken(makers[v], f"makes v{v}, which nobody frees")
         for v in plan.kept:
             known = self._at_the_end(v)
@@ -127,7 +127,7 @@ class _Verifier:
     def _released(self, use: int, i: int, v: int) -> bool:
         """Whether a use is over for whoever keeps the memory, when step `i` is done or issued."""
         step, other = self.plan.steps[i], self.plan.steps[use]
-        if on_host(self.plan.homes[v]) and step.thread == other.thread == 0:
+        if kept_by_host(self.plan.homes[v]) and step.thread == other.thread == 0:
             return other.at <= step.at
         return self._before(use, i)
 

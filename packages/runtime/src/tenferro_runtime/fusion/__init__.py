@@ -5,7 +5,7 @@ In the order of their life: `_candidates` says which steps may be fused, the pas
 machine code when that is ready.
 """
 
-from tenferro_runtime.fusion._kernels import kernel_stats, wait
+from tenferro_runtime.fusion._kernels import clear, kernel_stats, wait
 from tenferro_runtime.fusion._primitive import fused
 
-__all__ = ["fused", "kernel_stats", "wait"]
+__all__ = ["clear", "fused", "kernel_stats", "wait"]

@@ -15,12 +15,12 @@ Shape = tuple[DimLike, ...]
 
 EXACT: Final[frozenset[Primitive]] = frozenset({
     catalog.add, catalog.sub, catalog.neg, catalog.floor, catalog.ceil, catalog.trunc, catalog.round,
-    catalog.copysign, catalog.convert, catalog.select, catalog.stop_gradient, catalog.real, catalog.imag,
-    catalog.conj, catalog.eq, catalog.ne, catalog.lt, catalog.le, catalog.gt, catalog.ge, catalog.is_nan,
+    catalog.copysign, catalog.convert, catalog.select, catalog.stop_gradient, catalog.conj,
+    catalog.eq, catalog.ne, catalog.lt, catalog.le, catalog.gt, catalog.ge, catalog.is_nan,
     catalog.is_inf, catalog.is_finite, catalog.bitwise_and, catalog.bitwise_or, catalog.bitwise_xor,
     catalog.bitwise_not,
 })  # fmt: skip
-"""Primitives of which every correct kernel gives the same bits."""
+"""Primitives of which every correct kernel gives the same bits, in fresh memory: parts of complex numbers are views."""
 
 EXACT_REAL: Final[frozenset[Primitive]] = frozenset({catalog.mul, catalog.div, catalog.abs, catalog.sign, catalog.sqrt})
 """The same for real numbers; of complex ones they are several roundings."""

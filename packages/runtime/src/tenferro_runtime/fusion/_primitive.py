@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Op, Primitive, Spec, Tensor
+
+EXACT: Final = "exact"
+"""Under this name the program of a region remembers whether its results lie in memory as those of its steps do."""
 
 _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
 
@@ -49,6 +52,7 @@ def _form(program: Program) -> tuple[Any, ...]:
         program.inputs,
         tuple([(eq.op, eq.operands, eq.results) for eq in program.equations]),
         program.output_ids,
+        program.memo.get(EXACT, False),
         tuple([(v, c.spec, c.data.tobytes()) for v, c in program.constants.items()]),
     )
 

@@ -42,13 +42,14 @@ def fuse(program: Program, *, exact: bool = False) -> Program:
 
     Args:
         program: a program.
-        exact: fuse only steps whose results are the same bit for bit in any kernel.
+        exact: fuse only steps whose results are the same bit for bit in any kernel, and keep the order of memory in
+            which these are handed on: other kernels read them, which may round otherwise where it is another one.
     """
     candidates = Candidates(program, exact)
     again = recomputed(program, candidates) if candidates.any else program
     if again is not program:
         program, candidates = again, Candidates(again, exact)
-    return _Fuser(program, candidates).run() if candidates.any else program
+    return _Fuser(program, candidates, exact).run() if candidates.any else program
 
 
 class _Growth:
@@ -74,14 +75,14 @@ class _Growth:
 
 
 class _Fuser:
-    def __init__(self, program: Program, candidates: Candidates) -> None:
+    def __init__(self, program: Program, candidates: Candidates, exact: bool) -> None:
         self.program, self.equations = program, program.equations
         self.spaces, self.candidates = candidates.spaces, candidates
         self.producer: dict[int, int] = {}
         self.readers: dict[int, list[int]] = {}
         self.missing: list[set[int]] = []
         self.done = [False] * len(self.equations)
-        self.writer = Writer(program)
+        self.writer = Writer(program, exact)
         for i, eq in enumerate(self.equations):
             self.producer.update((v, i) for v in eq.results)
             operands = {*eq.variables, *defining(program, eq)}

@@ -8,7 +8,7 @@ while the program runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import open_sizes, substituted, variables
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, Tensor, catalog, get_backend
-from tenferro_tensor_core import Dim, Guard, evaluate
+from tenferro_tensor_core import Dim, Guard, ShapeError, evaluate
 
 KEPT: Final = 256
 """Number of sizes for which a step keeps its kernel."""
@@ -69,7 +69,8 @@ class LateSizes:
             if name in late and late <= {name, *self._numbers}:
                 guards.append(guard)
                 needed |= late - {name}
-        found = Definition(eq.op.params["size"], guards, (*needed, *self._open), self.program.specs[eq.variables[0]])
+        spec = self.program.specs[eq.variables[0]]
+        found = Definition(eq.op.params["size"], guards, (*needed, *self._open), spec, eq.where)
         sizes = [self._numbers[n] for n in needed] + [self.binder.size(d) for d in self._open.values()]
         self._numbers[name] = number = self._new()
         self.steps.append(Step(found, eq.operands, (*eq.results, number), True, eq, tuple(sizes if guards else ())))
@@ -149,20 +150,31 @@ class Definition:
         guards: what was assumed of it, and of others that are known by then.
         names: the others, whose values are passed where there are guards.
         spec: of the array that holds the value.
+        where: the user's line that made a size of it.
     """
 
-    def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str], spec: Spec) -> None:
-        self.size, self.guards, self.names = size, guards, names
-        self.elsewhere = spec if spec.place.device.kind != "cpu" else None
+    def __init__(self, size: Dim, guards: Sequence[Guard], names: Sequence[str], spec: Spec, where: str) -> None:
+        self.size, self.guards, self.names, self.where = size, guards, names, where
+        self.elsewhere = None if spec.place.on_host else spec
 
     def __call__(self, k: Any, *others: int) -> tuple[Any, int]:
         number = int(k) if self.elsewhere is None else self._downloaded(k)
-        evaluate(self.size, {str(self.size): number})
+        if number < 0 or (self.size.upper is not None and number > self.size.upper):
+            self._refuse(number)
         if self.guards:
             sizes = {**dict(zip(self.names, others, strict=True)), str(self.size): number}
             for guard in self.guards:
                 require(guard, sizes)
         return self._counted(k), number
+
+    def _refuse(self, number: int) -> NoReturn:
+        most = "" if self.size.upper is None else f" and at most {self.size.upper}"
+        raise ShapeError(
+            f"the size {self.size}{f' of {self.where}' if self.where else ''} is {number} in this call; it must be at "
+            f"least 0{most}: bring the number into that range with clip before it becomes a size",
+            size=str(self.size),
+            value=number,
+        )
 
     def _downloaded(self, k: Any) -> int:
         assert self.elsewhere is not None

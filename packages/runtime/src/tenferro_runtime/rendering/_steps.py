@@ -188,7 +188,7 @@ def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:
     sources = {eq.results[0]: eq.operands[0] for eq in program.equations if eq.results and eq.results[0] in thin}
     found = {v: None if specs[sources[v]].shape == shape else shape for v, shape in thin.items()}  # type: ignore[index]
     # To reshape is a method of NumPy arrays, and elsewhere a kernel like any other.
-    return {v: s for v, s in found.items() if s is None or specs[v].place.device.kind == "cpu"}
+    return {v: s for v, s in found.items() if s is None or specs[v].place.on_host}
 
 
 def _covers(shapes: list[tuple[DimLike, ...]], full: tuple[DimLike, ...]) -> bool:

@@ -6,6 +6,7 @@ Integers and slices are resolved against the extents; masks become the positions
 from __future__ import annotations
 
 import operator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from tenferro_tensor_core import (
     AxisError,
     Dim,
     DimLike,
+    InconclusiveDimError,
     TracingError,
     as_size,
     ask,
@@ -158,10 +160,13 @@ def _item(item: Any) -> Any:
 
 
 def _pick(axis: int, i: DimLike, n: DimLike) -> DimLike:
-    inside = ask(i, "<", n) if ask(i, ">=", 0) else ask(-i, "<=", n)
-    if not inside:
+    if not _inside(i, n):
         raise AxisError(_outside(i, axis, n), index=i, axis=axis, extent=n)
     return i if ask(i, ">=", 0) else n + i
+
+
+def _inside(i: DimLike, n: DimLike) -> bool:
+    return ask(i, "<", n) if ask(i, ">=", 0) else ask(-i, "<=", n)
 
 
 def _outside(i: Any, axis: int, n: Any) -> str:
@@ -202,13 +207,16 @@ def _bound(given: Any, n: DimLike, default: DimLike, most: DimLike, least: int) 
 def _checked(item: Any, axis: int, n: DimLike) -> Any:
     """Integer indices: where they are known, checked and counted from 0, else the value as it is."""
     host = host_elements(item)
-    if host is None or not isinstance(n, int):
+    if host is None:
         return item if hasattr(item, "spec") else value(item)
     host = host.astype(np.int64, copy=False)
-    if host.size and (host.min() < -n or host.max() >= n):
-        worst = host.min() if host.min() < -n else host.max()
-        raise AxisError(_outside(worst, axis, n), index=int(worst), axis=axis, extent=n)
-    return np.where(host < 0, host + n, host)
+    for worst in (int(host.min()), int(host.max())) if host.size else ():
+        with suppress(InconclusiveDimError):  # an extent that depends on data is known when the program runs
+            if not _inside(worst, n):
+                raise AxisError(_outside(worst, axis, n), index=worst, axis=axis, extent=n)
+    if isinstance(n, int):
+        return np.where(host < 0, host + n, host)
+    return item if hasattr(item, "spec") else value(item)
 
 
 def _true_positions(mask: Any, extents: tuple[DimLike, ...], axis: int) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ def value(x: Any) -> Any:
 
 def own(host: np.ndarray[Any, Any], place: Place) -> Any:
     """A tensor of a host array that this package made itself, so that there is nothing to check."""
-    if place.memory_space is HOST.memory_space:
+    if place.on_host:
         return Primitive.wrap(host, Spec(host.shape, host.dtype, place))
     return Primitive.adopt(host, device=place.device)
 
@@ -209,7 +209,7 @@ def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
     """The elements of a value that is concrete and lies in main memory, without a transfer; else ``None``."""
     if not hasattr(x, "spec"):
         return np.asarray(x)
-    if x.spec.place.memory_space is not HOST.memory_space:
+    if not x.spec.place.on_host:
         return None
     try:
         return x._concrete()  # type: ignore[no-any-return]

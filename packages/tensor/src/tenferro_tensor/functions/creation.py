@@ -13,7 +13,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._origins import noted
-from tenferro_tensor._place import HOST, Place
+from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
@@ -80,7 +80,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         obj = catalog.convert(value(obj), dtype=int64)
     if hasattr(obj, "spec"):
         # A tensor may share memory with a host array that somebody writes to; recorded values cannot be written to.
-        shared = copy and not obj.level and obj.spec.place.memory_space is HOST.memory_space
+        shared = copy and not obj.level and obj.spec.place.on_host
         return _adapted(Primitive.adopt(obj, device=obj.device, copy=True) if shared else obj, dtype, device)
     if isinstance(obj, (list, tuple)) and _holds_values(obj):
         return _adapted(_stacked(obj), dtype, device)
@@ -156,7 +156,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
             raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
         return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
     goal = None if dtype is None else known_dtype(dtype)
-    if any(isinstance(d, Dim) for d in extents) or place.memory_space is not HOST.memory_space:
+    if any(isinstance(d, Dim) for d in extents) or not place.on_host:
         return catalog.broadcast_in_dim(_constant((), fill_value, goal, place), shape=extents, dims=())
     return _constant(extents, fill_value, goal, place)
 

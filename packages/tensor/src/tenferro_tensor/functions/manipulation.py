@@ -35,9 +35,11 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
     Values are immutable, so `copy` makes no difference; only ``asarray(x, copy=True)`` parts with shared host memory.
+    Beside an extent of 0, -1 stands for nothing in particular. Beside an open extent of a trace it stands for a
+    formula, which holds also for calls of the compiled function in which that extent is 0.
 
     Raises:
-        ShapeError: the shape holds another number of elements.
+        ShapeError: the shape holds another number of elements, or leaves -1 open.
 
     >>> tr.reshape(tr.arange(6), (2, -1)).shape
     (2, 3)

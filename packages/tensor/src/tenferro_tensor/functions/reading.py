@@ -21,7 +21,8 @@ _basic_ops: Final = Table("ops behind keys of integers and slices")
 def getitem(x: Any, key: Any) -> Any:
     """``x[key]`` with NumPy's meaning: integers, slices, ellipsis, new axes, masks and integer arrays.
 
-    Indices that are known are checked; those that are not (traced, or on an accelerator) are clamped to the axis.
+    Indices that are known are checked, in a trace as well. Those that are not (traced, or on an accelerator) are
+    clamped to the axis: only the running kernel sees them, and that raises nothing.
     """
     spec = x.spec
     token = None if spec.symbolic else key_token(key)
@@ -169,6 +170,11 @@ def _column(x: Any, axis: int, indices: Any, common: tuple[DimLike, ...]) -> Any
 
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """The elements of `x` at integer indices along an axis, which a vector need not name.
+
+    Indices that are known are checked; those of a trace are clamped to the axis when the program runs.
+
+    Raises:
+        AxisError: a known index is out of bounds.
 
     >>> tr.take(tr.asarray([10, 20, 30]), tr.asarray([2, 0]))
     Tensor([30, 10])
