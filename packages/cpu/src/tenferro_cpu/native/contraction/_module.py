@@ -7,7 +7,7 @@ from tenferro_cpu.native.contraction import _elementwise_text as elementwise
 from tenferro_cpu.native.contraction import _product_text as products
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._entry_text import enter
-from tenferro_cpu.native.contraction._pack_text import pack
+from tenferro_cpu.native.contraction._pack_text import pack, pack_tile
 from tenferro_cpu.native.contraction._record import KERNELS, PLACE, WORDS
 from tenferro_cpu.native.contraction._strip_text import strips
 from tenferro_cpu.native.contraction._tile_text import tiles
@@ -32,6 +32,7 @@ def source(kind: Kind, tuple_items: int) -> str:
         _declarations(kind),
         tiles(kind),
         *[pack(kind, width) for width in sorted(widths)],
+        pack_tile(kind),
         products.packed(kind),
         products.direct(kind, "dp"),
         products.direct(kind, "dd"),

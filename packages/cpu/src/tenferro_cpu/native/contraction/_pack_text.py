@@ -133,6 +133,24 @@ class _Pack(Code):
         self.do(f"call void @llvm.masked.store.v{self.lanes}f{8 * align}.p0({arguments})")
 
 
+def pack_tile(kind: Kind) -> str:
+    """``void pack_tile(source, row offsets, sum offsets, k, to)``: the rows of a full tile, whose vectors each lie together.
+
+    All of them for one summed index after the other: neighbours share lines of memory, which would be fetched once for
+    each vector, and be gone between, where summed indices are far apart.
+    """
+    code = Code("pack_tile", "ptr %x, ptr %ro, ptr %ko, i64 %k, ptr %to", kind.host.attributes + " noinline")
+    v, size = kind.vector, kind.lanes * kind.real_bytes
+    rows = [code.at("%x", code.word("%ro", r * kind.width)) for r in range(kind.vectors)]
+    with code.loop(0, "%k") as i:
+        offset, to = code.word("%ko", i), code.at("%to", code.let("mul", i, kind.vectors * size))
+        found = [code.raw(f"load {v}, ptr {code.at(row, offset)}, align {kind.real_bytes}") for row in rows]
+        for r, x in enumerate(found):
+            code.do(f"store {v} {x}, ptr {code.at(to, r * size)}, align {kind.real_bytes}")
+    code.do("ret void")
+    return code.text()
+
+
 def turned_square(code: Code, kind: Kind, rows: list[str]) -> list[str]:
     """The transpose of a square of elements, given as its rows: pairs at growing distances exchange halves."""
     n, parts = len(rows), kind.parts

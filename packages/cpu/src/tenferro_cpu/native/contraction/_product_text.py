@@ -111,17 +111,33 @@ class _Product(Step):
         with self.loop(first, end, self.kind.rows) as i:
             vectors = self.vectors(i, end)
             panel = self.at(to, self.let("mul", self.let("mul", self.let("sub", i, first), count), item))
-            step = self.let("mul", vectors, w * item)
-            with self.loop(0, vectors) as r:
-                row = self.let("add", i, self.let("mul", r, w))
-                flag = self.raw(f"load i8, ptr {self.flag('row_flags', self.let('udiv', row, w))}")
-                self.do(
-                    f"call void @pack_{w}(ptr {a}, ptr {self.entry('row_a', row)}, ptr {self.entry('inner_a', inner)}, "
-                    f"i64 {self.raw(f'zext i8 {flag} to i64')}, "
-                    f"ptr {self.flag('row_inner_flags', self.let('udiv', inner, w))}, "
-                    f"i64 {self.least(self.let('sub', end, row), w)}, i64 {count}, "
-                    f"ptr {self.at(panel, self.let('mul', r, w * item))}, i64 {step})"
-                )
+            with self.when_else(self.together(i, end)) as apart:
+                tables = f"ptr {self.entry('row_a', i)}, ptr {self.entry('inner_a', inner)}"
+                self.do(f"call void @pack_tile(ptr {a}, {tables}, i64 {count}, ptr {panel})")
+                next(apart)
+                step = self.let("mul", vectors, w * item)
+                with self.loop(0, vectors) as r:
+                    self.pack_vector(a, self.let("add", i, self.let("mul", r, w)), end, (inner, count),
+                                     self.at(panel, self.let("mul", r, w * item)), step)  # fmt: skip
+
+    def together(self, i: str, end: str) -> str:
+        """Whether there are all rows of a tile, and each of its vectors lies together."""
+        every = self.test("sge", self.let("sub", end, i), self.kind.rows)
+        block = self.flag("row_flags", self.let("udiv", i, self.kind.width))
+        for r in range(self.kind.vectors):
+            flag = self.raw(f"load i8, ptr {self.at(block, r)}")
+            every = self.raw(f"and i1 {every}, {self.raw(f'icmp ne i8 {flag}, 0')}")
+        return every
+
+    def pack_vector(self, a: str, row: str, end: str, k: tuple[str, str], to: str, step: str) -> None:
+        """The rows of one vector over `k`: the first summed index, and how many."""
+        w = self.kind.width
+        flag = self.raw(f"load i8, ptr {self.flag('row_flags', self.let('udiv', row, w))}")
+        self.do(
+            f"call void @pack_{w}(ptr {a}, ptr {self.entry('row_a', row)}, ptr {self.entry('inner_a', k[0])}, "
+            f"i64 {self.raw(f'zext i8 {flag} to i64')}, ptr {self.flag('row_inner_flags', self.let('udiv', k[0], w))}, "
+            f"i64 {self.least(self.let('sub', end, row), w)}, i64 {k[1]}, ptr {to}, i64 {step})"
+        )
 
     def ended(self) -> str:
         """The text; what was written past the caches is there for all threads."""

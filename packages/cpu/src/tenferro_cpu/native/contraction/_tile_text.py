@@ -13,6 +13,9 @@ ACCUMULATE, SCATTER = 1, 2
 STREAM = 1 << 16
 """Flag of a tile of full vectors on whole lines of memory: they are written past the caches, which wait for no line."""
 
+LONG = 64
+"""Summed indices from which on a tile asks for the lines of its result before it needs them."""
+
 PARAMETERS = (
     "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags, "
     "ptr %next, i64 %far"
@@ -95,6 +98,8 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     if way[0] == "d" and kind.host.masks:  # without masks rows that are read where they lie fill all vectors
         last = code.let("sub", "%rows", (vectors - 1) * kind.width)
         tail = mask(code, kind, last)
+    _fetch(code, kind, vectors, columns)
+    before = code.label
     code.do("br label %sum")
     code.begin("sum")
     slot = len(code.lines)
@@ -130,15 +135,25 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     more = code.test("slt", after, "%k")
     code.do(f"br i1 {more}, label %sum, label %end")
     phis = [
-        f"  {i} = phi i64 [ 0, %entry ], [ {after}, %sum ]",
-        f"  {a} = phi ptr [ %a, %entry ], [ {a_next}, %sum ]",
-        f"  {b} = phi ptr [ %b, %entry ], [ {b_next}, %sum ]",
-        *[f"  {t[0]} = phi {v} [ zeroinitializer, %entry ], [ {sums[key]}, %sum ]" for key, t in totals.items()],
+        f"  {i} = phi i64 [ 0, %{before} ], [ {after}, %sum ]",
+        f"  {a} = phi ptr [ %a, %{before} ], [ {a_next}, %sum ]",
+        f"  {b} = phi ptr [ %b, %{before} ], [ {b_next}, %sum ]",
+        *[f"  {t[0]} = phi {v} [ zeroinitializer, %{before} ], [ {sums[key]}, %sum ]" for key, t in totals.items()],
     ]
     code.lines[slot:slot] = phis
     code.begin("end")
     _store(code, kind, sums, held, vectors)
     return code.text()
+
+
+def _fetch(code: Code, kind: Kind, vectors: int, columns: int) -> None:
+    """Lines of the result come near while a long sum is made."""
+    with code.when(code.test("sge", "%k", LONG)):
+        rows = [code.at("%c", code.word("%cm", r * kind.width)) for r in range(vectors)]
+        for j in range(columns):
+            column = code.word("%cn", j)
+            for row in rows:
+                code.do(f"call void @llvm.prefetch.p0(ptr {code.at(row, column)}, i32 1, i32 3, i32 1)")
 
 
 def _store(code: Code, kind: Kind, sums: dict[tuple[int, int], str], held: str, vectors: int) -> None:
