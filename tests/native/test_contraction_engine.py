@@ -142,6 +142,20 @@ def test_large_products_use_every_block():
             np.testing.assert_allclose(engine_kernel(ir)(x, y), a @ b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("char", "fdFD")
+def test_rows_lie_together_in_parts(char):
+    """Full tiles whose vectors lie together are packed at once, whether or not the tile does; others are not."""
+    rng = np.random.default_rng(0)
+    for run in (24, 16, 12, 7):
+        x = rng.normal(size=(600, 9, 31)).astype(char)[:, :, :run]
+        y = rng.normal(size=(37, 600)).astype(char)
+        ir = ContractionIR(np.dtype(char), ((0, 1, 2), (3, 0)), (600, 9, run, 37), (3, 1, 2), ((0, 1),))
+        kernel = engine_kernel(ir)
+        assert kernel.report()[0].kernel == "gemm"
+        scale = 1e-4 if char in "fF" else 1e-12
+        np.testing.assert_allclose(kernel(x, y), np.einsum("kij,nk->nij", x, y), rtol=0, atol=scale * 600)
+
+
 def test_memory_is_what_was_predicted():
     """Intermediate results share places; their largest sum is the prediction."""
     labels = tuple((k, k + 1) for k in range(20))

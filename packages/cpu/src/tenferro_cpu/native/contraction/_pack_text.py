@@ -134,9 +134,9 @@ class _Pack(Code):
 
 
 def pack_tile(kind: Kind) -> str:
-    """``void pack_tile(source, row offsets, sum offsets, k, to)``: the rows of a full tile, whose vectors each lie together.
+    """``void pack_tile(source, row offsets, sum offsets, k, to)``: full tiles, whose vectors each lie together.
 
-    All of them for one summed index after the other: neighbours share lines of memory, which would be fetched once for
+    All rows for one summed index after the other: neighbours share lines of memory, which would be fetched once for
     each vector, and be gone between, where summed indices are far apart.
     """
     code = Code("pack_tile", "ptr %x, ptr %ro, ptr %ko, i64 %k, ptr %to", kind.host.attributes + " noinline")

@@ -121,7 +121,7 @@ class _Product(Step):
                                      self.at(panel, self.let("mul", r, w * item)), step)  # fmt: skip
 
     def together(self, i: str, end: str) -> str:
-        """Whether there are all rows of a tile, and each of its vectors lies together."""
+        """Whether there are all rows of a tile, and each of its vectors lies together; flags are followed by tables."""
         every = self.test("sge", self.let("sub", end, i), self.kind.rows)
         block = self.flag("row_flags", self.let("udiv", i, self.kind.width))
         for r in range(self.kind.vectors):

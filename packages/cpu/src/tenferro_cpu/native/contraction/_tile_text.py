@@ -16,6 +16,12 @@ STREAM = 1 << 16
 LONG = 64
 """Summed indices from which on a tile asks for the lines of its result before it needs them."""
 
+SOME = 16
+"""Summed indices from which on a tile asks for the rows that follow."""
+
+BUSY = 3
+"""Columns from which on sums keep the processor from running ahead to the next rows."""
+
 PARAMETERS = (
     "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags, "
     "ptr %next, i64 %far"
@@ -93,6 +99,7 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     v, size = kind.vector, kind.lanes * kind.real_bytes
     rows_at = [code.at("%a", code.word("%am", i * kind.width)) for i in range(vectors)] if way[0] == "d" else []
     columns_at = [code.at("%b", code.word("%bn", j)) for j in range(columns)] if way[1] == "d" else []
+    following = _following(code, kind) if way[0] == "d" and columns >= BUSY else ()
     held = code.raw(f"alloca [{vectors * columns} x {v}], align 64")
     tail = None
     if way[0] == "d" and kind.host.masks:  # without masks rows that are read where they lie fill all vectors
@@ -105,11 +112,13 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     slot = len(code.lines)
     i, after, a, a_next, b, b_next = (code.fresh() for _ in range(6))
     totals = {(r, j): (code.fresh(), code.fresh()) for r in range(vectors) for j in range(columns)}
-    ahead = code.at("%next", code.let("mul", i, "%far"))
-    code.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
+    prefetch(code, code.at("%next", code.let("mul", i, "%far")), 2)
     if way[0] == "d":
         step = code.word("%ak", i)
         pointers = [code.at(p, step) for p in rows_at]
+        for place, distance in following:
+            for p in pointers:
+                prefetch(code, code.at(p, distance), place)
     else:
         pointers = [code.at(a, r * size) for r in range(vectors)]
     across = [code.raw(f"load {v}, ptr {p}, align {kind.real_bytes}") for p in pointers[: -1 if tail else None]]
@@ -146,6 +155,29 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     return code.text()
 
 
+def prefetch(code: Code, pointer: str, place: int, *, write: bool = False) -> None:
+    """The line of memory at `pointer`, if any, comes near: 3 to the nearest cache, 2 to the one behind it."""
+    code.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(write)}, i32 {place}, i32 1)")
+
+
+def _following(code: Code, kind: Kind) -> list[tuple[int, str]]:
+    """What a tile that reads its rows where they lie asks for: how near, and bytes from the rows of the same index.
+
+    These are the rows that follow, which the next tile takes, unless the next summed index is there. Nothing stays in
+    the nearest cache where lines of summed indices have the same place there.
+    """
+    start = code.label
+    with code.when(code.test("sge", "%k", SOME)):
+        after = code.let("sub", code.word("%am", code.let("sub", "%rows", 1)), code.word("%am", 0))
+        after = code.let("add", after, kind.item)
+        step = code.let("sub", code.word("%ak", 1), code.word("%ak", 0))
+        follows, collides = code.test("eq", step, after), code.test("eq", code.let("and", step, 4095), 0)
+        after = code.raw(f"select i1 {follows}, i64 0, i64 {after}")
+        near = code.raw(f"select i1 {collides}, i64 0, i64 {after}")
+        end = code.label
+    return [(place, code.raw(f"phi i64 [ 0, %{start} ], [ {x}, %{end} ]")) for place, x in ((2, after), (3, near))]
+
+
 def _fetch(code: Code, kind: Kind, vectors: int, columns: int) -> None:
     """Lines of the result come near while a long sum is made."""
     with code.when(code.test("sge", "%k", LONG)):
@@ -153,7 +185,7 @@ def _fetch(code: Code, kind: Kind, vectors: int, columns: int) -> None:
         for j in range(columns):
             column = code.word("%cn", j)
             for row in rows:
-                code.do(f"call void @llvm.prefetch.p0(ptr {code.at(row, column)}, i32 1, i32 3, i32 1)")
+                prefetch(code, code.at(row, column), 3, write=True)
 
 
 def _store(code: Code, kind: Kind, sums: dict[tuple[int, int], str], held: str, vectors: int) -> None:
