@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_einsum._notation import Contraction, build, interleaved, parse
+from tenferro_einsum._notation import Contraction, build, canonical, interleaved, parse
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._report import PathReport
 from tenferro_einsum._search import Progress, Search
@@ -17,7 +17,7 @@ from tenferro_tensor import SCALARS, Array, Spec, tensor
 from tenferro_tensor_core import promote, result_type, weak
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
-"""Plans by subscripts, operand specs and strategy."""
+"""Plans by subscripts, operand specs and strategy; once more by subscripts with canonical labels."""
 
 PAIRS: BoundedCache[Any, Op | ContractionPlan] = BoundedCache("tenferro_einsum: short ways", 1024, recency=False)
 """Contractions of two operands by subscripts and specs: those that are one op as they stand, and plans."""
@@ -180,13 +180,21 @@ def _prepared(
     if found is not None:
         return found
 
+    def read() -> Contraction:
+        return _contraction(subscripts, [s.ndim for s in specs])
+
     def make() -> ContractionPlan:
-        search = Search(optimize, time_limit, progress)
-        return ContractionPlan(_contraction(subscripts, [s.ndim for s in specs]), specs, search, budget)
+        return ContractionPlan(read(), specs, Search(optimize, time_limit, progress), budget)
 
     if any(s.symbolic for s in specs) or not _hashable(optimize):
         return make()  # not remembered: the questions about sizes belong to the trace
-    return PLANS.get_or_make(key, make)
+    alike = canonical(subscripts)
+    if alike is None or alike == subscripts:
+        return PLANS.get_or_make(key, make)
+    model = PLANS.get((alike, *key[1:]))
+    if model is not None:
+        return PLANS.put(key, model.relabelled(read))
+    return PLANS.put(key, PLANS.get_or_make((alike, *key[1:]), make))
 
 
 def _hashable(x: Any) -> bool:

@@ -17,6 +17,12 @@ from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, likely, req
 
 Labels = tuple[Hashable, ...]
 
+_MARKS: Final = frozenset(",.->() \t\n\r")
+"""What is no label in a string."""
+
+_FIRST: Final = 0x10000
+"""Where labels begin that stand for others: none of `_MARKS` comes after it."""
+
 BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r"), " ")
 """Long subscripts are broken into lines. Other spaces of Unicode are labels: counting symbols reaches them."""
 
@@ -68,15 +74,18 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
     if not isinstance(subscripts, str):
         raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
     left, arrow, right = subscripts.translate(BLANKS).partition("->")
-    if any(c in "->()" for c in right) or any(c in "->" for c in left):
+    if any(c in "->()" for c in right) or "-" in left or ">" in left:
         raise ArgumentError(
             f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',', '...' and, before '->', "
             "parentheses around terms that are contracted first",
             subscripts=subscripts,
         )
     plain, groups = grouped(left, subscripts) if "(" in left or ")" in left else (left, None)
-    terms = [_characters(t, subscripts) for t in plain.replace(" ", "").split(",")]
-    output = _characters(right.replace(" ", ""), subscripts) if arrow else None
+    terms: list[Any] = plain.replace(" ", "").split(",")
+    output: Any = right.replace(" ", "") if arrow else None
+    if "." in subscripts or (output and "," in output):
+        terms = [_characters(t, subscripts) for t in terms]
+        output = None if output is None else _characters(output, subscripts)
     return build(terms, output, ndims, groups)
 
 
@@ -149,12 +158,19 @@ def build(
             terms=len(terms),
             operands=len(ndims),
         )
-    inputs = tuple(_fitted(i, term, ndim) for i, (term, ndim) in enumerate(zip(terms, ndims, strict=True)))
-    dots = tuple(sorted({x for labels in inputs for x in labels if isinstance(x, Dots)}, key=lambda d: -d.number))
-    count = Counter(x for labels in inputs for x in labels)
+    inputs = tuple(map(tuple, terms))
+    dots: Labels = ()
+    known: set[Any] = set().union(*inputs)
+    if ... in known or [*map(len, inputs)] != [*ndims]:
+        inputs = tuple([_fitted(i, term, ndim) for i, (term, ndim) in enumerate(zip(inputs, ndims, strict=True))])
+        known = set().union(*inputs)
+        dots = tuple([Dots(n) for n in sorted([x.number for x in known if isinstance(x, Dots)], reverse=True)])
     if output is None:
+        count = Counter(x for labels in inputs for x in labels)
         once = [x for x, n in count.items() if n == 1 and not isinstance(x, Dots)]
         return Contraction(inputs, dots + _ordered(once), groups)
+    if not dots and known.issuperset(output):
+        return Contraction(inputs, tuple(output), groups)
     if sum(x is ... for x in output) > 1:
         raise ArgumentError("einsum: the output has more than one ellipsis; one stands for all broadcast axes")
     if dots and ... not in output and any(x is ... for term in terms for x in term):
@@ -164,9 +180,9 @@ def build(
         )
     result = tuple(y for x in output for y in (dots if x is ... else (x,)))
     for x in result:
-        if x not in count:
+        if x not in known:
             raise ArgumentError(
-                f"einsum: output label {x!r} is on no operand; operands have {sorted(map(str, count))}", label=str(x)
+                f"einsum: output label {x!r} is on no operand; operands have {sorted(map(str, known))}", label=str(x)
             )
     return Contraction(inputs, result, groups)
 
@@ -191,6 +207,27 @@ def _ordered(labels: list[Any]) -> Labels:
         return tuple(sorted(labels))
     except TypeError:
         return tuple(labels)  # labels without an order keep that of their first appearance
+
+
+def canonical(subscripts: Any) -> Any:
+    """The same with labels numbered as they occur; ``None`` where it counts which labels they are.
+
+    That is so without an output, since labels are sorted then.
+
+    >>> canonical("kj,ji->ki") == canonical("ab,bc->ac"), canonical("kj,ji")
+    (True, None)
+    """
+    if isinstance(subscripts, str):
+        if "->" not in subscripts:
+            return None
+        letters = [c for c in dict.fromkeys(subscripts) if c not in _MARKS]
+        return subscripts.translate({ord(c): _FIRST + n for n, c in enumerate(letters)})
+    terms, output = subscripts
+    if output is None:
+        return None
+    number: dict[Any, int] = {}
+    found = tuple([tuple([number.setdefault(x, len(number)) for x in labels]) for labels in (*terms, output)])
+    return None if ... in number else (found[:-1], found[-1])
 
 
 def interleaved(args: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any] | None]:

@@ -33,7 +33,6 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
     if count == 1:
         search.require_known()
         return (), ((0,),)
-    inputs, output = numbered(c.inputs, tuple(dict.fromkeys(c.output)))
     if hasattr(order, "get_path"):  # a ContractionTree of cotengra
         order = [tuple(step) for step in order.get_path()]
     if c.groups is not None:
@@ -43,13 +42,18 @@ def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tupl
             )
         tree = c.groups
     elif isinstance(order, (bool, str)) or callable(order):
-        tree = tuple(range(count))
+        tree = None
     elif is_tree(order, count):
         tree = order
     else:
         path = checked_path(order, count)
         return joins(path, count), path
-    found = _joined(tree, inputs, output, [_counted(d) for d in sizes], search)
+    inputs, output = numbered(c.inputs, tuple(dict.fromkeys(c.output)))
+    counted = [_counted(d) for d in sizes]
+    if tree is None:
+        found = joins(search(inputs, output, counted), count)
+    else:
+        found = _joined(tree, inputs, output, counted, search)
     return found, path_of(found, count)
 
 

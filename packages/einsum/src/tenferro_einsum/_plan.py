@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Final
@@ -49,7 +50,6 @@ class ContractionPlan:
     """A contraction prepared for operands of given specs; calling it contracts new data.
 
     Attributes:
-        contraction: labels of operands and output.
         specs: specs of the operands that the plan accepts.
         path: positions joined at each step, opt_einsum's convention.
         dtype: dtype of the result.
@@ -69,15 +69,15 @@ class ContractionPlan:
                 f"einsum: the result has {len(contraction.output)} axes, but arrays have {MOST} at most; leave out "
                 "axes of extent 1, or sum some"
             )
-        self.contraction, self.specs = contraction, tuple(specs)
+        self._read: Callable[[], Contraction] = lambda: contraction
+        self._first, self.specs = contraction, tuple(specs)
         self.dtype: np.dtype[Any] = promote(*[s.dtype for s in specs])
         sizes = self._sizes = extents(contraction, [s.shape for s in specs])
         pairs, self.path = find_pairs(contraction, list(sizes.values()), search or Search())
         terms, once = self._terms(sizes), tuple(dict.fromkeys(contraction.output))
         self._labels, self._output = numbered(terms, once)
-        number = {x: n for t, u in zip(terms, self._labels, strict=True) for x, n in zip(t, u, strict=True)}
-        self._names = {n: str(x) for x, n in number.items()}
-        self._extents: list[DimLike] = [sizes[x] for x in sorted(number, key=number.__getitem__)]
+        self._own = list(dict.fromkeys([x for t in terms for x in t]))
+        self._extents: list[DimLike] = [sizes[x] for x in self._own]
         self.steps = reduced_first(self._labels, self._output, pairs)
         finish: list[Any] = []
         if max(map(len, structure(self._labels, self._output, self.steps).values)) > AXES:
@@ -88,17 +88,39 @@ class ContractionPlan:
         self.budget = budget
         self._run = self._whole()
 
+    def relabelled(self, read: Callable[[], Contraction]) -> ContractionPlan:
+        """The same plan for other labels in the same places, which are read when they are asked for."""
+        made = copy(self)
+        made._read = read
+        for name in ("contraction", "report"):
+            made.__dict__.pop(name, None)
+        return made
+
+    @cached_property
+    def contraction(self) -> Contraction:
+        """Labels of operands and output."""
+        return self._read()
+
+    @property
+    def _names(self) -> dict[int, str]:
+        """What the labels are called."""
+        now = zip(self._first.inputs, self.contraction.inputs, strict=True)
+        called = {x: str(y) for before, after in now for x, y in zip(before, after, strict=True)}
+        return {n: called[x] for n, x in enumerate(self._own)}
+
     def _terms(self, sizes: dict[Any, DimLike]) -> list[Labels]:
         """Labels of the operands without axes that stretch; what brings operands to them and to the common dtype."""
         self._prepare: list[list[Any]] = []
         terms = []
-        for labels, spec in zip(self.contraction.inputs, self.specs, strict=True):
-            kept = [a for a, x in enumerate(labels) if not stretched(spec.shape[a], sizes[x])]
+        for labels, spec in zip(self._first.inputs, self.specs, strict=True):
             ops = [] if spec.dtype == self.dtype else [catalog.convert.op(dtype=self.dtype)]
-            if len(kept) < len(labels):
-                ops.append(catalog.reshape.op(shape=tuple(spec.shape[a] for a in kept)))
+            if spec.symbolic or 1 in spec.shape:
+                kept = [a for a, x in enumerate(labels) if not stretched(spec.shape[a], sizes[x])]
+                if len(kept) < len(labels):
+                    ops.append(catalog.reshape.op(shape=tuple(spec.shape[a] for a in kept)))
+                    labels = tuple(labels[a] for a in kept)
             self._prepare.append(ops)
-            terms.append(tuple(labels[a] for a in kept))
+            terms.append(labels)
         return terms
 
     def _without_ones(self, shape: list[DimLike]) -> list[Any]:
@@ -111,7 +133,7 @@ class ContractionPlan:
         self._labels = tuple([tuple([left.index(x) for x in t if x not in ones]) for t in self._labels])
         self._output = tuple([left.index(x) for x in self._output if x not in ones])
         self._extents = [self._extents[x] for x in left]
-        self._names = {n: self._names[x] for n, x in enumerate(left)}
+        self._own = [self._own[x] for x in left]
         return [catalog.reshape.op(shape=tuple(shape))]
 
     def _whole(self) -> Any:
@@ -285,7 +307,7 @@ class ContractionPlan:
 
     @cached_property
     def _result(self) -> Spec:
-        return self.specs[0].with_(shape=tuple([self._sizes[x] for x in self.contraction.output]), dtype=self.dtype)
+        return self.specs[0].with_(shape=tuple([self._sizes[x] for x in self._first.output]), dtype=self.dtype)
 
     @cached_property
     def _engine(self) -> ContractionKernel | None:

@@ -24,8 +24,8 @@ FORMAT: Final = "tenferro-einsum paths 1"
 STRATEGIES: Final = frozenset({"auto", "auto-hq", "greedy", "optimal", "dp", "random-greedy"})
 """Names that are known without a look into opt_einsum, which takes long to import."""
 
-ROUNDS: Final = 16
-"""Random orders that are tried between two looks at the clock."""
+PAUSE: Final = 0.02
+"""Seconds of random orders between two looks at the clock; one order of a large network takes longer."""
 
 Progress = Callable[[float, float], None]
 """Called with the part of the time that is over, and the multiplications of the best order so far."""
@@ -108,17 +108,18 @@ class Search:
         return tuple([tuple(step) for step in path])
 
     def _greedy(self, inputs: Any, output: Any, extents: Any) -> Any:
-        """Random greedy orders until the time is over; the search of opt_einsum keeps the best of all its calls."""
-        from opt_einsum import paths
+        """Random greedy orders while there is time for one more; the search keeps the best of all its calls."""
         from opt_einsum.path_random import RandomGreedy
 
         assert self.time_limit is not None
         start = time.monotonic()
-        best = paths.greedy(inputs, output, extents, None)
-        search = RandomGreedy(max_repeats=ROUNDS)
+        search, passed, each = RandomGreedy(max_repeats=1), 0.0, 0.0
         with reporting(self.progress) as tell:
-            while (passed := time.monotonic() - start) < self.time_limit:
+            while not passed or passed + each <= self.time_limit:  # the first one is the greedy order itself
                 best = search(inputs, output, extents, None)
+                before, passed = passed, time.monotonic() - start
+                each = (passed - before) / search.max_repeats
+                search.max_repeats = max(1, int(PAUSE / each)) if each else search.max_repeats
                 tell(min(passed / self.time_limit, 1.0), float(search.best["flops"]))
             tell(1.0, float(search.best["flops"]))
         return best

@@ -4,14 +4,15 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._costs import settled
-from tenferro_cpu.native.contraction._layout import SMALL, Strides, orders
+from tenferro_cpu.native.contraction._forms import Alike, Form, alike, form_of
+from tenferro_cpu.native.contraction._layout import Strides, orders
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
 from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
@@ -57,35 +58,6 @@ class _Value:
     arena: int = 0  # bytes that it takes there
 
 
-class _Form(NamedTuple):
-    """What decides how a step is done, apart from the names of labels and the places of values.
-
-    Attributes:
-        key: for each label its extent, strides, place in the result and role in the next step; and whether what the
-            result meets there is small.
-        names: the labels, in the order of the key.
-    """
-
-    key: tuple[Any, ...]
-    names: tuple[int, ...]
-
-
-class _Alike(NamedTuple):
-    """How a step was done whose form others have too.
-
-    Attributes:
-        order: the labels of its result as they lie in memory, by their number in the form.
-        strides: of these labels.
-        nbytes: of the result.
-        step: the product.
-    """
-
-    order: tuple[int, ...]
-    strides: tuple[int, ...]
-    nbytes: int
-    step: Step | None
-
-
 def make(
     kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
 ) -> Plan:
@@ -126,7 +98,7 @@ class _Planner:
         if out is not None:
             self.fixed[first] = tuple(out)
         self.known: dict[tuple[Plain, ...], Step | None] = {}
-        self.alike: dict[Any, _Alike] = {}
+        self.alike: dict[Any, Alike] = {}
         self.orders: dict[int, Labels] = {}
 
     def in_order(self, value: int) -> tuple[int, ...]:
@@ -169,49 +141,33 @@ class _Planner:
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
         """One step of the graph: as one of the same form before it, else with all that is to be decided."""
-        form = self.form(self.count + number, labels, terms)
-        if form is None:
-            self.decided(number, labels, terms)
+        result, before = self.count + number, len(self.steps)
+        form = self.form(result, labels, terms)
+        found = self.alike.get(form.key) if form is not None else None
+        if form is not None and found is not None:
+            self.repeat(result, terms[0], form, found)
             return
-        found = self.alike.get(form.key)
-        if found is not None:
-            self.repeat(self.count + number, terms[0], form, found)
-            return
-        before = len(self.steps)
         self.decided(number, labels, terms)
         layout, step = self.told[-1]
-        if len(self.steps) - before == (step is not None):  # nothing beside the product
-            strides = self.values[self.count + number].strides
-            order = tuple([form.names.index(x) for x in layout])
-            nbytes = self.bytes_of(layout)
-            self.alike[form.key] = _Alike(order, tuple([strides[x] for x in layout]), nbytes, step)
+        if form is not None and len(self.steps) - before == (step is not None):  # nothing beside the product
+            value = self.values[result]
+            self.alike[form.key] = alike(form, layout, value.strides, value.arena, step)
 
-    def form(self, result: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> _Form | None:
+    def form(self, result: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> Form | None:
         """The form of a product whose result is an intermediate value, too small for its layout to be estimated."""
         if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
             return None
-        extents = self.extents
-        if prod([extents[x] for x in labels]) >= WORTH:
+        if prod([self.extents[x] for x in labels]) >= WORTH:
             return None
-        a, b = (self.values[v].strides for v in terms[0])
+        left, right = (self.values[v].strides for v in terms[0])
         term, made = self.taken[result]
         partner = self.graph.values[term[term[0] == result]] if len(term) == 2 else ()
-        after = self.graph.values[made]
-        names = tuple({**a, **b})
-        places = dict(zip(labels, range(len(labels)), strict=True))
-        if len(places) < len(labels) or not {*names}.issuperset(labels):
-            return None
-        key = [
-            (extents[x], a.get(x), b.get(x), places.get(x), x in partner, x in after) for x in names
-        ]  # fmt: skip
-        return _Form((*key, prod([extents[x] for x in partner]) <= SMALL), names)
+        return form_of(self.extents, left, right, labels, partner, self.graph.values[made])
 
-    def repeat(self, result: int, term: tuple[int, ...], form: _Form, found: _Alike) -> None:
+    def repeat(self, result: int, term: tuple[int, ...], form: Form, found: Alike) -> None:
         """A step like one before it."""
-        layout = tuple([form.names[n] for n in found.order])
-        value = _Value(
-            self.count, self.memory.take(found.nbytes), dict(zip(layout, found.strides, strict=True)), found.nbytes
-        )
+        layout, n = found.layout(form), found.nbytes
+        value = _Value(self.count, self.memory.take(n), dict(zip(layout, found.strides, strict=True)), n)
         self.put(found.step, self.values[term[0]], self.values[term[1]], value)
         self.release([self.values[v] for v in {*term} if self.last[v] == result])
         self.values[result] = value

@@ -1,0 +1,62 @@
+"""The form of a step: all that decides how it is done, without names and places, which networks repeat many times."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from tenferro_cpu.native.contraction._layout import SMALL, Strides
+from tenferro_cpu.native.contraction._record import Step
+from tenferro_tensor.device_model import Labels
+
+
+class Form(NamedTuple):
+    """The form of a product of two values.
+
+    Attributes:
+        key: for each label its extent, its strides, its place in the result, and whether what the result meets next,
+            and what comes of that, have it; and whether what the result meets is small.
+        names: the labels, in the order of the key.
+    """
+
+    key: tuple[Any, ...]
+    names: Labels
+
+
+class Alike(NamedTuple):
+    """How a step was done whose form others have too.
+
+    Attributes:
+        order: the labels of its result as they lie in memory, by their number in the form.
+        strides: of these labels.
+        nbytes: of the result.
+        step: the product.
+    """
+
+    order: tuple[int, ...]
+    strides: tuple[int, ...]
+    nbytes: int
+    step: Step | None
+
+    def layout(self, form: Form) -> Labels:
+        """The labels of the result of a step of this form, as they lie in memory."""
+        return tuple([form.names[n] for n in self.order])
+
+
+def form_of(
+    extents: Sequence[int], left: Strides, right: Strides, labels: Labels, partner: Labels, after: Labels
+) -> Form | None:
+    """The form of a product with the given labels, `partner` those of what the result meets, `after` what they make.
+
+    None where the result has a label twice or one that neither operand has.
+    """
+    names = tuple({**left, **right})
+    places = dict(zip(labels, range(len(labels)), strict=True))
+    if len(places) < len(labels) or not {*names}.issuperset(labels):
+        return None
+    key = [(extents[x], left.get(x), right.get(x), places.get(x), x in partner, x in after) for x in names]
+    return Form((*key, prod([extents[x] for x in partner]) <= SMALL), names)
+
+
+def alike(form: Form, layout: Labels, strides: Mapping[int, int], nbytes: int, step: Step | None) -> Alike:
+    """What other steps of this form need to know of one that was done."""
+    return Alike(tuple([form.names.index(x) for x in layout]), tuple([strides[x] for x in layout]), nbytes, step)
