@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from native_kernels import meaning, one_op, values
 from tenferro_cpu.native import available
-from tenferro_tensor.catalog import arithmetic, numbers
+from tenferro_tensor.catalog import arithmetic, bits, numbers
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
@@ -205,6 +205,21 @@ def test_short_rows_with_a_number_and_two_results():
     first, second = run(x, np.float64(3.0), axes=(1,))
     np.testing.assert_allclose(first, (x * 3).sum(1), rtol=1e-15)
     np.testing.assert_allclose(second, (x * 4).sum(1), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "bool"])
+@given(length=st.integers(2, 18), rows=st.integers(60, 90), more=st.integers(1, 5), swap=st.booleans())
+def test_short_rows_beside_one_row_for_all(dtype, length, rows, more, swap):
+    """As in distances of two sets of points: one of the operands is the same row along the inner axis."""
+    op = bits.bitwise_xor if dtype == "bool" else arithmetic.sub
+    kernel = KernelIR((Operand(np.dtype(dtype)),) * 2, (Apply(op.op(), (0, 1)),), (2,), reduction=Reduction("sum"))
+    run = RUNS.setdefault(("beside", dtype), reduced(kernel))
+    rng = np.random.default_rng(100 * length + rows)
+    x, y = values(rng, dtype, (more, 1, length)), values(rng, dtype, (1, rows, length))
+    x, y = (y, x) if swap else (x, y)
+    between = x ^ y if dtype == "bool" else x - y
+    expected = between.any(2) if dtype == "bool" else between.sum(2, dtype=dtype)
+    require_same(run(x, y, axes=(2,)), expected, float(np.abs(between).sum(2).max()))
 
 
 def test_short_rows_write_nothing_else():

@@ -1,6 +1,7 @@
 """Fusion changes how programs run, never what they compute: regions, their kernels, the tiers, and the ways around."""
 
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from random_programs import Random, random_functions, same
 from tenferro_ad import value_and_grad
 from tenferro_cpu import CpuBackend
 from tenferro_cpu.native import available
+from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.regions._region import at_hand
 from tenferro_runtime.fusion import clear, fused, kernel_stats, wait
 from tenferro_runtime.ir._program import ProgramError
@@ -403,3 +405,17 @@ def test_edges_are_the_same_in_all_tiers(what: str) -> None:
             assert got == expected or (len(got) == len(expected) == 1)
             if call == 1:
                 wait()
+
+
+def test_few_operands_that_span_a_large_space_have_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts is the space: 2 * 1200 numbers make 90 000 distances."""
+    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", 4096)
+    points = [tr.asarray(normal(300, 1, 4)), tr.asarray(normal(1, 300, 4))]
+    distances = tr.compile(lambda x, y: tr.sum((x - y) * (x - y), axis=2))
+    for _ in range(3):
+        distances(*points)
+        wait()
+    with patch.object(Reduced, "_planned", autospec=True, side_effect=Reduced._planned) as planned:
+        found = distances(*points)
+    assert planned.call_count == 1
+    np.testing.assert_allclose(found.numpy(), ((points[0].numpy() - points[1].numpy()) ** 2).sum(2), rtol=1e-12)

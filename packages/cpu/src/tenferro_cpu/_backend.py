@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.entries import _eager, _eager_reduce
+from tenferro_cpu.native.entries import _eager, _eager_reduce, _shortcuts
 from tenferro_cpu.native.kernels import _loop
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
@@ -167,6 +167,7 @@ def _reference() -> dict[Any, Any]:
     packed = _movement.packed(matrices, reference)
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
+        _shortcuts.install()  # programs of products alone would be without
         if not any(s.symbolic for s in ins):
             return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
         plain, (x, y) = reference(ins, outs, **axes), ins

@@ -23,7 +23,7 @@ from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, Kind,
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._render_reduce import render_reduction
-from tenferro_cpu.native.kernels._render_short import render_short
+from tenferro_cpu.native.kernels._render_short import Short, render_short
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
@@ -79,7 +79,7 @@ class Reduced:
         """Nanoseconds that one element takes in one thread."""
         return noted_cost(self.kernel, self.engine)
 
-    def address(self, over: Over | int, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
+    def address(self, over: Over | Short, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> int:
         """Machine code for operands that lie as given; see `render_reduction`, and for short rows `render_short`."""
         key = (over, reads, writes)
         found = self._variants.get(key)
@@ -89,7 +89,7 @@ class Reduced:
             found = self.compiled(key)
         return found
 
-    def compiled(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> int:
+    def compiled(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> int:
         """The machine code of a variant, compiled if need be."""
         kernel = self._variant(variant)
         made = self._variants[variant] = self.engine.rendered(
@@ -97,17 +97,17 @@ class Reduced:
         )
         return made
 
-    def at_hand(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> bool:
+    def at_hand(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> bool:
         """Whether the machine code of a variant needs no compiling."""
         return self.engine.at_hand(identity(self._variant(variant), variant[0]), "reduce")
 
-    def _variant(self, variant: tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]) -> KernelIR:
+    def _variant(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> KernelIR:
         _, reads, writes = variant
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
         return replace(self.kernel, inputs=inputs, writes=writes)
 
-    def _text(self, kernel: KernelIR, over: Over | int) -> str:
-        if isinstance(over, int):
+    def _text(self, kernel: KernelIR, over: Over | Short) -> str:
+        if isinstance(over, Short):
             return render_short(kernel, "reduce", self.engine.host, over)
         assert kernel.reduction is not None
         return render_reduction(
@@ -199,28 +199,29 @@ class Reduced:
                 kept.append(Axis(extent, columns[k] + next(steps)))
         space = _Space(coalesced(kept), coalesced(gone))
         pointers, both = [x.ctypes.data for x in (*xs, *ys)], [*xs, *ys]
-        reads = self._short_rows(space, both)
-        if reads is None:
-            return self._reduce(space, pointers, both)
-        length, (rows,) = space.gone[0].extent, space.kept
-        kernel = self.address(length, reads, (Access.UNIT,) * len(ys))
-        drive(kernel, pointers, rows, [], cost=self.cost * length)
-        return Step(kernel, rows, [])
+        for at, rows in reversed(list(enumerate(space.kept))):
+            short = self._short_rows(space.gone, rows, both)
+            if short is not None:
+                reads = _accesses(space.gone[0], both[: len(xs)])
+                outer = space.kept[:at] + space.kept[at + 1 :]
+                kernel = self.address(short, reads, (Access.UNIT,) * len(ys))
+                drive(kernel, pointers, rows, outer, cost=self.cost * short.length)
+                return Step(kernel, rows, outer)
+        return self._reduce(space, pointers, both)
 
-    def _short_rows(self, space: _Space, both: list[Array]) -> tuple[Access, ...] | None:
-        """How the operands lie if they are short rows one after the other, else None."""
-        if len(space.gone) != 1 or len(space.kept) != 1 or self.kind in LOCATED:
+    def _short_rows(self, gone: Sequence[Axis], rows: Axis, both: list[Array]) -> Short | None:
+        """The short rows along an axis, if the operands are such, one after the other or one for all."""
+        if len(gone) != 1 or self.kind in LOCATED:
             return None
-        (gone,), (kept,), count = space.gone, space.kept, len(self.kernel.inputs)
-        length, reads = gone.extent, []
-        if not (length <= LONGEST_SHORT and kept.extent >= ENOUGH_ROWS):
+        length, count, repeated = gone[0].extent, len(self.kernel.inputs), []
+        if length > LONGEST_SHORT or rows.extent < ENOUGH_ROWS:
             return None
-        for x, step, hop in zip(both[:count], gone.strides, kept.strides):
-            if (step, hop) not in ((x.itemsize, length * x.itemsize), (0, 0)):
+        for x, step, hop in zip(both[:count], gone[0].strides, rows.strides):
+            if (step, hop) not in ((x.itemsize, length * x.itemsize), (x.itemsize, 0), (0, 0)):
                 return None
-            reads.append(access_of(step, x.itemsize))
-        apart = any(hop != y.itemsize for y, hop in zip(both[count:], kept.strides[count:]))
-        return None if apart else tuple(reads)
+            repeated.append((step, hop) == (x.itemsize, 0))
+        apart = any(hop != y.itemsize for y, hop in zip(both[count:], rows.strides[count:]))
+        return None if apart else Short(length, tuple(repeated))
 
     def _reduce(self, space: _Space, pointers: list[int], both: list[Array]) -> Step | None:
         """Choose the axis that one kernel reduces; what other reduced axes leave is reduced in turn."""
@@ -298,7 +299,7 @@ class Reduced:
         )
 
     @property
-    def rest(self) -> "tuple[Reduced, tuple[Over | int, tuple[Access, ...], tuple[Access, ...]]]":
+    def rest(self) -> "tuple[Reduced, tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]]":
         """What combines partial results that are rows, and the variant that does."""
         units = (Access.UNIT,) * len(self.kernel.outputs)
         return self._combining(), (Over.LEADING, units, units)

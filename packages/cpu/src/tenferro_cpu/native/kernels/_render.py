@@ -5,7 +5,9 @@ access is strided. A main loop takes several vectors at once, a masked loop the 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -125,10 +127,12 @@ class Row:
             if port.operand.access is Access.FIXED:
                 self._fixed[number] = load_fixed(self.block, port)
 
-    def read(self, starts: list[str], mask: str = "") -> list[Value]:
-        """The kernel's output values for the elements from `starts` on."""
+    def read(self, starts: list[str], mask: str = "", known: Mapping[int, Value] = MappingProxyType({})) -> list[Value]:
+        """The kernel's output values for the elements from `starts` on; `known` are inputs that need no load."""
         values = [
-            fixed_value(self.block, port, self._fixed[number])
+            known[number]
+            if number in known
+            else fixed_value(self.block, port, self._fixed[number])
             if number in self._fixed
             else load(self.block, port, starts, mask)
             for number, port in enumerate(self.inputs)

@@ -1,30 +1,45 @@
 """Reducing kernels for short rows that lie one after the other: as many rows at once as a vector has lanes.
 
-`m` whole vectors hold that many rows, so no lane is idle while the elements are computed. Then neighbours are combined
-by halves while the rows are even, and what is left is brought into columns, in registers.
+As many whole vectors as a row has elements hold that many rows, so no lane is idle while the elements are computed.
+Then neighbours are combined by halves while the rows are even, and what is left is brought into columns, in registers.
+An operand may be one row for all: its vectors are the same throughout.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from tenferro_cpu.native.kernels._combine import Combiner, Found, State
 from tenferro_cpu.native.kernels._render import Row, require_rendered
 from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.memory._memory import store
-from tenferro_cpu.native.operations._emit import Vec
-from tenferro_cpu.native.operations._value import Value
+from tenferro_cpu.native.memory._memory import Port, load_fixed, store
+from tenferro_cpu.native.operations._emit import Block, Vec
+from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_tensor.device_model import KernelIR
 
 
-def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
-    """LLVM text of ``void(ptr data, i64 n, ptr strides, i64 m, ptr rows)``: `n` rows of `length` elements each.
+class Short(NamedTuple):
+    """Short rows.
 
-    Operands are contiguous or fixed. With fewer rows than lanes, rows before the first one are read and written as
-    well: pieces of a longer array may be cut anywhere, but that many rows there must be.
+    Attributes:
+        length: elements of a row.
+        repeated: for each input whether it is one row, the same for all rows.
+    """
+
+    length: int
+    repeated: tuple[bool, ...]
+
+
+def render_short(kernel: KernelIR, name: str, host: Host, short: Short) -> str:
+    """LLVM text of ``void(ptr data, i64 n, ptr strides, i64 m, ptr rows)``: `n` short rows.
+
+    Operands are contiguous, fixed or repeated. With fewer rows than lanes, rows before the first one are read and
+    written as well: pieces of a longer array may be cut anywhere, but that many rows there must be.
     """
     assert kernel.reduction is not None
     require_rendered(kernel, host)
     row = Row(kernel, host)
-    b, lanes, width = row.block, row.block.lanes, row.width
+    b, lanes, width, length = row.block, row.block.lanes, row.width, short.length
     parts = [Combiner(b, kernel.reduction.kind, kernel.dtypes[i]) for i in kernel.outputs]
     b.begin("entry")
     row.open()
@@ -32,6 +47,7 @@ def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
     b.do("br i1 %some, label %start, label %done")
     b.begin("start")
     row.fix()
+    repeated = {n: _tiled(b, port, length) for n, port in enumerate(row.inputs) if short.repeated[n]}
     b.do(f"%last = sub i64 %n, {lanes}")
     b.do("br label %loop")
     b.begin("loop")
@@ -43,7 +59,8 @@ def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
     for k in range(0, length, width):
         starts = [b.raw(f"add i64 %from, {j * lanes}") for j in range(k, min(k + width, length))]
         b.interleave = len(starts)
-        for states, part, value in zip(columns, parts, row.read(starts)):
+        known = {n: _value(b, row.inputs[n], vectors[k : k + len(starts)]) for n, vectors in repeated.items()}
+        for states, part, value in zip(columns, parts, row.read(starts, known=known)):
             states += _apart(part, value)
     b.interleave = 1
     for port, part, states in zip(row.outputs, parts, columns):
@@ -58,6 +75,38 @@ def render_short(kernel: KernelIR, name: str, host: Host, length: int) -> str:
     b.do("ret void")
     head = f"define void @{name}(ptr %data, i64 %n, ptr %strides, i64 %m, ptr %rows) {host.attributes} {{"
     return row.module.text(head, *b.lines, "}")
+
+
+def _tiled(block: Block, port: Port, length: int) -> list[tuple[str, ...]]:
+    """The vectors of a row that is repeated, as the names of their parts."""
+    lanes, size = block.lanes, port.operand.dtype.itemsize
+    elements = [
+        load_fixed(block, replace(port, pointer=block.raw(f"getelementptr i8, ptr {port.pointer}, i64 {n * size}")))
+        for n in range(length)
+    ]
+    return [
+        tuple(
+            _blended(block, kind_of(port.operand.dtype), names, [(k * lanes + lane) % length for lane in range(lanes)])
+            for names in zip(*elements)
+        )
+        for k in range(length)
+    ]
+
+
+def _blended(block: Block, kind: str, vectors: Sequence[str], places: Sequence[int]) -> str:
+    """A vector whose lane is that of the vector at its place."""
+    v = block.vector(kind)
+    found = vectors[places[0]]
+    for n in sorted(set(places) - {places[0]}):
+        mask = ", ".join(f"i1 {'true' if place == n else 'false'}" for place in places)
+        found = block.raw(f"select <{block.lanes} x i1> <{mask}>, {v} {vectors[n]}, {v} {found}")
+    return found
+
+
+def _value(block: Block, port: Port, vectors: Sequence[tuple[str, ...]]) -> Value:
+    """Interleaved vectors as a value."""
+    parts = [Vec(block, kind_of(port.operand.dtype), tuple(names)) for names in zip(*vectors)]
+    return Pair(*parts) if port.cplx else parts[0]
 
 
 def _apart(part: Combiner, value: Value) -> list[State]:

@@ -1,8 +1,9 @@
 """Regions of programs as functions of NumPy arrays: machine code for every layout, compiled where nobody waits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -89,7 +90,7 @@ class _Planned:
         small = max([x.size for x in arrays]) <= SMALL
         reduced = self.kernel if isinstance(self.kernel, Reduced) else None
         layout = layout_of(raws) if small and reduced and not spare else None
-        if small and (reduced or spare) and not self.met.get(layout):
+        if small and (reduced or spare) and not self.met.get(layout) and self._elements(arrays) <= SMALL:
             if layout is not None:
                 remember(self.met, layout, layout not in self.met)
             return self.fallback(*raws)
@@ -107,6 +108,14 @@ class _Planned:
         except NotReady as missing:
             self.later(missing.make)
             return self.fallback(*raws)
+
+    def _elements(self, arrays: Sequence[Any]) -> int:
+        """Elements of the iteration space, which operands that are repeated along other axes span together."""
+        extents = [1] * self.region.rank
+        for axes, x in zip(self.region.axes, arrays):
+            for axis, n in zip(axes, x.shape):
+                extents[axis] = n if extents[axis] == 1 else extents[axis]
+        return prod(extents)
 
     def entry(self) -> Callable[..., Any]:
         """The region as a built-in function that takes what lies simply itself, and plans for the rest."""
