@@ -188,7 +188,10 @@ def test_a_task_that_fails_again_and_again_is_named(monkeypatch):
     with (
         ThreadPoolExecutor(1) as pool,
         run_on(pool, tasks=2, retries=1),
-        pytest.raises(WorkerError, match=r"task \d of 2 failed 2 time\(s\), at last with OSError: the disk is full"),
+        pytest.raises(
+            WorkerError,
+            match=r"task \d of 2, slices \d to \d of 4, failed 2 time\(s\), at last with OSError: the disk is full",
+        ),
     ):
         cut(*xs)
     with pytest.raises(ArgumentError, match="an Executor or a function that makes one, got a int"), run_on(3):

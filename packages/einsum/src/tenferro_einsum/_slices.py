@@ -11,6 +11,7 @@ slices, and carries them on once, after.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import prod
@@ -242,9 +243,10 @@ def _run(job: Job, arrays: Sequence[Any]) -> list[Any]:
         return [x for _, _, x in job.run((0,), arrays)]
     xp = _array_module(arrays[0])
     outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
-    for k, index, part in each_task(work, job, job.count, arrays):
-        outs[k][index] += part
-        del part  # gone before the next slice begins
+    with closing(each_task(work, job, job.count, arrays)) as results:
+        for k, index, part in results:
+            outs[k][index] += part
+            del part  # gone before the next slice begins
     return outs
 
 
@@ -278,7 +280,7 @@ def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -
     """The outputs of jobs in one slice, in their order."""
     if workers is None:
         return (_run(job, arrays) for job, arrays in tasks)
-    return ([x for _, _, x in found] for found in each_job(work, workers, tasks))
+    return iter([[x for _, _, x in found] for found in each_job(work, workers, tasks)])
 
 
 def _array_module(raw: Any) -> Any:

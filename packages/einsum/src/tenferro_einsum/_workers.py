@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from tenferro_einsum._search import Progress, reporting
@@ -26,6 +27,7 @@ class Workers:
         own: whether `make` makes a new one each time, which is shut down in the end.
         tasks: number of tasks that the slices or branches of one contraction are dealt to at most.
         retries: how often a task that failed is sent again.
+        timeout: seconds without a finished task after which the executor counts as broken, ``None`` for any time.
         progress: as for a search, with the number of finished tasks in the place of the cost.
     """
 
@@ -33,6 +35,7 @@ class Workers:
     own: bool
     tasks: int
     retries: int
+    timeout: float | None
     progress: bool | Progress
 
 
@@ -45,6 +48,7 @@ def run_on(
     *,
     tasks: int = 32,
     retries: int = 2,
+    timeout: float | None = None,
     progress: bool | Progress = False,
 ) -> Iterator[None]:
     """Within this block, parts of contractions and of their gradients run on an executor.
@@ -56,15 +60,17 @@ def run_on(
     Args:
         executor: a `concurrent.futures.Executor`, such as a process pool, ``dask.distributed.Client().get_executor()``
             or ``mpi4py.futures.MPIPoolExecutor()``; or a function that makes one, which is called once more where the
-            executor is broken by a process that died.
+            executor is broken by a process that died, or silent.
         tasks: number of tasks that the slices of one contraction are dealt to; each sends its operands once.
         retries: how often a task that failed, with its worker or by itself, is sent again.
+        timeout: seconds without a finished task after which the workers count as lost. Without it a task may take any
+            time, and workers that are gone without a word are waited for.
         progress: ``True`` for a bar, or a function of the part that is done and the number of finished tasks.
 
     Raises:
-        ArgumentError: `executor` is none and makes none, or `tasks` or `retries` are too small.
+        ArgumentError: `executor` is none and makes none, or `tasks`, `retries` or `timeout` are too small.
         WorkerError: a contraction in the block has a task that failed more often than `retries` allows, or whose
-            executor is broken and cannot be made again.
+            executor is broken, silent or shut down and cannot be made again.
 
     >>> import numpy as np
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -76,18 +82,20 @@ def run_on(
     """
     if tasks < 1 or retries < 0:
         raise ArgumentError(f"run_on takes tasks of at least 1 and retries of at least 0, got {tasks} and {retries}")
+    if timeout is not None and not timeout > 0:
+        raise ArgumentError(f"run_on takes timeout as a positive number of seconds, got {timeout!r}")
     own = not hasattr(executor, "submit")
     if own and not callable(executor):
         raise ArgumentError(f"run_on takes an Executor or a function that makes one, got a {type(executor).__name__}")
     make: Any = executor if own else lambda: executor
-    token = _ACTIVE.set(Workers(make, own, tasks, retries, progress))
+    token = _ACTIVE.set(Workers(make, own, tasks, retries, timeout, progress))
     try:
         yield
     finally:
         _ACTIVE.reset(token)
 
 
-def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequence[Any]) -> Iterator[Any]:
+def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequence[Any]) -> Generator[Any]:
     """What ``work(job, numbers, arrays)`` gives for the numbers below `count`, in their order.
 
     Without workers they are done here, one by one.
@@ -104,15 +112,20 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
         mine, parts = job.sent(shares[t], arrays)
         return executor.submit(work, mine, shares[t], parts)
 
-    for found in _results(workers, send, tasks):
-        yield from found
+    names = [f"slice {s[0]}" if len(s) == 1 else f"slices {s[0]} to {s[-1]}" for s in shares]
+    with closing(_results(workers, send, [f"{name} of {count}" for name in names])) as results:
+        for found in results:
+            yield from found
 
 
 def each_job(
     work: Callable[..., list[Any]], workers: Workers, jobs: Sequence[tuple[Any, Sequence[Any]]]
-) -> Iterator[list[Any]]:
+) -> list[list[Any]]:
     """What ``work(job, (0,), arrays)`` gives for each job and its arrays, in their order."""
-    return _results(workers, lambda executor, t: executor.submit(work, jobs[t][0], (0,), jobs[t][1]), len(jobs))
+    names = [f"branch {t} of {len(jobs)}" for t in range(len(jobs))]
+    send = lambda executor, t: executor.submit(work, jobs[t][0], (0,), jobs[t][1])
+    with closing(_results(workers, send, names)) as results:
+        return list(results)
 
 
 def active() -> Workers | None:
@@ -120,8 +133,10 @@ def active() -> Workers | None:
     return _ACTIVE.get()
 
 
-def _results(workers: Workers, send: Callable[[Executor, int], Future[Any]], tasks: int) -> Iterator[list[Any]]:
-    run = _Run(workers, send, tasks)
+def _results(
+    workers: Workers, send: Callable[[Executor, int], Future[Any]], names: Sequence[str]
+) -> Generator[list[Any]]:
+    run = _Run(workers, send, names)
     try:
         with reporting(workers.progress) as tell:
             yield from run.results(tell)
@@ -129,68 +144,105 @@ def _results(workers: Workers, send: Callable[[Executor, int], Future[Any]], tas
         run.close()
 
 
-class _Run:
-    """The tasks of one contraction: sent, sent again where they failed, cancelled where the rest is not wanted."""
+class _Silence(BrokenExecutor):
+    """No task has finished for too long."""
 
-    def __init__(self, workers: Workers, send: Callable[[Executor, int], Future[Any]], tasks: int) -> None:
-        self.workers, self.send, self.tasks = workers, send, tasks
+
+class _Run:
+    """The tasks of one contraction: sent, sent again where they failed, cancelled where the rest is not wanted.
+
+    Args:
+        workers: where they run.
+        send: sends the task of a number.
+        names: what each task does, for errors.
+    """
+
+    def __init__(self, workers: Workers, send: Callable[[Executor, int], Future[Any]], names: Sequence[str]) -> None:
+        self.workers, self.send, self.names = workers, send, names
         self.executor = workers.make()
         self.pending: dict[Future[Any], int] = {}
-        self.failures = [0] * tasks
+        self.ended: SimpleQueue[Future[Any]] = SimpleQueue()
+        self.failures = [0] * len(names)
 
     def results(self, tell: Progress) -> Iterator[list[Any]]:
         done: dict[int, list[Any]] = {}
         following = finished = 0
-        for t in range(self.tasks):
+        for t in range(len(self.names)):
             self._submit(t)
         while self.pending:
-            for future in wait(self.pending, return_when=FIRST_COMPLETED).done:
-                if future not in self.pending:  # sent again, with all others of a broken executor
-                    continue
-                t = self.pending.pop(future)
-                cause = future.exception()
-                if cause is not None:
-                    self._again(t, cause)
-                    continue
-                done[t] = future.result()
-                finished += 1
-                tell(finished / self.tasks, float(finished))
+            try:
+                future = self.ended.get(timeout=self.workers.timeout)
+            except Empty:
+                silence = _Silence(f"no task has ended for {self.workers.timeout:g} seconds")
+                self._again(min(self.pending.values()), silence)
+                continue
+            if future not in self.pending:  # sent again, with all others of a broken executor
+                continue
+            t = self.pending.pop(future)
+            cause = CancelledError("somebody cancelled it") if future.cancelled() else future.exception()
+            if cause is not None:
+                self._again(t, cause)
+                continue
+            done[t] = future.result()
+            finished += 1
+            tell(finished / len(self.names), float(finished))
             while following in done:
                 yield done.pop(following)
                 following += 1
+        assert following == len(self.names), "the executor gave one future for two tasks"
 
     def _submit(self, t: int) -> None:
         try:
-            self.pending[self.send(self.executor, t)] = t
+            future = self.send(self.executor, t)
         except BrokenExecutor as cause:
             self._again(t, cause)
+        except RuntimeError as cause:
+            raise WorkerError(
+                f"the executor does not take task {t} of {len(self.names)}, {self.names[t]}: {cause}; let run_on end "
+                "before the executor is shut down",
+                task=t,
+            ) from cause
+        else:
+            self.pending[future] = t
+            future.add_done_callback(self.ended.put)  # unlike `wait`, it is told of cancelled ones, too
 
     def _again(self, t: int, cause: BaseException) -> None:
+        """Send a task again; where the executor is broken, all that are not done, to a new one."""
+        if isinstance(cause, TenferroError):
+            raise cause
         self.failures[t] += 1
-        if isinstance(cause, TenferroError) or self.failures[t] > self.workers.retries:
-            if isinstance(cause, TenferroError):
-                raise cause
-            raise WorkerError(
-                f"task {t} of {self.tasks} failed {self.failures[t]} time(s), at last with {type(cause).__name__}: "
-                f"{cause}; see the worker's log, or allow more with retries="
-            ) from cause
-        if isinstance(cause, BrokenExecutor):
-            if not self.workers.own:
-                raise WorkerError(
-                    "a process of the executor died, and the executor takes no more tasks; pass run_on a function that "
-                    "makes executors, so that the rest can go on in a new one"
-                ) from cause
-            # The others will fail with the same executor: all of them go to the new one.
-            lost = [self.pending.pop(f) for f in list(self.pending)]
-            self.executor.shutdown(wait=False, cancel_futures=True)
-            self.executor = self.workers.make()
-            for other in lost:
-                self._submit(other)
-        self._submit(t)
+        broken = isinstance(cause, BrokenExecutor)
+        if self.failures[t] > self.workers.retries or (broken and not self.workers.own):
+            raise self._given_up(t, cause) from cause
+        if not broken:
+            self._submit(t)
+            return
+        lost = sorted({t, *self.pending.values()})
+        self._cancel()
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor = self.workers.make()
+        for each in lost:
+            self._submit(each)
+
+    def _given_up(self, t: int, cause: BaseException) -> WorkerError:
+        again = ", ".join([f"{self.names[k]} {n} time(s)" for k, n in enumerate(self.failures) if n and k != t])
+        what = (
+            f"task {t} of {len(self.names)}, {self.names[t]}, failed {self.failures[t]} time(s), at last with "
+            f"{type(cause).__name__.lstrip('_')}: {cause}{'; failed before: ' + again if again else ''}"
+        )
+        if isinstance(cause, BrokenExecutor) and not self.workers.own:
+            what += "; pass run_on a function that makes executors, so that the rest can go on in a new one"
+        else:
+            what += "; see the worker's log, or allow more with retries="
+        return WorkerError(what, task=t, failures=self.failures[t])
+
+    def _cancel(self) -> None:
+        for future in self.pending:
+            future.cancel()
+        self.pending.clear()
 
     def close(self) -> None:
         """Cancel what has not begun."""
-        for future in self.pending:
-            future.cancel()
+        self._cancel()
         if self.workers.own:
             self.executor.shutdown(wait=False, cancel_futures=True)

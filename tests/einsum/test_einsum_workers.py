@@ -1,0 +1,188 @@
+"""Executors that break, fall silent, are shut down or interrupted: typed errors, nothing left behind, equal bits."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import einsum_tasks
+import tenferro_runtime as tr
+from tenferro_ad import grad
+from tenferro_einsum import WorkerError, plan, run_on
+from tenferro_einsum import _slices as slices
+from tenferro_einsum._slices import contract_slices
+from tenferro_tensor_core import ArgumentError
+
+XS = [tr.asarray(np.random.default_rng(seed).standard_normal((6, 6, 3))) for seed in range(3)]
+WHOLE = plan("abi,bcj,cak->ijk", *XS)
+CUT = contract_slices.op(inputs=WHOLE._labels, output=WHOLE._output, steps=WHOLE.steps, sliced=((0, 6),))
+
+
+class Held(Executor):
+    """Keeps what it is sent until there are `count` tasks, then does the last one first; cancels the first ones."""
+
+    def __init__(self, count, cancels=0):
+        self.count, self.cancels, self.held = count, cancels, []
+
+    def submit(self, fn, /, *args):
+        future = Future()
+        if self.cancels:
+            self.cancels -= 1
+            future.cancel()
+            return future
+        self.held.append((future, fn, args))
+        if len(self.held) == self.count:
+            for waiting, work, given in reversed(self.held):
+                waiting.set_result(work(*given))
+        return future
+
+
+class Silent(Executor):
+    """Takes tasks, and is never heard of again."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, fn, /, *args):
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def test_bits_do_not_depend_on_who_is_faster():
+    """One task per slice adds up as here; tasks of several slices in the order of slices."""
+    here = np.asarray(CUT(*XS))
+    with run_on(Held(6), tasks=6):
+        np.testing.assert_array_equal(np.asarray(CUT(*XS)), here)
+    with ThreadPoolExecutor(1) as one, run_on(one, tasks=3):
+        in_order = np.asarray(CUT(*XS))
+    with run_on(Held(3), tasks=3):
+        np.testing.assert_array_equal(np.asarray(CUT(*XS)), in_order)
+    loss = lambda *xs: tr.sum(CUT(*xs) ** 2)
+    gradient = grad(loss, argnums=(0, 1, 2))
+    with ThreadPoolExecutor(1) as one, run_on(one, tasks=6):
+        want = gradient(*XS)
+    for a, b in zip(want, gradient(*XS), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_cancelled_tasks_are_sent_again():
+    here = np.asarray(CUT(*XS))
+    with run_on(Held(6, cancels=2), tasks=6, retries=2):
+        np.testing.assert_array_equal(np.asarray(CUT(*XS)), here)
+    with (
+        run_on(Held(6, cancels=100), tasks=2, retries=1),
+        pytest.raises(
+            WorkerError,
+            match=r"task 0 of 2, slices 0 to 2 of 6, failed 2 time\(s\), at last with CancelledError: somebody "
+            r"cancelled it; failed before: slices 3 to 5 of 6 1 time\(s\); see the worker's log",
+        ) as caught,
+    ):
+        CUT(*XS)
+    assert caught.value.payload == {"task": 0, "failures": 2}
+
+
+def test_a_silent_executor_is_given_up_or_replaced():
+    silent = Silent()
+    with (
+        run_on(silent, tasks=6, timeout=0.01),
+        pytest.raises(
+            WorkerError, match="slice 0 of 6, failed .* no task has ended for 0.01 seconds; pass run_on a fun"
+        ),
+    ):
+        CUT(*XS)
+    assert all(future.cancelled() for future in silent.futures)
+    made = []
+
+    def make():
+        made.append(ThreadPoolExecutor(1) if made else Silent())
+        return made[-1]
+
+    with run_on(make, tasks=2, timeout=0.2, retries=1000):  # a busy machine may be silent longer, a few times
+        np.testing.assert_allclose(np.asarray(CUT(*XS)), np.asarray(WHOLE(*XS)))
+    assert len(made) > 1
+    assert all(future.cancelled() for future in made[0].futures)
+    with (
+        pytest.raises(ArgumentError, match="timeout as a positive number of seconds, got 0"),
+        run_on(silent, timeout=0),
+    ):
+        pass
+
+
+def test_an_executor_that_is_shut_down_is_told():
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    text = "does not take task 0 of 2, slices 0 to 2 of 6: cannot schedule new futures after shutdown; let run_on end"
+    with run_on(pool, tasks=2), pytest.raises(WorkerError, match=text):
+        CUT(*XS)
+    pool = ThreadPoolExecutor(1)
+    stop = lambda part, count: pool.shutdown(wait=False, cancel_futures=True)
+    here = np.asarray(CUT(*XS))
+    with run_on(pool, tasks=6, progress=stop):
+        try:  # the others are cancelled, if they were not done already
+            np.testing.assert_array_equal(np.asarray(CUT(*XS)), here)
+        except WorkerError as error:
+            assert "cannot schedule new futures after shutdown" in str(error)
+
+
+def test_errors_name_slices(monkeypatch):
+    monkeypatch.setattr(slices, "work", einsum_tasks.failing)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        run_on(pool, tasks=6, retries=0),
+        pytest.raises(WorkerError, match="slice 0 of 6"),
+    ):
+        CUT(*XS)
+
+
+def test_a_bar_is_drawn(capsys):
+    pytest.importorskip("tqdm")
+    with run_on(Held(3), tasks=3, progress=True):
+        CUT(*XS)
+    drawn = capsys.readouterr().err
+    assert "einsum 100% |" in drawn
+    assert drawn.rstrip().endswith("3")
+
+
+INTERRUPTED = """
+import os, signal, threading
+import test_einsum_workers as tests
+from concurrent.futures import ThreadPoolExecutor
+from tenferro_einsum import run_on, _slices as slices
+
+work, ran, stopped, pools = slices.work, [], threading.Event(), []
+
+def interrupting(*args):
+    ran.append(args)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert stopped.wait(60)
+    return work(*args)
+
+def make():
+    pools.append(ThreadPoolExecutor(1, "worker"))
+    return pools[-1]
+
+slices.work = interrupting
+try:
+    with run_on(make, tasks=6):
+        tests.CUT(*tests.XS)
+except KeyboardInterrupt as error:
+    seen = error  # its traceback keeps frames alive
+    stopped.set()
+for thread in threading.enumerate():
+    if thread.name.startswith("worker"):
+        thread.join(60)
+print(len(ran), len(pools), [t.name for t in threading.enumerate() if t.name.startswith("worker")])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no interrupts from within")
+def test_an_interrupt_cancels_what_has_not_begun_and_leaves_no_threads():
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+    )  # fmt: skip
+    assert found.stdout.strip() == "1 1 []", found.stderr
