@@ -1,7 +1,8 @@
 """Factors of what is large are multiplied into what is small: chains of scalings become one, or none.
 
-Two rules on graphs; each leaves the number of steps as it is, and takes away a pass over a large value:
+Three rules on graphs; each leaves the number of steps as it is, and takes away a pass over a large value:
 
+- ``(a * b) * (c * d)`` becomes ``((a * b) * c) * d``, where that reads and writes less;
 - ``(x * s) y`` becomes ``x (s y)``, where `x * s` has the axes of `x` and ``s y`` is small beside it;
 - ``(x y) * s`` becomes ``(x * s) y``, where `x` has all axes of `s` and is small beside the product.
 
@@ -17,6 +18,12 @@ from tenferro_tensor.device_model import ContractionGraph, Labels
 
 SMALL: Final = 8
 """How many times smaller than the value that is saved the product has to be."""
+
+APART: Final = 3
+"""How many times longer it takes to read an element where a factor lies in another order than the product."""
+
+WINS: Final = 0.9
+"""Part of the time of a tree that a chain may take."""
 
 WORTH: Final = 4096
 """Elements of a value from which on it is worth a look."""
@@ -47,7 +54,11 @@ class _Folding:
         self.changed = False
 
     def folded(self) -> ContractionGraph:
-        """Each step is looked at once, after those that make what it takes."""
+        """Each step is looked at once: trees from their roots on, then steps after those that make what they take."""
+        seen: set[int] = set()
+        for number in reversed(range(self.count, len(self.labels))):
+            if number not in seen and self.large(number):
+                seen |= self.chained(number)
         for number in range(self.count, len(self.labels)):
             terms = self.terms[number - self.count]
             if len(terms) == 1 and len(terms[0]) == 2:
@@ -61,10 +72,63 @@ class _Folding:
 
     def whole(self, value: int) -> bool:
         """Whether a value is large, the product of two, and taken once."""
-        if value < self.count or self.uses[value] != 1 or self.size(self.labels[value]) < WORTH:
+        return self.uses[value] == 1 and self.large(value)
+
+    def large(self, value: int) -> bool:
+        """Whether a value is large and the product of two."""
+        if value < self.count or self.size(self.labels[value]) < WORTH:
             return False
         terms = self.terms[value - self.count]
         return len(terms) == 1 and len(terms[0]) == 2 and self.distinct(value)
+
+    def chained(self, root: int) -> set[int]:
+        """A tree of element-wise products becomes a chain, where that takes less; the products of the tree."""
+        places, factors = self.tree(root)
+        if len(places) < 3 or not all(map(self.distinct, factors)):
+            return {*places}
+        steps: dict[int, tuple[int, int]] = {}
+        labels: dict[int, Labels] = {}
+        last = -1
+        made: Labels = ()
+        for v in sorted(places):  # with as many factors before it as the tree has, which is enough
+            pair = [last] if steps else []
+            while len(pair) < 2:
+                pair.append(self.nearest([u for u in factors if u < v], made))
+                factors.remove(pair[-1])
+                made = tuple(dict.fromkeys((*made, *self.labels[pair[-1]])))
+            steps[v], labels[v] = (pair[0], pair[1]), made
+            last = v
+        before = sum([self.touched(v, self.terms[v - self.count][0], {}) for v in places])
+        if sum([self.touched(v, steps[v], labels) for v in places]) <= WINS * before:
+            labels[root] = self.labels[root]
+            for v in places:
+                self.terms[v - self.count], self.labels[v] = (steps[v],), labels[v]
+            self.changed = True
+        return {*places}
+
+    def tree(self, root: int) -> tuple[list[int], list[int]]:
+        """Products about as large as the root that are made for it alone, and what they multiply."""
+        places, factors, stack = [], [], [root]
+        while stack:
+            v = stack.pop()
+            if v == root or (self.whole(v) and SMALL * self.size(self.labels[v]) >= self.size(self.labels[root])):
+                pair = self.terms[v - self.count][0]
+                if {*self.labels[v]} == {x for u in pair for x in self.labels[u]}:
+                    places.append(v)
+                    stack += pair
+                    continue
+            factors.append(v)
+        return places, factors
+
+    def nearest(self, factors: list[int], made: Labels) -> int:
+        """The factor that makes a product the least larger; of these, the largest."""
+        have = {*made}
+        return min(factors, key=lambda u: (self.size((*have.union(self.labels[u]),)), -self.size(self.labels[u])))
+
+    def touched(self, value: int, pair: tuple[int, ...], labels: dict[int, Labels]) -> int:
+        """Elements that a product writes and reads; those of its smaller factor lie in another order."""
+        small, large = sorted([self.size(labels.get(u, self.labels[u])) for u in pair])
+        return self.size(labels.get(value, self.labels[value])) + large + APART * small
 
     def gathered(self, number: int, made: int, other: int) -> bool:
         """``(x * s) y`` as ``x (s y)``."""
