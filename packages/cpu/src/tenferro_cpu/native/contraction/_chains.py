@@ -2,7 +2,7 @@
 
 Three rules on graphs; each leaves the number of steps as it is, and takes away a pass over a large value:
 
-- ``(a * b) * (c * d)`` becomes ``((a * b) * c) * d``, where that reads and writes less;
+- ``(a * b) * (c * d)`` becomes ``((a * b) * c) * d``, or any other order that reads and writes less;
 - ``(x * s) y`` becomes ``x (s y)``, where `x * s` has the axes of `x` and ``s y`` is small beside it;
 - ``(x y) * s`` becomes ``(x * s) y``, where `x` has all axes of `s` and is small beside the product.
 
@@ -22,8 +22,11 @@ SMALL: Final = 8
 APART: Final = 3
 """How many times longer it takes to read an element where a factor lies in another order than the product."""
 
-WINS: Final = 0.9
-"""Part of the time of a tree that a chain may take."""
+WINS: Final = 0.8
+"""Part of what a tree touches that another order of its products may touch."""
+
+MANY: Final = 24
+"""Products of a tree from which on orders are not compared."""
 
 WORTH: Final = 4096
 """Elements of a value from which on it is worth a look."""
@@ -58,7 +61,7 @@ class _Folding:
         seen: set[int] = set()
         for number in reversed(range(self.count, len(self.labels))):
             if number not in seen and self.large(number):
-                seen |= self.chained(number)
+                seen |= self.multiplied(number)
         for number in range(self.count, len(self.labels)):
             terms = self.terms[number - self.count]
             if len(terms) == 1 and len(terms[0]) == 2:
@@ -81,25 +84,28 @@ class _Folding:
         terms = self.terms[value - self.count]
         return len(terms) == 1 and len(terms[0]) == 2 and self.distinct(value)
 
-    def chained(self, root: int) -> set[int]:
-        """A tree of element-wise products becomes a chain, where that takes less; the products of the tree."""
+    def multiplied(self, root: int) -> set[int]:
+        """A tree of element-wise products in an order that takes less, if there is one; the products of the tree."""
         places, factors = self.tree(root)
-        if len(places) < 3 or not all(map(self.distinct, factors)):
+        if not 2 < len(places) < MANY or not all(map(self.distinct, factors)):
             return {*places}
+        labels = {u: self.labels[u] for u in factors}
         steps: dict[int, tuple[int, int]] = {}
-        labels: dict[int, Labels] = {}
-        last = -1
-        made: Labels = ()
-        for v in sorted(places):  # with as many factors before it as the tree has, which is enough
-            pair = [last] if steps else []
-            while len(pair) < 2:
-                pair.append(self.nearest([u for u in factors if u < v], made))
-                factors.remove(pair[-1])
-                made = tuple(dict.fromkeys((*made, *self.labels[pair[-1]])))
-            steps[v], labels[v] = (pair[0], pair[1]), made
-            last = v
-        before = sum([self.touched(v, self.terms[v - self.count][0], {}) for v in places])
-        if sum([self.touched(v, steps[v], labels) for v in places]) <= WINS * before:
+        before = sum([self.touched(*[self.labels[u] for u in (*self.terms[v - self.count][0], v)]) for v in places])
+        after, costs = 0, dict[tuple[int, int], int]()
+        for v in sorted(places):  # with more factors before it than products, as in the tree
+            ready = [u for u in factors if u < v]
+            pairs = [(x, y) for n, x in enumerate(ready) for y in ready[:n]]
+            for x, y in pairs:
+                if (x, y) not in costs:
+                    costs[x, y] = self.worsened(labels[x], labels[y])
+            x, y = steps[v] = min(pairs, key=costs.__getitem__)
+            labels[v] = tuple(dict.fromkeys((*labels[x], *labels[y])))
+            after += self.touched(labels[x], labels[y], labels[v])
+            factors.remove(x)
+            factors.remove(y)
+            factors.append(v)
+        if after <= WINS * before:
             labels[root] = self.labels[root]
             for v in places:
                 self.terms[v - self.count], self.labels[v] = (steps[v],), labels[v]
@@ -120,15 +126,15 @@ class _Folding:
             factors.append(v)
         return places, factors
 
-    def nearest(self, factors: list[int], made: Labels) -> int:
-        """The factor that makes a product the least larger; of these, the largest."""
-        have = {*made}
-        return min(factors, key=lambda u: (self.size((*have.union(self.labels[u]),)), -self.size(self.labels[u])))
+    def touched(self, x: Labels, y: Labels, made: Labels) -> int:
+        """Elements that a product reads and writes; those of its smaller factor lie in another order."""
+        small, large = sorted((self.size(x), self.size(y)))
+        return self.size(made) + large + APART * small
 
-    def touched(self, value: int, pair: tuple[int, ...], labels: dict[int, Labels]) -> int:
-        """Elements that a product writes and reads; those of its smaller factor lie in another order."""
-        small, large = sorted([self.size(labels.get(u, self.labels[u])) for u in pair])
-        return self.size(labels.get(value, self.labels[value])) + large + APART * small
+    def worsened(self, x: Labels, y: Labels) -> int:
+        """What a product costs, and how much more there is to read then in another order."""
+        made = tuple({*x, *y})
+        return self.touched(x, y, made) + APART * (self.size(made) - self.size(x) - self.size(y))
 
     def gathered(self, number: int, made: int, other: int) -> bool:
         """``(x * s) y`` as ``x (s y)``."""
