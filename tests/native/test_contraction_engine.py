@@ -13,7 +13,7 @@ import tenferro_cpu
 from guard_pages import require_inside
 from random_contractions import MIDDLE, Case, random_case
 from tenferro_cpu.native import Engine, available
-from tenferro_cpu.native.contraction import _kernel, _module, _step
+from tenferro_cpu.native.contraction import _kernel, _module, _plan, _step
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ArgumentError, ShapeError
@@ -57,6 +57,28 @@ def test_random_contractions(seed):
 def test_larger_random_contractions(seed):
     """Whole tiles, packed and direct."""
     require(random_case(seed, MIDDLE))
+
+
+@given(SEEDS)
+def test_results_in_the_order_that_is_cheapest(seed):
+    """Where outputs are free to lie as they like, however small they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_plan, "FREE", 0)
+        patch.setattr(_plan, "SAVED", 2.0)  # nearly anything else than the order of the labels
+        patch.setattr(_plan, "settled", lambda *_: False)
+        require(random_case(seed, MIDDLE))
+
+
+def test_only_large_results_lie_as_they_are_computed():
+    """Sides that interleave in the result are blocks in memory; small results and a given `out` lie in order."""
+    for n, free in ((4, False), (60, True)):
+        ir = ContractionIR(F8, ((0, 2, 4), (4, 1, 3)), (n, n, 5, 5, 6), (0, 1, 2, 3), ((0, 1),))
+        x, y = np.random.default_rng(0).normal(size=(n, 5, 6)), np.random.default_rng(1).normal(size=(6, n, 5))
+        kernel, out = engine_kernel(ir), np.empty((n, n, 5, 5))
+        found = kernel(x, y)
+        assert found.flags.c_contiguous is not free and found.shape == out.shape
+        assert kernel(x, y, out=out) is out
+        assert np.allclose(found, np.einsum("ace,ebd->abcd", x, y)) and np.array_equal(found, out)
 
 
 @pytest.mark.parametrize("extents", [(2, 3, 8, 16), MIDDLE])

@@ -165,7 +165,8 @@ class ContractionKernel(ABC):
 
     @abstractmethod
     def __call__(self, *raws: Any, out: Any = None) -> Any:
-        """The result for raw arrays with the shapes of the IR and any strides.
+        """The result for raw arrays with the shapes of the IR and any strides; a view of one that lies otherwise, as
+        a transposed matrix does, where that is much cheaper and no `out` is given.
 
         Where the IR keeps values, a tuple: the result, then these, their axes as `ContractionIR.values` orders them.
         For a graph, a tuple of its outputs.

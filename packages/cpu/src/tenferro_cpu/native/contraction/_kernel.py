@@ -88,16 +88,18 @@ class CpuContraction(ContractionKernel):
                 raise ArgumentError(f"out is an array that can be written to, got {what}")
             key = (key, out.strides)
         plan, run, outputs = self._plans.get(key) or self._plan(key, raws, out)
-        result = self._result(self._shape, self.ir.dtype) if out is None else out
+        result = self._result(outputs.shape, self.ir.dtype) if out is None else out
         arena = maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
         if not self._several:
-            return run(*raws, arena, result, self._one)
+            run(*raws, arena, result, self._one)
+            return result if outputs.axes is None else result.transpose(outputs.axes)
         rest, blocks = outputs.make()
         run(*raws, arena, result, *rest, self._one)
         if self._graph.conjugated:
             for z in (result, *blocks):
                 np.conjugate(z, z)
-        return (result, *outputs.turned(rest))
+        first = result if outputs.axes is None else result.transpose(outputs.axes)
+        return (first, *outputs.turned(rest))
 
     def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
         if len(raws) != len(self._shapes):
@@ -114,9 +116,10 @@ class CpuContraction(ContractionKernel):
         strides = None if out is None else out.strides
         plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
         with self._lock:
-            if out is None and self._quick is not None:
+            outputs = Outputs(self._graph, plan.orders)
+            if out is None and self._quick is not None and outputs.axes is None:
                 self._quicken(plan, [x.strides for x in raws])
-            self._plans[key] = plan, builtin(self._define, plan.header), Outputs(self._graph, plan.orders)
+            self._plans[key] = plan, builtin(self._define, plan.header), outputs
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
             return self._plans[key]

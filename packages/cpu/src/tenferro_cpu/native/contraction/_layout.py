@@ -69,6 +69,23 @@ def orders(
     return list(dict.fromkeys(found))
 
 
+def results(labels: Labels, left: Strides, right: Strides) -> list[Labels]:
+    """Ways in which an output may lie whose operands are read in their own order: sides as blocks, or interleaved.
+
+    >>> results((0, 1, 2), {1: 24, 9: 8}, {9: 16, 2: 8, 0: 80})
+    [(1, 0, 2), (0, 2, 1)]
+    """
+    inside = {*labels}
+    mine, other = ([x for x in sorted(side, key=lambda x: -abs(side[x])) if x in inside] for side in (left, right))
+    found: list[Labels] = []
+    for _ in range(2):
+        batch, rows, columns = ([x for x in mine if x in other], [x for x in mine if x not in other],
+                                [x for x in other if x not in mine])  # fmt: skip
+        found += [(*batch, *rows, *columns), (*rows, *columns, *batch), (*columns, *mine)]
+        mine, other = other, mine
+    return [way for way in dict.fromkeys(found) if way != labels and len(way) == len(labels)]
+
+
 def _groups(extent: Sequence[int], by_depth: list[int], partner: Set[int], stays: Set[int]) -> Groups:
     """Labels that the next step has in common, that it sums, and that are free, from the outermost group on."""
     groups: Groups = ([], [], [])

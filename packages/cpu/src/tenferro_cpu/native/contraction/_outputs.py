@@ -23,7 +23,11 @@ def maker(nbytes: int) -> Callable[..., Any]:
 
 
 class Outputs:
-    """The outputs of a graph but the first.
+    """The outputs of a graph, made without the first, which callers may give.
+
+    Attributes:
+        shape: of the first, axes as they lie in memory.
+        axes: which of these its labels are; None where they lie in order.
 
     Args:
         graph: the graph.
@@ -32,6 +36,9 @@ class Outputs:
 
     def __init__(self, graph: ContractionGraph, orders: Sequence[Labels]) -> None:
         self.dtype = graph.dtype
+        first, labels = orders[0], graph.values[graph.outputs[0]]
+        self.shape = tuple([graph.extents[x] for x in first]) if first != labels else graph.shape(graph.outputs[0])
+        self.axes = None if first == labels else tuple([first.index(x) for x in labels])
         self._turned: list[tuple[int, tuple[int, ...]]] = []
         self._blocks: list[tuple[Callable[..., Any], tuple[int, ...], list[int] | int]] = []
         like: dict[tuple[int, ...], list[int]] = {}

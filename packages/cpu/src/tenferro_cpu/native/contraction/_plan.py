@@ -12,7 +12,7 @@ from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._costs import settled
 from tenferro_cpu.native.contraction._forms import Alike, Form, alike, form_of
-from tenferro_cpu.native.contraction._layout import Strides, orders
+from tenferro_cpu.native.contraction._layout import Strides, orders, results
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
 from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
@@ -23,6 +23,10 @@ WORTH: Final = 1 << 15
 
 LONG_WORK: Final = 100_000
 """Multiplications and additions from which on other Python threads may run meanwhile."""
+
+FREE, SAVED = 1 << 16, 0.8
+"""Elements of an output from which on it may lie in another order than that of its labels, and the part of the time
+that it may then take at most."""
 
 SCALES: Final = 64
 """How many times smaller than the result what only scales it is."""
@@ -68,8 +72,8 @@ def make(
 class _Planner:
     """Goes through the steps once; pointers are those of operands, arena, outputs, and the number one.
 
-    Values that later steps take may lie in any order; outputs that none takes, and the first output, lie in the order
-    of their labels.
+    Values that later steps take may lie in any order. Outputs that none takes, and the first one, lie in the order of
+    their labels, but for large ones that cost much less otherwise.
     """
 
     def __init__(
@@ -94,7 +98,11 @@ class _Planner:
                     self.taken.setdefault(v, (term, made))
                     self.last[v] = made
         first = graph.outputs[0]
-        self.fixed = {v: self.in_order(v) for v in graph.outputs if v not in self.taken or v == first}
+        self.fixed = {
+            v: self.in_order(v)
+            for v in graph.outputs
+            if (v == first if v in self.taken else prod(graph.shape(v)) < FREE)
+        }
         if out is not None:
             self.fixed[first] = tuple(out)
         self.known: dict[tuple[Plain, ...], Step | None] = {}
@@ -304,11 +312,26 @@ class _Planner:
 
     def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
+        if result not in self.taken:
+            return self.result_layout(labels, left, right)
         small = prod([self.extents[label] for label in labels]) < WORTH or self.scales(labels, left, right)
         ways = self.ways(result, labels, left.strides, right.strides, first=small)
         if len(ways) == 1:
             return ways[0]
         return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
+
+    def result_layout(self, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
+        """How a large output lies: in the order of its labels, or in one that costs much less."""
+        best = tuple(labels)
+        plain = self.step_of(left, right, _Value(0, 0, self.strides(best)))
+        if plain is None or settled(self.kind, plain.sizes, plain.cost):
+            return best
+        least = SAVED * plain.cost
+        for way in results(best, left.strides, right.strides):
+            step = self.step_of(left, right, _Value(0, 0, self.strides(way)))
+            if step is not None and step.cost < least:
+                best, least = way, step.cost
+        return best
 
     def scales(self, labels: Sequence[int], left: _Value, right: _Value) -> bool:
         """Whether a step only multiplies a value by a small one, so that the result best lies as that value does."""
@@ -319,11 +342,11 @@ class _Planner:
 
     def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides, *, first: bool) -> list[Labels]:
         """Layouts for a result, the best by rule first, or only that one."""
-        if result not in self.taken:
-            return [tuple(labels)]
-        term, made = self.taken[result]
-        partner = {label for v in term if v != result for label in self.graph.values[v]}
-        after = {*self.graph.values[made]}
+        partner, after = set[int](), set[int]()
+        if result in self.taken:
+            term, made = self.taken[result]
+            partner = {label for v in term if v != result for label in self.graph.values[v]}
+            after = {*self.graph.values[made]}
         return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
 
     def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
