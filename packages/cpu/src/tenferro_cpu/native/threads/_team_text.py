@@ -4,6 +4,12 @@ One job runs at a time. Its owner writes it down, opens the *gate* and takes pie
 that are left (upper half) and the workers inside (lower half). A worker may read the job only between taking a seat
 and giving it back, and the owner returns only when the seats are gone and nobody is inside: so a worker that wakes up
 late meets a closed gate, or the next job, never a half of each. Pieces are handed out by one counter.
+
+What is ordered, also on processors that reorder: the owner writes the job and then the gate (release), a worker takes
+its seat (acquire) and then reads the job; a worker gives its seat back (release) when its pieces are done, and the owner
+goes on when it has seen the empty gate (acquire). Every change of the gate in between is a read-modify-write, so that
+who sees the last one sees what came before each of them. A worker that goes to sleep counts itself and then looks at
+the epoch, the owner changes the epoch and then looks for sleepers: all four sequentially consistent, or both might miss.
 """
 
 from typing import Final
@@ -49,9 +55,10 @@ EXTERNAL: Final = (
 
 _PAUSES: Final = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+    "aarch64": ("declare void @llvm.aarch64.isb(i32)", "call void @llvm.aarch64.isb(i32 15)"),
     "": ("", ""),
 }
+"""One turn of waiting, by architecture. On AArch64 ``yield`` takes no time, and the turns would be over too soon."""
 
 
 def text(architecture: str, mask_signals: int) -> str:
@@ -188,7 +195,6 @@ done:
 define private void @sleep(i64 %seen) nounwind {
 entry:
   %l = call i32 @tenferro_pthread_mutex_lock(ptr &&MUTEX)
-  ; The owner changes the epoch and then looks for sleepers; here it is the other way round, so one sees the other.
   %s = atomicrmw add ptr @@sleeping, i64 1 seq_cst
   br label %test
 test:

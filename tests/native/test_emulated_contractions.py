@@ -1,0 +1,68 @@
+"""Contractions planned for AArch64 and run there, in an emulator, against NumPy.
+
+A developer's test: it needs `aarch64-linux-gnu-gcc` and `qemu-aarch64` (Debian's gcc-aarch64-linux-gnu and qemu-user).
+"""
+
+from array import array
+from functools import cache
+
+import numpy as np
+import pytest
+
+from random_contractions import MIDDLE, random_case
+from tenferro_cpu.native import available
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+CHARS = "fdFD"
+
+
+@cache
+def program():
+    """The engine for four dtypes."""
+    import emulated
+    from tenferro_cpu.native.contraction._code import Kind
+    from tenferro_cpu.native.contraction._module import source
+
+    if emulated.LINKER is None or emulated.EMULATOR is None:
+        pytest.skip("there is no cross compiler or emulator for AArch64")
+    texts = [source(Kind(char, emulated.HOST), 24) for char in CHARS]
+    names = {n: {name: f"{name}_{char}" for name in ("work", "run", "enter")} for n, char in enumerate(CHARS)}
+    return emulated.Program(texts, names)
+
+
+def placed(memory, case, most):
+    """The call that does a case, and how to read its results afterwards."""
+    import emulated
+    from tenferro_cpu.native.contraction._chains import folded
+    from tenferro_cpu.native.contraction._code import Kind
+    from tenferro_cpu.native.contraction._module import HEADER
+    from tenferro_cpu.native.contraction._plan import make
+
+    char, graph = case.ir.dtype.char, folded(case.ir.graph)
+    plan = make(Kind(char, emulated.HOST), graph, [x.strides for x in case.arrays], None, most)
+    head = dict(zip(HEADER, array("q", plan.header), strict=True))
+    records, *steps = plan.keeps
+    for step in steps:
+        memory.put(np.frombuffer(step._row[1], np.int64))
+    there = memory.words(map(memory.there, records))
+    bases = [memory.put(x) for x in case.arrays]
+    arena = memory.room(plan.arena)
+    outputs = [memory.room(int(np.prod(graph.shape(v))) * case.ir.dtype.itemsize) for v in graph.outputs]
+    bases += [arena, *outputs, memory.put(np.ones((), case.ir.dtype))]
+    words = (there, head["steps"], memory.words(bases), arena + head["scratch"], most, memory.room(64))
+    return (f"work_{char}", words), outputs[0]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.usefixtures("fresh_steps")
+def test_random_contractions(threads, allow_threads):
+    """Equations, strides, dtypes, diagonals, scalars and zero extents; whole tiles, packed and direct."""
+    import emulated
+
+    engine, memory = program(), emulated.Memory()
+    cases = [random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)) for seed in range(300)]
+    calls = [placed(memory, case, threads) for case in cases]
+    engine.run(memory, [call for call, _ in calls], threads)
+    for case, (_, at) in zip(cases, calls, strict=True):
+        case.require(memory.read(at, case.result.shape, case.ir.dtype))
