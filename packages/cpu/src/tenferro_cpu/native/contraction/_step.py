@@ -239,6 +239,8 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     last = next((x for x in among if x.a == x.b == item and (dot or x.c == item)), None)
     if last is None or last.n < (w if dot else w // 2):
         return None
+    if not dot and last.n % w and not kind.host.masks:
+        return None
     run = last.n
     more_rows, rows = capped(rows, MOST_COLUMNS)
     more_columns, columns = capped(columns, MOST_COLUMNS)

@@ -22,11 +22,15 @@ ARGUMENTS = "i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, i64"
 
 
 def most(kind: Kind, name: str) -> tuple[int, int]:
-    """Rows and columns of a full tile: its sums, a vector of each row and one of a column stay in registers."""
-    parts = kind.parts if name == "dot" else 1
+    """Rows and columns of a full tile: its sums, a vector of each row and one of a column stay in registers.
+
+    A complex sum along the sum takes two vectors, a complex row of the batch is there twice.
+    """
     if kind.host.registers >= 32:
-        return (4, 4) if parts == 1 else (4, 2)
-    return (3, 3) if parts == 1 else (2, 2)
+        return (4, 2) if name == "dot" and kind.parts == 2 else (4, 4)
+    if kind.parts == 2:
+        return (2, 2) if name == "dot" else (3, 2)
+    return 3, 3
 
 
 Values = list[str]
@@ -157,13 +161,16 @@ def _finish(code: Code, kind: Kind, sums: Sequence[str], c: str, adding: str) ->
 
 
 def _lanes(kind: Kind, rows: int, columns: int) -> str:
-    """Products of `run` elements of the batch, at most a vector, summed over `k` places."""
+    """Products of `run` elements of the batch, at most a vector (and a whole one without masks), over `k` places."""
     t = _Tile(kind, "lanes", rows, columns)
     adding = t.test("ne", "%adds", 0)
-    with t.when_else(t.test("eq", "%run", kind.width)) as short:
+    if not kind.host.masks:  # all runs are whole
         _lanes_sum(t, kind, None, adding)
-        next(short)
-        _lanes_sum(t, kind, mask(t, kind, "%run"), adding)
+    else:
+        with t.when_else(t.test("eq", "%run", kind.width)) as short:
+            _lanes_sum(t, kind, None, adding)
+            next(short)
+            _lanes_sum(t, kind, mask(t, kind, "%run"), adding)
     t.do("ret void")
     return t.text()
 
