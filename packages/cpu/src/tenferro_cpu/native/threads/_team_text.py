@@ -6,10 +6,11 @@ and giving it back, and the owner returns only when the seats are gone and nobod
 late meets a closed gate, or the next job, never a half of each. Pieces are handed out by one counter.
 
 What is ordered, also on processors that reorder: the owner writes the job and then the gate (release), a worker takes
-its seat (acquire) and then reads the job; a worker gives its seat back (release) when its pieces are done, and the owner
-goes on when it has seen the empty gate (acquire). Every change of the gate in between is a read-modify-write, so that
-who sees the last one sees what came before each of them. A worker that goes to sleep counts itself and then looks at
-the epoch, the owner changes the epoch and then looks for sleepers: all four sequentially consistent, or both might miss.
+its seat (acquire) and then reads the job; a worker gives its seat back (release) when its pieces are done, and the
+owner goes on when it has seen the empty gate (acquire). Every change of the gate in between is a read-modify-write, so
+that who sees the last one sees what came before each of them. A worker that goes to sleep counts itself and then looks
+at the epoch, the owner changes the epoch and then looks for sleepers: all four are sequentially consistent, or both
+might miss the other.
 """
 
 from typing import Final
