@@ -72,6 +72,8 @@ def _why_copy(a: HostArray) -> str:
         return f"in foreign byte order ({a.dtype.str!r})"
     if not a.flags.aligned:
         return "at an address that is not aligned to its element type"
+    if a.flags.c_contiguous:
+        return ""  # as most arrays do, and layouts take time
     try:
         Layout.of(a)
     except LayoutError:

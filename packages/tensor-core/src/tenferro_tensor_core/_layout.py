@@ -1,7 +1,7 @@
 """Memory layouts: how an array lies in a buffer, and the views that need no copy."""
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from operator import index
@@ -11,6 +11,7 @@ import numpy as np
 
 from ._dims import Dim, DimLike, evaluate
 from ._errors import AxisError, LayoutError, ShapeError
+from ._strides import compact, merged, split
 
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -68,7 +69,7 @@ class Layout:
         (12, 4, 1)
         """
         shape = tuple(shape)
-        return cls(shape, _compact(shape[::-1])[::-1], offset)
+        return cls(shape, compact(shape[::-1])[::-1], offset)
 
     @classmethod
     def column_major(cls, shape: Iterable[DimLike], offset: int = 0) -> "Layout":
@@ -78,7 +79,7 @@ class Layout:
         (1, 2, 6)
         """
         shape = tuple(shape)
-        return cls(shape, _compact(shape), offset)
+        return cls(shape, compact(shape), offset)
 
     @classmethod
     def from_byte_strides(
@@ -155,7 +156,7 @@ class Layout:
     def _is_compact(self, shape: tuple[DimLike, ...], strides: tuple[DimLike, ...]) -> bool:
         if 0 in shape:
             return True
-        return all(n == 1 or s == c for n, s, c in zip(shape, strides, _compact(shape)))
+        return all(n == 1 or s == c for n, s, c in zip(shape, strides, compact(shape)))
 
     def evaluate(self, bindings: Mapping[str, int]) -> "Layout":
         """Return the layout for concrete sizes.
@@ -275,7 +276,7 @@ class Layout:
         new = self._resolved(tuple(shape), prod(old))
         if 0 in old:
             return Layout.row_major(new, self.offset)
-        strides = _split(list(_merged(old, old_strides)), new)
+        strides = split(list(merged(old, old_strides)), new)
         if strides is None:
             raise LayoutError(
                 f"shape {self.shape} with strides {self.strides} cannot be viewed as {new} without "
@@ -366,8 +367,8 @@ class Layout:
         shape, strides = self._numbers("coalesce")
         if 0 in shape:
             return Layout((0,), (1,), self.offset)
-        merged = list(_merged(shape, strides))
-        return Layout(tuple(n for n, _ in merged), tuple(s for _, s in merged), self.offset)
+        axes = list(merged(shape, strides))
+        return Layout(tuple(n for n, _ in axes), tuple(s for _, s in axes), self.offset)
 
     def may_overlap(self, other: "Layout") -> bool:
         """Tell whether two layouts of one buffer could share an element; False is certain.
@@ -435,46 +436,6 @@ class Layout:
                 shape=self.shape,
             )
         return x
-
-
-def _compact(shape: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    """Strides of a compact layout, fastest axis first; like NumPy, empty axes count as one."""
-    strides: list[DimLike] = []
-    step: DimLike = 1
-    for n in shape:
-        strides.append(step)
-        step = step * (n if isinstance(n, Dim) else max(n, 1))
-    return tuple(strides)
-
-
-def _merged(shape: tuple[int, ...], strides: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Yield (size, stride) of the axes after merging neighbours that step as one."""
-    pending: tuple[int, int] | None = None
-    for n, s in zip(shape, strides):
-        if n == 1:
-            continue
-        if pending is not None and pending[1] == n * s:
-            pending = pending[0] * n, s
-            continue
-        if pending is not None:
-            yield pending
-        pending = n, s
-    if pending is not None:
-        yield pending
-
-
-def _split(axes: list[tuple[int, int]], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return strides that split merged axes into `shape`, or None when a size straddles two."""
-    strides: list[int] = []
-    n, s = 1, 1
-    for size in reversed(shape):
-        if n == 1 and size > 1:
-            n, s = axes.pop()
-        if n % size:
-            return None
-        strides.append(s)
-        n, s = n // size, s * size
-    return tuple(reversed(strides))
 
 
 def _axes(axes: Sequence[int], ndim: int, what: str) -> frozenset[int]:

@@ -15,11 +15,11 @@ import numpy as np
 
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
+from tenferro_tensor._export import Exported
 from tenferro_tensor._origins import noted
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._size import Size, operand, sized, sized_shape
-from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
@@ -28,8 +28,6 @@ from tenferro_tensor_core import (
     BackendUnavailableError,
     Dim,
     DimLike,
-    HostAdapterError,
-    PlacementError,
     ShapeError,
     UnsupportedError,
 )
@@ -56,13 +54,12 @@ UNARY_OPERATORS: Final[dict[str, Op]] = {
 _COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 
 
-class Array:
+class Array(Exported):
     """Operators, methods and attributes of a value, whatever its kind."""
 
     __slots__ = ()
     __array_ufunc__ = None  # otherwise ``ndarray * tensor`` loops over the elements
     __hash__ = None  # type: ignore[assignment]
-    spec: Spec
     level: int
 
     @abstractmethod
@@ -72,10 +69,6 @@ class Array:
     def _unary(self, op: Op) -> Any:
         """Interpret an op of which this value is the only operand."""
         return self._bind(op, (self,))
-
-    @abstractmethod
-    def _concrete(self) -> np.ndarray[Any, Any]:
-        """The elements as a host array, where they are known."""
 
     def _origin(self) -> str:
         """Where the value comes from, as a clause of messages about operands."""
@@ -265,93 +258,6 @@ class Array:
         if not self.spec.ndim:
             raise TypeError("iteration over a tensor without axes")
         return (self[i] for i in range(len(self)))
-
-    def __bool__(self) -> bool:
-        if self.spec.size != 1:
-            raise ArgumentError(
-                f"the truth value of {self.spec!r} is not defined: it does not have one element; use any() or all()",
-                shape=self.spec.shape,
-            )
-        return bool(self._concrete())
-
-    def __int__(self) -> int:
-        return int(self._single("int()"))
-
-    def __float__(self) -> float:
-        return float(self._single("float()"))
-
-    def __complex__(self) -> complex:
-        return complex(self._single("complex()"))
-
-    def __index__(self) -> int:
-        if self.spec.dtype.kind not in "iu":
-            raise TypeError(f"only integer tensors can be an index, got {self.spec!r}")
-        return int(self._single("an index"))
-
-    def item(self) -> Any:
-        """The only element as a Python scalar."""
-        return self._single("item()")
-
-    def _single(self, asked: str) -> Any:
-        if self.spec.size != 1:
-            raise ShapeError(
-                f"{asked} needs a tensor of one element, got {self.spec!r}; index or reduce it first",
-                shape=self.spec.shape,
-            )
-        return self._concrete().item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python scalars."""
-        return self._concrete().tolist()
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array, which may share memory with the value; copies from an accelerator."""
-        return self._concrete()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        self._require_host("np.asarray()")
-        return np.array(self._concrete(), dtype=dtype, copy=copy)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        if not self.spec.place.on_host:
-            options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-            given = {name: option for name, option in options.items() if option is not None}
-            return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
-        host = self._concrete()
-        # Old consumers know no read-only memory, and may write into it; reversed axes make PyTorch 2.13 abort.
-        locked = not host.flags.writeable and (max_version is None or max_version[0] < 1)
-        if locked or any(step < 0 for step in host.strides):
-            if copy is False:
-                raise HostAdapterError(
-                    f"{self.spec!r} cannot be shared through DLPack without a copy, which copy=False forbids: it has "
-                    f"{'read-only memory' if locked else 'reversed axes'}; pass copy=None",
-                    strides=host.strides,
-                )
-            host = host.copy()
-        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        if self.spec.place.on_host:
-            return 1, 0
-        return self._raw().__dlpack_device__()  # type: ignore[no-any-return]
-
-    def _raw(self) -> Any:
-        raise PlacementError(f"{type(self).__name__} exports no device memory; detach it first")
-
-    def _require_host(self, asked: str) -> None:
-        if not self.spec.place.on_host:
-            raise PlacementError(
-                f"{asked} was asked of {self.spec!r}, and would copy it to main memory; nothing is transferred "
-                "implicitly: call .numpy(), or .to_device('cpu:0') first",
-                device=str(self.spec.place.device),
-            )
 
     namespace: ClassVar[Any] = None
     """The module of the Array API functions; the package that has it fills it in."""

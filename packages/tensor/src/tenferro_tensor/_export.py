@@ -1,0 +1,110 @@
+"""`Exported`: how values leave the library, as numbers of Python, NumPy arrays and DLPack capsules."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._backend import get_backend
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import ArgumentError, HostAdapterError, PlacementError, ShapeError
+
+
+class Exported:
+    """The elements of a value for those who know nothing of it; nothing is transferred unless it is asked for."""
+
+    __slots__ = ()
+    spec: Spec
+
+    @abstractmethod
+    def _concrete(self) -> np.ndarray[Any, Any]:
+        """The elements as a host array, where they are known."""
+
+    def __bool__(self) -> bool:
+        if self.spec.size != 1:
+            raise ArgumentError(
+                f"the truth value of {self.spec!r} is not defined: it does not have one element; use any() or all()",
+                shape=self.spec.shape,
+            )
+        return bool(self._concrete())
+
+    def __int__(self) -> int:
+        return int(self._single("int()"))
+
+    def __float__(self) -> float:
+        return float(self._single("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex()"))
+
+    def __index__(self) -> int:
+        if self.spec.dtype.kind not in "iu":
+            raise TypeError(f"only integer tensors can be an index, got {self.spec!r}")
+        return int(self._single("an index"))
+
+    def item(self) -> Any:
+        """The only element as a Python scalar."""
+        return self._single("item()")
+
+    def _single(self, asked: str) -> Any:
+        if self.spec.size != 1:
+            raise ShapeError(
+                f"{asked} needs a tensor of one element, got {self.spec!r}; index or reduce it first",
+                shape=self.spec.shape,
+            )
+        return self._concrete().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python scalars."""
+        return self._concrete().tolist()
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array, which may share memory with the value; copies from an accelerator."""
+        return self._concrete()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._require_host("np.asarray()")
+        return np.array(self._concrete(), dtype=dtype, copy=copy)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if not self.spec.place.on_host:
+            options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+            given = {name: option for name, option in options.items() if option is not None}
+            return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
+        host = self._concrete()
+        # Old consumers know no read-only memory, and may write into it; reversed axes make PyTorch 2.13 abort.
+        locked = not host.flags.writeable and (max_version is None or max_version[0] < 1)
+        if locked or any(step < 0 for step in host.strides):
+            if copy is False:
+                raise HostAdapterError(
+                    f"{self.spec!r} cannot be shared through DLPack without a copy, which copy=False forbids: it has "
+                    f"{'read-only memory' if locked else 'reversed axes'}; pass copy=None",
+                    strides=host.strides,
+                )
+            host = host.copy()
+        return host.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.spec.place.on_host:
+            return 1, 0
+        return self._raw().__dlpack_device__()  # type: ignore[no-any-return]
+
+    def _raw(self) -> Any:
+        raise PlacementError(f"{type(self).__name__} exports no device memory; detach it first")
+
+    def _require_host(self, asked: str) -> None:
+        if not self.spec.place.on_host:
+            raise PlacementError(
+                f"{asked} was asked of {self.spec!r}, and would copy it to main memory; nothing is transferred "
+                "implicitly: call .numpy(), or .to_device('cpu:0') first",
+                device=str(self.spec.place.device),
+            )
