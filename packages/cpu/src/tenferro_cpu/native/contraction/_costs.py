@@ -16,6 +16,9 @@ FLOP: Final = 0.02
 MOVED, TURNED = (0.15, 0.5), (0.35, 1.0)
 """For an element that is read or written in a run, or turned while it is packed; of what stays near, and of others."""
 
+COPIED: Final = (0.35, 0.45)
+"""For an element of a copy with another innermost axis."""
+
 SINGLE: Final = (0.4, 1.0, 2.5)
 """For an element that is moved alone: of what stays near; of others whose lines do while they are used; and if not."""
 

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from tenferro_cpu.native.contraction import _elementwise_text as elementwise
 from tenferro_cpu.native.contraction import _product_text as products
+from tenferro_cpu.native.contraction._blocks_text import blocks
 from tenferro_cpu.native.contraction._code import Code, Kind
 from tenferro_cpu.native.contraction._entry_text import enter
 from tenferro_cpu.native.contraction._pack_text import pack, pack_tile
@@ -20,7 +21,7 @@ from tenferro_cpu.native.threads._team import team
 _FUNCTIONS: Final = {
     "gemm": "product_pp", "gemm direct rows": "product_dp", "gemm direct": "product_dd", "elementwise": "elementwise",
     "scaling": "scaling", "gather": "gather", "dot": "dot", "lanes": "lanes",
-    "turn": "turn", "fill": "fill",
+    "turn": "turn", "fill": "fill", "blocks": "blocks",
 }  # fmt: skip
 _STEP: Final = "ptr, ptr, ptr, i64, i64"
 
@@ -43,6 +44,7 @@ def source(kind: Kind, tuple_items: int) -> str:
         strips(kind, "lanes"),
         products.turn(kind),
         elementwise.fill(kind),
+        blocks(kind),
         f"@steps = private constant [{len(KERNELS)} x ptr] [ "
         + ", ".join(f"ptr @{_FUNCTIONS[kernel]}" for kernel in KERNELS)
         + " ]",

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
+from tenferro_cpu.native.contraction._blocks import blocked
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._costs import settled
@@ -220,7 +221,10 @@ class _Planner:
         if set(left.strides) | set(right.strides) == set(value.strides):
             left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
         elif prod([self.extents[x] for x in {**left.strides, **right.strides}]) >= WORTH_A_COPY:
-            left, right = self.relaid(left, right, value, scratch)
+            blocks = self.blocks_of(left, right, value)
+            left, right = self.relaid(left, right, value, scratch, blocks)
+            if blocks is not None and not scratch:
+                return self.put(blocks, left, right, value)
         found = self.emit(left, right, value)
         self.release(scratch)
         return found
@@ -280,12 +284,21 @@ class _Planner:
         self.emit(x, self.one, repeated)
         return repeated
 
-    def relaid(self, left: _Value, right: _Value, value: _Value, scratch: list[_Value]) -> tuple[_Value, _Value]:
-        """Operands, or copies that lie otherwise where that is cheaper."""
+    def blocks_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+        """A product as a step in blocks of the batch, where that is cheaper."""
+        plain = self.step_of(left, right, value)
+        if plain is None or settled(self.kind, plain.sizes, plain.cost):
+            return None
+        return blocked(self.kind, self.axes_of(left, right, value), self.most, plain.cost)
+
+    def relaid(
+        self, left: _Value, right: _Value, value: _Value, scratch: list[_Value], blocks: Step | None
+    ) -> tuple[_Value, _Value]:
+        """Operands, or copies that lie otherwise where that is cheaper, than in blocks too."""
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.kind, plain.sizes, plain.cost):
             return left, right
-        best = plain.cost
+        best = plain.cost if blocks is None else blocks.cost
         chosen: tuple[Labels | None, Labels | None] = (None, None)
         for ways in relays(self.extents, self.kind.item, left.strides, right.strides, value.strides):
             pairs = [
@@ -323,10 +336,11 @@ class _Planner:
     def result_layout(self, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How a large output lies: in the order of its labels, or in one that costs much less."""
         best = tuple(labels)
-        plain = self.step_of(left, right, _Value(0, 0, self.strides(best)))
+        value = _Value(0, 0, self.strides(best))
+        plain = self.step_of(left, right, value)
         if plain is None or settled(self.kind, plain.sizes, plain.cost):
             return best
-        least = SAVED * plain.cost
+        least = SAVED * (self.blocks_of(left, right, value) or plain).cost
         for way in results(best, left.strides, right.strides):
             step = self.step_of(left, right, _Value(0, 0, self.strides(way)))
             if step is not None and step.cost < least:
@@ -392,11 +406,14 @@ class _Planner:
             self.steps.append((step, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
         return step
 
+    def axes_of(self, left: _Value, right: _Value, value: _Value) -> tuple[Plain, ...]:
+        """Extents and strides of all labels."""
+        a, b, c, extents = left.strides, right.strides, value.strides, self.extents
+        return tuple([(extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
+
     def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
         """A product as a step."""
-        a, b, c = left.strides, right.strides, value.strides
-        extents = self.extents
-        axes = tuple([(extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
+        axes = self.axes_of(left, right, value)
         if axes not in self.known:
             self.known[axes] = plan_step(self.kind, axes, self.most)
         return self.known[axes]

@@ -26,6 +26,7 @@ FIELDS: Final = (
     "row_block", "inner_block", "column_block",  # what is packed at once
     "ahead",  # bytes of the next batch that a tile asks memory for with each summed index
     "stream",  # flag of tiles whose full vectors are whole lines of memory, 0 where these are better kept near
+    "records", "parts", "room",  # steps of each block, their number, and bytes of what they copy
     "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
 )  # fmt: skip
 PLACE: Final = {name: number for number, name in enumerate(FIELDS)}
@@ -33,10 +34,14 @@ WORDS: Final = len(FIELDS)
 
 KERNELS: Final = (
     "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "lanes", "turn", "fill",
+    "blocks",
 )  # fmt: skip
 """Kernels by number: products of packed panels, of rows or of both operands where they lie; products of runs, of a
 run and a number, of single elements; inner products of runs; products whose batch is a run; a copy in
-another order; zeros."""
+another order; zeros; steps of their own for each block of the batch."""
+
+Places = tuple[tuple[int, int], ...]
+"""Base pointer and bytes from there, of both operands and the result."""
 
 _A, _B, _C, _A_AT, _B_AT, _C_AT = (PLACE[name] for name in ("a", "b", "c", "a_at", "b_at", "c_at"))
 
@@ -51,6 +56,7 @@ class Step:
         swapped: whether the right operand gives the rows.
         words: fields that are numbers.
         fill: gives the fields that are addresses of tables; one that refers to another comes after it.
+        inside: steps of each block, with the places of their operands and result.
         cost: estimated nanoseconds on one core.
     """
 
@@ -60,6 +66,7 @@ class Step:
     words: dict[str, int] = field(default_factory=dict)
     fill: Callable[[], dict[str, Entries]] = dict
     cost: float = 0.0
+    inside: tuple[tuple[Step, Places], ...] = ()
 
     @property
     def scratch(self) -> int:
@@ -84,11 +91,17 @@ class Step:
         for name, value in self.words.items():
             row[PLACE[name]] = value
         room, addresses = filled(self.fill())
+        if self.inside:
+            records = array("q")
+            for step, places in self.inside:
+                records += step.record(places)
+            row[PLACE["records"]] = records.buffer_info()[0]
+            room = (room, records)
         for name, address in addresses.items():
             row[PLACE[name]] = address
         return row, room
 
-    def record(self, places: tuple[tuple[int, int], ...]) -> array[int]:
+    def record(self, places: Places) -> array[int]:
         """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
         row = self._row[0][:]
         left, right = (1, 0) if self.swapped else (0, 1)

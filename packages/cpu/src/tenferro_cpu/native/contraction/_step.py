@@ -9,13 +9,13 @@ from typing import Final
 from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import (
+    COPIED,
     FAR,
     FLOP,
     MOST_ROWS,
     MOVED,
     SUMMED,
     TILE,
-    TURNED,
     WORTH,
     alone,
     best_order,
@@ -74,23 +74,26 @@ SMALL: Final = 2048
 """Sum of the lengths of the tables of a step that is remembered."""
 
 
-def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int) -> Step | None:
-    """The step over these axes in at most `most` pieces, or None where there is nothing to write."""
-    key = (kind.key, axes, most)
+def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
+    """The step over these axes in at most `most` pieces, or None where there is nothing to write.
+
+    Ways are compared if there is enough work, or the step is done `often`.
+    """
+    key = (kind.key, axes, most, often)
     found: Step | None = STEPS.get(key)
     if found is None:
-        found = _planned(kind, axes, most)
+        found = _planned(kind, axes, most, often)
         if found is not None and sum([found.words.get(name, 0) for name in LENGTHS]) <= SMALL:
             STEPS.remember(key, found)
     return found
 
 
-def _planned(kind: Kind, plain: tuple[Plain, ...], most: int) -> Step | None:
+def _planned(kind: Kind, plain: tuple[Plain, ...], most: int, often: bool) -> Step | None:
     axes = [Axis(*numbers) for numbers in plain if numbers[0] != 1]
     if not all(axis.n for axis in axes):
         if any(axis.n == 0 and axis.c for axis in axes):
             return None
-        return _cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
+        return cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
     axes = merged(axes)
     groups = _groups(axes)
     batch, rows, columns, inner = groups
@@ -99,12 +102,12 @@ def _planned(kind: Kind, plain: tuple[Plain, ...], most: int) -> Step | None:
     if sizes[3] == 1:
         found = _runs(kind, axes, [], sizes)
         if found is not None or size(rows) * size(columns) < FEW:
-            return _cut(kind, found or _gather(kind, axes, sizes), most)
+            return cut(kind, found or _gather(kind, axes, sizes), most)
     elif last in batch and max(sizes[1:3]) < kind.width and last.n >= kind.width:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
-            return _cut(kind, found, most)
-    swaps, worth = _swaps(kind, groups, last), prod(sizes) >= WORTH
+            return cut(kind, found, most)
+    swaps, worth = _swaps(kind, groups, last), often or prod(sizes) >= WORTH
     others = [] if worth else _stripped(kind, groups, sizes)
     oriented = _oriented(kind, groups, swaps, worth=worth, estimated=worth or bool(others))
     found = min(oriented, key=_cost)
@@ -112,7 +115,7 @@ def _planned(kind: Kind, plain: tuple[Plain, ...], most: int) -> Step | None:
         others = _stripped(kind, groups, sizes)
         if min(sizes[1:3]) < THIN:
             others += _oriented(kind, groups, not swaps, worth=True, estimated=True)
-    return _cut(kind, min([found, *others], key=_cost), most)
+    return cut(kind, min([found, *others], key=_cost), most)
 
 
 def _cost(step: Step) -> float:
@@ -175,7 +178,7 @@ def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     """Zeros everywhere along these axes of the result."""
     if any(axis.n == 0 for axis in axes):
         return None
-    return _cut(kind, _zeros(kind, axes), most)
+    return cut(kind, _zeros(kind, axes), most)
 
 
 def accumulation(kind: Kind, axes: Sequence[Axis], apart: int, most: int) -> Step | None:
@@ -184,7 +187,7 @@ def accumulation(kind: Kind, axes: Sequence[Axis], apart: int, most: int) -> Ste
         return None
     axes, both = merged(axes), [Axis(2, apart, 0, 0)]
     sizes = (1, size(axes), 1, 2)
-    return _cut(kind, _runs(kind, axes, both, sizes) or _gather(kind, axes, sizes, both), most)
+    return cut(kind, _runs(kind, axes, both, sizes) or _gather(kind, axes, sizes, both), most)
 
 
 def _run(kind: Kind, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
@@ -211,7 +214,7 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     found.cost = MOVED[1] * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
         more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
-    found.fill = lambda: _three("batch", [*more, *inner]) | _three("row", rows)
+    found.fill = lambda: three("batch", [*more, *inner]) | three("row", rows)
     return found
 
 
@@ -220,11 +223,11 @@ def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], 
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
     found = Step("gather", sizes, False, words, cost=2 * alone(kind, prod(sizes), True) * prod(sizes))
-    found.fill = lambda: _three("batch", [*more, *summed]) | _three("row", rows) | _three("inner", inner)
+    found.fill = lambda: three("batch", [*more, *summed]) | three("row", rows) | three("inner", inner)
     return found
 
 
-def _three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
+def three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
     """The offsets of both operands and of the result."""
     if not axes:
         return dict.fromkeys((f"{name}_a", f"{name}_b", f"{name}_c"), Offsets((), 1))
@@ -252,7 +255,7 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
         "columns": size(columns), "inner": size(near), "run": run,
     }  # fmt: skip
     found = Step(name, sizes, False, words)
-    found.fill = lambda: _three("batch", [*outside, *outer]) | {
+    found.fill = lambda: three("batch", [*outside, *outer]) | {
         "row_a": offsets(along(rows, 1)), "row_c": offsets(along(rows, 3)),
         "column_b": offsets(along(columns, 2)), "column_c": offsets(along(columns, 3)),
         "inner_a": offsets(along(near, 1)), "inner_b": offsets(along(near, 2)),
@@ -295,7 +298,7 @@ def _product(
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
     found.words["batch"] = size(outer)
     w, item, n_w = kind.width, kind.item, kind.columns
-    found.fill = lambda: _three("batch", outer) | {
+    found.fill = lambda: three("batch", outer) | {
         "row_a": Offsets(along(rows, 1), m), "row_c": Offsets(along(rows, 3), m),
         "inner_a": Offsets(along(inner, 1), k), "inner_b": Offsets(along(inner, 2), k),
         "column_b": Offsets(along(columns, 2), n), "column_c": Offsets(along(columns, 3), n),
@@ -357,15 +360,15 @@ def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     batch = [x for x in axes if x is not row and x is not inner]
     sizes = (size(batch), row.n, 1, inner.n)
     words = {"batch": sizes[0], "sums": 1, "rows": row.n, "columns": 1, "inner": inner.n, "run": inner.c}
-    found = Step("turn", sizes, False, words, cost=TURNED[prod(sizes) * item > FAR] * prod(sizes))
-    found.fill = lambda: _three("batch", batch) | {
+    found = Step("turn", sizes, False, words, cost=COPIED[prod(sizes) * item > FAR] * prod(sizes))
+    found.fill = lambda: three("batch", batch) | {
         "row_a": offsets(along([row], 1)), "inner_a": offsets(along([inner], 1)),
         "row_inner_flags": Flags("inner_a", inner.n, kind.width, item),
     }  # fmt: skip
-    return _cut(kind, found, most)
+    return cut(kind, found, most)
 
 
-def _cut(kind: Kind, step: Step, most: int) -> Step:
+def cut(kind: Kind, step: Step, most: int) -> Step:
     """Where threads cut the work: the batch where it is long, else the longer side."""
     words = step.words
     flops = 2 * kind.parts**2 * prod(step.sizes)
@@ -382,6 +385,8 @@ def _cut(kind: Kind, step: Step, most: int) -> Step:
         ]
     elif step.kernel in STRIPS:
         ways += [(-(-words[side] // n), k + 1, n) for k, (side, n) in enumerate(zip(SIDES, most_of(kind, step.kernel)))]
+    elif step.kernel == "blocks":
+        ways.append((words["rows"] // words["row_block"], 1, words["row_block"]))
     if ways[0][0] >= 4 * most:
         ways = ways[:1]
     units, words["split"], words["unit"] = max(ways)

@@ -189,20 +189,20 @@ def _lanes_sum(t: _Tile, kind: Kind, lanes: str | None, adding: str) -> None:
 
     rows, columns = t.size
     sums = t.fold(0, "%k", 1, ["zeroinitializer"] * rows * columns, one)
-    for number, x in enumerate(sums):
-        c = t.at(t.at("%c", t.word("%cm", number % rows)), t.word("%cn", number // rows))
-
-        def put(x: str, c: str = c) -> None:
-            if lanes is not None:
-                store_masked(t, kind, x, c, lanes)
-            else:
-                t.do(f"store {kind.vector} {x}, ptr {c}, align {kind.real_bytes}")
-
-        with t.when_else(adding) as fresh:
-            (old,) = t.vectors([c], lanes)
-            put(t.raw(f"fadd {kind.vector} {x}, {old}"))
-            next(fresh)
-            put(x)
+    rows_at = [t.at("%c", t.word("%cm", r)) for r in range(rows)]
+    places = [t.at(row, column) for column in [t.word("%cn", j) for j in range(columns)] for row in rows_at]
+    with t.when_else(adding) as fresh:
+        for adds in (True, False):
+            for x, c in zip(sums, places, strict=True):
+                if adds:
+                    (old,) = t.vectors([c], lanes)
+                    x = t.raw(f"fadd {kind.vector} {x}, {old}")
+                if lanes is not None:
+                    store_masked(t, kind, x, c, lanes)
+                else:
+                    t.do(f"store {kind.vector} {x}, ptr {c}, align {kind.real_bytes}")
+            if adds:
+                next(fresh)
 
 
 def strips(kind: Kind, name: str) -> str:

@@ -1,0 +1,142 @@
+"""Products whose operands or result have the batch inside: block by block of the batch, with copies that stay near.
+
+Where elements of several batches share lines of memory, a block of the batch is copied at a time: with the batch
+innermost, so that vectors run along it, or outermost, so that each batch is a matrix. The copies of one block lie in
+the same memory as those of the block before, so that they come from and go to near caches.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Final
+
+from tenferro_cpu.native.contraction._axes import Axis, Plain, merged, ordered, size
+from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._costs import FAR, LINE
+from tenferro_cpu.native.contraction._record import Places, Step
+from tenferro_cpu.native.contraction._step import copied, cut, plan_step, three
+
+WORTH: Final = 30_000.0
+"""Nanoseconds that a product takes from which on blocks are tried."""
+
+ROOM: Final = 512 << 10
+"""Most bytes of the copies of a block."""
+
+BLOCK: Final = 40.0
+"""Nanoseconds for a block besides its steps."""
+
+FARTHER: Final = 0.25
+"""Nanoseconds for an element of operands and result that lie far."""
+
+COPIES, ONE = 3, 4
+"""Base pointers of the copies and of the number one: after both operands and the result."""
+
+
+def blocked(kind: Kind, axes: Sequence[Plain], most: int, cost: float) -> Step | None:
+    """The product over these axes in blocks, if that takes less than `cost` nanoseconds."""
+    if cost < WORTH:
+        return None
+    best = min(ways(kind, axes, most), key=lambda step: step.cost, default=None)
+    return best if best is not None and best.cost < cost else None
+
+
+def ways(kind: Kind, axes: Sequence[Plain], most: int) -> list[Step]:
+    """All ways in which the product over these axes can be done in blocks."""
+    whole = merged([Axis(*numbers) for numbers in axes])
+    return [step for axis in whole for step in _along(kind, whole, axis, most)]
+
+
+def _along(kind: Kind, axes: Sequence[Axis], axis: Axis, most: int) -> Iterator[Step]:
+    """Ways to take blocks along one axis of the batch: inside of lines of memory, and long enough."""
+    n, *strides = axis
+    if n < kind.width or not all(strides) or min(map(abs, strides)) >= LINE:
+        return
+    block = n if n <= 2 * kind.width else kind.width
+    outside = [x for x in axes if x is not axis and all(abs(stride) >= LINE for stride in x[1:])]
+    inside = [axis._replace(n=block), *[x for x in axes if x is not axis and x not in outside]]
+    for layouts in (_innermost(kind, inside), _outermost(inside)):
+        if layouts:
+            step = _step(kind, axes, outside, axis, inside, layouts)
+            if step is not None:
+                yield cut(kind, step, most)
+
+
+def _innermost(kind: Kind, axes: Sequence[Axis]) -> dict[int, list[Axis]]:
+    """Orders of axes for copies of those operands that have the first axis not innermost, which then is."""
+    first, *rest = axes
+    return {place: [*ordered(_of(rest, place), place), first] for place in (1, 2, 3) if first[place] != kind.item}
+
+
+def _outermost(axes: Sequence[Axis]) -> dict[int, list[Axis]]:
+    """Orders of axes for copies of those operands that have the first axis inside of lines; it is the outermost one."""
+    first, *rest = axes
+    found = {}
+    for place in (1, 2, 3):
+        if abs(first[place]) < LINE:
+            batch = [x for x in rest if all(x[1:])]
+            groups = [[x for x in _of(rest, place) if not all(x[1:]) and not x[other]] for other in (3, 2, 1)]
+            groups = [ordered(group, place) for group in groups if group]
+            if place == 3:  # the longer side innermost
+                groups.sort(key=size)
+            found[place] = [first, *ordered(batch, place), *[x for group in groups for x in group]]
+    return found
+
+
+def _of(axes: Sequence[Axis], place: int) -> list[Axis]:
+    return [x for x in axes if x[place]]
+
+
+def _step(
+    kind: Kind, axes: Sequence[Axis], outside: list[Axis], axis: Axis, inside: list[Axis],
+    layouts: Mapping[int, list[Axis]],
+) -> Step | None:  # fmt: skip
+    """Copies of some operands, the product, a copy of the result: for each block."""
+    own = {place: [x[place] for x in inside] for place in (1, 2, 3)}
+    places = [(place - 1, 0) for place in (1, 2, 3)]
+    copies: dict[int, Step] = {}
+    room = 0
+    for place, order in layouts.items():
+        strides, size_of = {}, kind.item
+        for x in reversed(order):
+            strides[id(x)] = size_of  # axes may be equal
+            size_of *= x.n
+        made = [strides.get(id(x), 0) for x in inside]
+        pair = (made, own[place]) if place == 3 else (own[place], made)
+        moves = [Axis(x.n, old, 0, new) for x, old, new in zip(inside, *pair, strict=True) if x[place]]
+        found = copied(kind, moves, 1) or plan_step(kind, tuple(moves), 1, often=True)
+        if found is None:
+            return None
+        copies[place], own[place], places[place - 1] = found, made, (COPIES, room)
+        room += -(-size_of // LINE) * LINE
+    near = tuple([(x.n, *along) for x, *along in zip(inside, *own.values(), strict=True)])
+    product = plan_step(kind, near, 1, often=True)
+    if product is None or room > ROOM:
+        return None
+    one = (ONE, 0)
+    parts: list[tuple[Step, Places]] = [
+        (copies[place], ((place - 1, 0), one, places[place - 1])) for place in (1, 2) if place in copies
+    ]
+    parts.append((product, (places[0], places[1], places[2])))
+    if 3 in copies:
+        parts.append((copies[3], (places[2], one, (2, 0))))
+    step = Step("blocks", _sizes(axes))
+    step.words = {
+        "batch": size(outside), "sums": 1, "rows": axis.n, "row_block": inside[0].n, "room": room,
+        "parts": len(parts), "scratch": room + max([part.scratch for part, _ in parts]),
+    }  # fmt: skip
+    step.fill = lambda: three("batch", outside) | three("row", [axis])
+    step.inside = tuple(parts)
+    blocks = size(outside) * -(-axis.n // inside[0].n)
+    step.cost = blocks * (BLOCK + sum([part.cost for part, _ in parts]))
+    for place in (1, 2, 3):
+        elements = prod([x.n for x in axes if x[place]])
+        step.cost += FARTHER * elements * (elements * kind.item > FAR)
+    return step
+
+
+def _sizes(axes: Sequence[Axis]) -> tuple[int, int, int, int]:
+    kinds = [tuple([stride != 0 for stride in x[1:]]) for x in axes]
+    batch, rows, columns, inner = (
+        prod([x.n for x, found in zip(axes, kinds, strict=True) if found == wanted])
+        for wanted in ((True, True, True), (True, False, True), (False, True, True), (True, True, False))
+    )
+    return batch, rows, columns, inner
