@@ -1,5 +1,7 @@
 """Derivatives of contractions: both modes, first and second order, four dtypes, eager and compiled."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tenferro_einsum import einsum, plan, tensordot
 from tenferro_einsum._contract import contract
 from tenferro_einsum._contractions import contractions
 from tenferro_einsum._derivatives import pull
+from tenferro_einsum._slices import contract_slices, contract_slices_pull
 from tenferro_runtime.extension import optimise
 from tenferro_tensor import REGISTRY
 
@@ -102,6 +105,13 @@ def arguments(arrays, terms):
     return [v for pair in zip(arrays, terms, strict=True) for v in pair]
 
 
+def operations(program):
+    """What all contractions of a program cost together."""
+    specs, counted = program.specs, (contract, contractions, contract_slices, contract_slices_pull)
+    return sum([REGISTRY.find("cost", eq.op.primitive)([specs[v] for v in eq.variables], (), **eq.op.params).flops
+                for eq in program.equations if eq.op.primitive in counted])  # fmt: skip
+
+
 @pytest.mark.parametrize("count", [10, 100, 1000])
 @pytest.mark.parametrize("kept", [True, False])
 def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept):
@@ -120,11 +130,6 @@ def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept)
         g = tr.ones(())
         return pull(xs, outs, (g, *[None] * (len(outs) - 1)), **op.params)
 
-    def operations(program):
-        specs = program.specs
-        return sum([REGISTRY.find("cost", eq.op.primitive)([specs[v] for v in eq.variables], (), **eq.op.params).flops
-                    for eq in program.equations if eq.op.primitive in (contract, contractions)])  # fmt: skip
-
     forward = prepared.report.flops
     whole = operations(tr.trace(pulled, *[x.spec for x in arrays]))
     assert forward <= whole - forward <= (2.01 if kept else 3.01) * forward
@@ -132,6 +137,40 @@ def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept)
         value, grads = value_and_grad(lambda *xs: prepared(*xs), argnums=tuple(range(2 * count)))(*arrays)
         for x, g in zip(arrays, grads, strict=True):  # linear in each operand
             np.testing.assert_allclose(float(tr.sum(x * g)), float(value), rtol=1e-10)
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+def test_other_derivatives_of_a_chain_cost_as_much_for_each_site(count):
+    """Traced: tangents, values and gradients, a Hessian times a vector; counted in contractions."""
+    arrays, terms, path = chain(count)
+    prepared = plan(*arguments(arrays, terms), [], optimize=path)
+    forward, specs = prepared.report.flops, [x.spec for x in arrays]
+    both = value_and_grad(lambda *xs: prepared(*xs), argnums=tuple(range(2 * count)))
+    ways = (
+        (4, lambda *xs: jvp(prepared, xs, xs)),  # the value, then small intermediates anew and two products for each
+        (4, both),
+        (15, lambda *xs: jvp(both, xs, xs)),  # each product of the gradient has two tangents
+    )
+    for times, f in ways:
+        assert 2 * forward < operations(optimise(tr.trace(f, *specs))) <= times * forward
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_programs_give_the_bits_of_eager_gradients(dtype):
+    """XLA agrees to rounding."""
+    arrays, terms, path = chain(6, bond=24)
+    arrays = [(x * (1 + 1j) if dtype[0] == "c" else x).astype(dtype) for x in arrays]
+    prepared = plan(*arguments(arrays, terms), [], optimize=path)
+    gradient = grad(lambda *xs: tr.abs(prepared(*xs)), argnums=tuple(range(12)))
+    want = gradient(*arrays)
+    for a, b in zip(tr.compile(gradient)(*arrays), want, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    if find_spec("jax") is not None:
+        from tenferro_xla import XlaExecutor
+
+        for a, b in zip(XlaExecutor().run(tr.trace(gradient, *[x.spec for x in arrays]), *arrays), want, strict=True):
+            scale = np.abs(np.asarray(b)).max()
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-3, atol=1e-4 * scale)
 
 
 @pytest.mark.parametrize("subscripts", ["ij,jk,kl->il", "ab,ac,ad->abcd", "aab,bcc,c->ac", "ij,kl,le->e", "i,i,i->"])
