@@ -251,8 +251,13 @@ class ContractionPlan:
         Raises:
             ShapeError: operands or `out` have other specs.
         """
-        values = [x if hasattr(x, "spec") else tensor(x) for x in operands]
-        if tuple([x.spec for x in values]) != self.specs:
+        values: Sequence[Any] = operands
+        try:
+            specs = tuple([x.spec for x in operands])
+        except AttributeError:
+            values = [x if hasattr(x, "spec") else tensor(x) for x in operands]
+            specs = tuple([x.spec for x in values])
+        if specs != self.specs:
             values = self._adapted(values, operands)
         if out is None:
             return self.run(*values)

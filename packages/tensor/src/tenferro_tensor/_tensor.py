@@ -268,7 +268,7 @@ def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
 
 def materialised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands of a structural op with Python scalars made 0-d tensors of the dtype that they adapt to."""
-    if not any(a.__class__ in SCALARS for a in args):
+    if SCALARS.isdisjoint([a.__class__ for a in args]):
         return args
     known = [o for o in describe(args) if isinstance(o, Spec)]
     place = known[0].place if known else HOST
