@@ -1,4 +1,4 @@
-"""The CPU backend: NumPy and SciPy kernels for every primitive."""
+"""The CPU backend: NumPy and SciPy kernels for every primitive, and machine code where that is faster."""
 
 from tenferro_cpu._backend import CpuBackend, make_backend
 from tenferro_cpu._context import CpuContext

@@ -1,4 +1,4 @@
-"""The array namespace, tracing, programs and executors."""
+"""The array namespace, tracing and compilation of programs, and their execution."""
 # ruff: noqa: F405 - the array functions come by a star import, and `__all__` names them for type checkers
 
 import sys

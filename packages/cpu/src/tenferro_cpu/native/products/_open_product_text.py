@@ -7,7 +7,7 @@ kernel of small matrices adds in the order of the straight-line ones: for every 
 
 from typing import Final
 
-from tenferro_cpu.native.products._product_text import AXES, PAYLOAD, SHAPES, word
+from tenferro_cpu.native.products._product_text import AXES, PAYLOAD, SHAPES, entered, word
 from tenferro_cpu.native.products._small_matmul import LARGEST, TYPES
 from tenferro_cpu.native.python._layout import BYTES, C_CONTIGUOUS, DIMS
 
@@ -161,18 +161,7 @@ entry:
   call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %static, i64 {8 * WORDS}, i1 false)
   %two = icmp sge i64 %nargs, 2
   br i1 %two, label %first, label %slow
-first:
-  %x = load ptr, ptr %args
-  %x_axes = call i64 @number(ptr %p, i64 {word("left_axes")})
-  %fx = call i64 @array(ptr %x, ptr %p, i64 %x_axes)
-  %x_good = icmp ne i64 %fx, 0
-  br i1 %x_good, label %second, label %slow
-second:
-  %y = call ptr @field(ptr %args, i64 8)
-  %y_axes = call i64 @number(ptr %p, i64 {word("right_axes")})
-  %fy = call i64 @array(ptr %y, ptr %p, i64 %y_axes)
-  %y_good = icmp ne i64 %fy, 0
-  br i1 %y_good, label %sizes, label %slow
+{entered(tuple_items, [f"@array(ptr %{x}, ptr %p, i64 %{x}_axes)" for x in "xy"], "sizes")}
 sizes:
   %xs = call ptr @field(ptr %x, i64 {DIMS})
   %ys = call ptr @field(ptr %y, i64 {DIMS})
@@ -186,13 +175,6 @@ order:
   %y_ordered = icmp ne i64 %y_order, 0
   %ordered = and i1 %x_ordered, %y_ordered
   br i1 %ordered, label %run, label %slow
-run:
-  %r = call ptr @multiplied(ptr %x, ptr %y, i64 %fx, i64 %fy, ptr %p, ptr %self, ptr %args, i64 %nargs)
-  ret ptr %r
-slow:
-  %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
-  %s = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)
-  ret ptr %s
 }}
 """
 

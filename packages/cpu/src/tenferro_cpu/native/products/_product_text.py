@@ -6,6 +6,7 @@ multiplied into a fresh array; everything else is handed to the fallback, untouc
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from tenferro_cpu.native.python._layout import ALIGNED, BYTES, C_CONTIGUOUS, DATA, DESCR, DIMS, FLAGS, NDIM, TYPE
@@ -49,12 +50,71 @@ def word(name: str) -> int:
 SHAPES: Final = len(PAYLOAD)
 
 
+def entered(tuple_items: int, flags: Sequence[str], then: str) -> str:
+    """The blocks of an entry from ``first`` on: the operands, and from ``run`` on the product, or else the fallback.
+
+    Args:
+        tuple_items: bytes before the items of a tuple.
+        flags: calls that give the flags of ``%x`` and ``%y`` with their axes, 0 where the kernel does not take them.
+        then: the block for operands that it takes.
+    """
+    return f"""first:
+  %x = load ptr, ptr %args
+  %x_axes = call i64 @number(ptr %p, i64 {word("left_axes")})
+  %fx = call i64 {flags[0]}
+  %x_good = icmp ne i64 %fx, 0
+  br i1 %x_good, label %second, label %slow
+second:
+  %y = call ptr @field(ptr %args, i64 8)
+  %y_axes = call i64 @number(ptr %p, i64 {word("right_axes")})
+  %fy = call i64 {flags[1]}
+  %y_good = icmp ne i64 %fy, 0
+  br i1 %y_good, label %{then}, label %slow
+run:
+  %r = call ptr @multiplied(ptr %x, ptr %y, i64 %fx, i64 %fy, ptr %p, ptr %self, ptr %args, i64 %nargs)
+  ret ptr %r
+slow:
+  %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
+  %s = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)
+  ret ptr %s"""
+
+
+def over_stack(body: str, operands: Sequence[str], steps: Sequence[str]) -> str:
+    """The loop over the matrices of a stack, from ``test`` on, which ``entry`` leads to; `body` works on %l, %r and %o.
+
+    Args:
+        body: lines for one matrix.
+        operands: where left, right and result begin.
+        steps: bytes from one matrix of each to the next.
+    """
+    left, right, out = operands
+    return f"""test:
+  %i = phi i64 [0, %entry], [%i1, %body]
+  %l = phi ptr [{left}, %entry], [%l1, %body]
+  %r = phi ptr [{right}, %entry], [%r1, %body]
+  %o = phi ptr [{out}, %entry], [%o1, %body]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+{body}
+  %i1 = add i64 %i, 1
+  %l1 = getelementptr i8, ptr %l, i64 {steps[0]}
+  %r1 = getelementptr i8, ptr %r, i64 {steps[1]}
+  %o1 = getelementptr i8, ptr %o, i64 {steps[2]}
+  br label %test
+done:
+  ret void"""
+
+
 def entry_text(tuple_items: int) -> str:
     """Text of ``PyObject *product(self, args, nargs)``.
 
     Args:
         tuple_items: bytes before the items of a tuple.
     """
+    flags = [
+        f"@operand(ptr %{x}, ptr %p, i64 %{x}_axes, i64 {shape})" for x, shape in (("x", SHAPES), ("y", SHAPES + AXES))
+    ]
     return f"""
 @tenferro_ndarray = external global i8
 @tenferro_blas_state = external global [36 x i64]
@@ -143,25 +203,7 @@ entry:
   %p = getelementptr i8, ptr %bytes, i64 {BYTES}
   %two = icmp eq i64 %nargs, 2
   br i1 %two, label %first, label %slow
-first:
-  %x = load ptr, ptr %args
-  %x_axes = call i64 @number(ptr %p, i64 {word("left_axes")})
-  %fx = call i64 @operand(ptr %x, ptr %p, i64 %x_axes, i64 {SHAPES})
-  %x_good = icmp ne i64 %fx, 0
-  br i1 %x_good, label %second, label %slow
-second:
-  %y = call ptr @field(ptr %args, i64 8)
-  %y_axes = call i64 @number(ptr %p, i64 {word("right_axes")})
-  %fy = call i64 @operand(ptr %y, ptr %p, i64 %y_axes, i64 {SHAPES + AXES})
-  %y_good = icmp ne i64 %fy, 0
-  br i1 %y_good, label %run, label %slow
-run:
-  %r = call ptr @multiplied(ptr %x, ptr %y, i64 %fx, i64 %fy, ptr %p, ptr %self, ptr %args, i64 %nargs)
-  ret ptr %r
-slow:
-  %fallback = call ptr @field(ptr %self, i64 {tuple_items + 8})
-  %s = call ptr @tenferro_vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr null)
-  ret ptr %s
+{entered(tuple_items, flags, "run")}
 }}
 
 ; The product of two operands that the kernel takes, or what the fallback makes of the arguments.
@@ -299,6 +341,10 @@ def gemm_text(symbol: str, integer_bytes: int, real: str, parts: int) -> str:
   %{side}_is = icmp ne i64 %{side}_swapped, 0
 """
 
+    product = (
+        f"  call void @{symbol}(ptr %right_letter, ptr %left_letter, ptr %n, ptr %m, ptr %k, ptr @one_{real}_{parts}, "
+        f"ptr %r, ptr %ldb, ptr %l, ptr %lda, ptr @zero_{real}_{parts}, ptr %o, ptr %n)"
+    )
     return f"""
 declare void @{symbol}(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 @one_{real}_{parts} = private constant [{parts} x {real}] [{one}]
@@ -309,7 +355,7 @@ define private i64 @number(ptr %p, i64 %at) alwaysinline {{
   %v = load i64, ptr %q
   ret i64 %v
 }}
-define void @gemm(ptr %x, ptr %y, ptr %o, i64 %fx, i64 %fy, ptr %p) nounwind {{
+define void @gemm(ptr %x, ptr %y, ptr %out, i64 %fx, i64 %fy, ptr %p) nounwind {{
 entry:
 {number("rows", "rows")}{number("inner", "inner")}{number("columns", "columns")}{number("count", "count")}
 {number("swap_left", "swap_left")}{number("swap_right", "swap_right")}
@@ -323,22 +369,6 @@ entry:
   %area = mul i64 %rows, %columns
   %step = mul i64 %area, {item}
   br label %test
-test:
-  %i = phi i64 [0, %entry], [%i1, %body]
-  %l = phi ptr [%x, %entry], [%l1, %body]
-  %r = phi ptr [%y, %entry], [%r1, %body]
-  %c = phi ptr [%o, %entry], [%c1, %body]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %body, label %done
-body:
-  call void @{symbol}(ptr %right_letter, ptr %left_letter, ptr %n, ptr %m, ptr %k, ptr @one_{real}_{parts}, \
-ptr %r, ptr %ldb, ptr %l, ptr %lda, ptr @zero_{real}_{parts}, ptr %c, ptr %n)
-  %i1 = add i64 %i, 1
-  %l1 = getelementptr i8, ptr %l, i64 %ls
-  %r1 = getelementptr i8, ptr %r, i64 %rs
-  %c1 = getelementptr i8, ptr %c, i64 %step
-  br label %test
-done:
-  ret void
+{over_stack(product, ("%x", "%y", "%out"), ("%ls", "%rs", "%step"))}
 }}
 """

@@ -8,6 +8,8 @@ element is moved inside of the loop.
 from dataclasses import dataclass
 from typing import Final
 
+from tenferro_cpu.native.products._product_text import over_stack
+
 LARGEST: Final = 8
 """Rows, columns and inner size up to which the straight-line product is the fastest."""
 
@@ -76,22 +78,7 @@ define void @{name}(ptr noalias %left, ptr noalias %right, ptr noalias %out, i64
 nounwind "prefer-vector-width"="{8 * p.vector_bytes}" {{
 entry:
   br label %test
-test:
-  %i = phi i64 [0, %entry], [%i1, %body]
-  %l = phi ptr [%left, %entry], [%l1, %body]
-  %r = phi ptr [%right, %entry], [%r1, %body]
-  %o = phi ptr [%out, %entry], [%o1, %body]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %body, label %done
-body:
-{lines}
-  %i1 = add i64 %i, 1
-  %l1 = getelementptr i8, ptr %l, i64 %ls
-  %r1 = getelementptr i8, ptr %r, i64 %rs
-  %o1 = getelementptr i8, ptr %o, i64 {out_bytes}
-  br label %test
-done:
-  ret void
+{over_stack(lines, ("%left", "%right", "%out"), ("%ls", "%rs", str(out_bytes)))}
 }}
 """
 
