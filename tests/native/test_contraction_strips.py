@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 ALONG_SUM = ("amk,ank->amn", "mk,nk->nm", "mik,ink->mn", "imk,kni->mn", "km,nk->nm", "mkj,njk->mn")
+PAIRS = ("bk,bk->b", "bik,bki->b", "kb,bk->b", "abk,akb->ba")
 ALONG_BATCH = ("mka,kna->mna", "akm,kna->nma", "mkab,knab->anmb", "ma,na->mna", "amk,ank->nma")
 
 
@@ -80,13 +81,32 @@ def test_strips_of_all_sizes(monkeypatch, name, every, dtype):
     assert used.count(name) > 20
 
 
+@pytest.mark.parametrize("dtype", "fdFD")
+def test_pairs_of_rows(monkeypatch, allow_threads, dtype):
+    """One row and one column each: any batch and length, runs shorter than a vector; no bit depends on threads."""
+    prefer(monkeypatch, "dot")
+    used = [require(subscripts, dtype, seed) for subscripts in PAIRS for seed in range(25)]
+    assert used.count("dot") > 20
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(4099, 77)).astype(dtype) for _ in "xy")
+    ir = ContractionIR(np.dtype(dtype), ((0, 1), (0, 1)), x.shape, (0,), ((0, 1),))
+    kernel = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
+    assert kernel.report()[0].kernel == "dot"
+    results = [kernel(x, y)]
+    for threads in (1, 2, 3):
+        allow_threads(threads)
+        results.append(kernel(x, y))
+    assert all((z == results[0]).all() for z in results)
+    np.testing.assert_allclose(results[0], np.einsum("bk,bk->b", x, y), atol=1e-3 if dtype in "fF" else 1e-11)
+
+
 def test_lower_vector_levels(monkeypatch):
     """Fewer registers, shorter vectors."""
     for level in ("avx2", "generic"):
         lower = Engine(None, level)
         made = {char: _module.load(lower, char) for char in "dD"}
         monkeypatch.setattr(_kernel, "machine", made.__getitem__)
-        for name, every in (("dot", ALONG_SUM), ("lanes", ALONG_BATCH)):
+        for name, every in (("dot", ALONG_SUM + PAIRS), ("lanes", ALONG_BATCH)):
             prefer(monkeypatch, name)
             _step.STEPS.clear()
             used = [require(subscripts, dtype, seed) for subscripts in every for dtype in "dD" for seed in range(5)]
@@ -158,7 +178,8 @@ _step.AHEAD = 0
 _plan.settled = _step.settled = lambda *_: False
 for best in ("dot", "lanes", "gemm"):
     _step.STEPS.clear()
-    for inputs, output in ((((0, 1), (2, 1)), (0, 2)), (((1, 0), (2, 1)), (2, 0)), (((3, 0, 1), (1, 2, 3)), (0, 2, 3))):
+    for inputs, output in ((((0, 1), (2, 1)), (0, 2)), (((1, 0), (2, 1)), (2, 0)), (((3, 0, 1), (1, 2, 3)), (0, 2, 3)),
+                           (((0, 3), (0, 3)), (0,))):
         for seed in range(40):
             rng = random.Random(seed)
             extents = tuple(rng.choice((1, 2, 5, 9, 12, 16, 21)) for _ in range(4))

@@ -1,7 +1,8 @@
 """The contraction of two operands: by the simplest primitive that does it as it stands.
 
 Element-wise products and matrix products are primitives of the core, which every pass and rule knows. What would need
-more than one of these (transpositions, diagonals, sums, scattered axes) is one `contract`.
+more than one of these (transpositions, diagonals, sums, scattered axes) is one `contract`, and so is a batch of inner
+products, for which the engine has a kernel.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def _product(lx: Labels, ly: Labels, out: Labels) -> Any:
     summed = [x for x in shared if x not in out]
     batch = [x for x in shared if x in out]
     free_x, free_y = [x for x in lx if x not in ly], [x for x in ly if x not in lx]
-    if not summed or (*batch, *free_x, *free_y) != out:
-        return None
+    if not summed or (*batch, *free_x, *free_y) != out or (batch and out == tuple(batch)):
+        return None  # rows times rows, one by one, are no matrix product
     if not (_is_matrix(lx, batch, free_x, summed) and _is_matrix(ly, batch, free_y, summed)):
         return None
     return catalog.dot_general.op(

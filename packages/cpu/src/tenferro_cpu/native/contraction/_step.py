@@ -240,7 +240,8 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     dot, item, w = name == "dot", kind.item, kind.width
     among = inner if dot else batch
     last = next((x for x in among if x.a == x.b == item and (dot or x.c == item)), None)
-    if last is None or last.n < (w if dot else w // 2):
+    pairs = dot and kind.host.masks and sizes[1] == sizes[2] == 1  # a row and a column alone fill no tile
+    if last is None or last.n < (2 if pairs else w if dot else w // 2):
         return None
     if not dot and last.n % w and not kind.host.masks:
         return None

@@ -14,6 +14,9 @@ from tenferro_cpu.native.contraction._tile_text import added, load_masked, mask,
 CHUNK = 512
 """Elements of a run that all rows and columns pass together, so that they stay near."""
 
+PAIRS = 4
+"""Products of a row and a column alone, of neighbours in the batch, that a tile does at once."""
+
 SIDE_BY_SIDE = 4
 """Sums that are collected at once at least, so that none waits for another."""
 
@@ -85,27 +88,22 @@ class _Tile(Code):
         return [self.raw(f"load {self.kind.vector}, ptr {p}, align {self.kind.real_bytes}") for p in pointers]
 
 
-def _dot(kind: Kind, rows: int, columns: int) -> str:
-    """Sums over runs of `run` elements at `k` places."""
-    t = _Tile(kind, "dot", rows, columns)
+def _dot(kind: Kind, rows: int, columns: int, *, paired: bool = False) -> str:
+    """Sums over runs of `run` elements at `k` places: of each row and column, or of each row and its own column."""
+    t = _Tile(kind, "pair" if paired else "dot", rows, columns)
+    meet = [(n, n) for n in range(rows)] if paired else [(r, j) for j in range(columns) for r in range(rows)]
     step, parts = kind.lanes * kind.real_bytes, kind.parts
-    count = rows * columns * parts
-    copies = max(1, SIDE_BY_SIDE // count)
+    count = len(meet) * parts
+    copies = 1 if paired else max(1, SIDE_BY_SIDE // count)  # pairs add up alike, however many there are
     whole, rest = t.let("sdiv", "%run", kind.width), t.let("srem", "%run", kind.width)
     groups = t.let("mul", t.let("sdiv", whole, copies), copies)
     lanes, tail = mask(t, kind, rest), t.test("ne", rest, 0)
 
     def grown(sums: Values, at: str, down: Values, across: Values, lanes: str | None) -> Values:
         xs = t.vectors([t.at(p, at) for p in down], lanes)
-        found = []
-        for j, y in enumerate(t.vectors([t.at(p, at) for p in across], lanes)):
-            factors = spread(t, kind, y)
-            found += [
-                added(t, kind, sums[(j * rows + r) * parts + p], x, f)
-                for r, x in enumerate(xs)
-                for p, f in enumerate(factors)
-            ]
-        return found
+        factors = [spread(t, kind, y) for y in t.vectors([t.at(p, at) for p in across], lanes)]
+        pairs = [(xs[r], f) for r, j in meet for f in factors[j]]
+        return [added(t, kind, z, x, f) for z, (x, f) in zip(sums, pairs, strict=True)]
 
     def one(k: str, sums: Values) -> Values:
         down = [t.at(p, t.word("%ak", k)) for p in t.rows_at]
@@ -132,11 +130,9 @@ def _dot(kind: Kind, rows: int, columns: int) -> str:
         first = number % count
         sums[first] = t.raw(f"fadd {kind.vector} {sums[first]}, {sums[number]}")
     adding = t.test("ne", "%adds", 0)
-    for j in range(columns):
-        for r in range(rows):
-            place = (j * rows + r) * parts
-            c = t.at(t.at("%c", t.word("%cm", r)), t.word("%cn", j))
-            _finish(t, kind, sums[place : place + parts], c, adding)
+    for place, (r, j) in enumerate(meet):
+        c = t.at("%c", t.word("%cm", r))
+        _finish(t, kind, sums[place * parts :][:parts], c if paired else t.at(c, t.word("%cn", j)), adding)
     t.do("ret void")
     return t.text()
 
@@ -212,7 +208,29 @@ def strips(kind: Kind, name: str) -> str:
     sizes = [(r, j) for r in range(1, most_rows + 1) for j in range(1, most_columns + 1)]
     table = f"[{len(sizes)} x ptr] [ {', '.join(f'ptr @{name}_{r}_{j}' for r, j in sizes)} ]"
     texts = [make(kind, r, j) for r, j in sizes]
+    if name == "dot":
+        texts += [_dot(kind, n, n, paired=True) for n in (1, PAIRS)]
     return "\n".join([*texts, f"@tiles_{name} = private constant {table}", _step(kind, name)])
+
+
+def _pairs(s: Step, first: str, last: str) -> str:
+    """Products of one row and one column that are not too long, all of the batch; where what is left begins."""
+    rows, columns, inner, run, sums = (s.field(name) for name in ("rows", "columns", "inner", "run", "sums"))
+    single = s.test("eq", s.let("mul", s.let("mul", rows, columns), sums), 1)
+    short = s.raw(f"and i1 {single}, {s.test('sle', run, CHUNK)}")
+    with s.when(short):
+        groups = s.let("mul", s.let("sdiv", s.let("sub", last, first), PAIRS), PAIRS)
+        middle = s.let("add", first, groups)
+        for begin, end, count in ((first, middle, PAIRS), (middle, last, 1)):
+            with s.loop(begin, end, count) as n:
+                given = f"i64 {inner}"
+                for operand in "ab":
+                    here = s.raw(f"getelementptr i64, ptr {s.table(f'batch_{operand}')}, i64 {n}")
+                    given += f", ptr {s.base(operand)}, ptr {here}, ptr {s.table(f'inner_{operand}')}"
+                here = s.raw(f"getelementptr i64, ptr {s.table('batch_c')}, i64 {n}")
+                given += f", ptr {s.base('c')}, ptr {here}, ptr null, i64 {run}, i64 0"
+                s.do(f"call void @pair_{count}_{count}({given})")
+    return s.raw(f"select i1 {short}, i64 {last}, i64 {first}")
 
 
 def _step(kind: Kind, name: str) -> str:
@@ -226,7 +244,10 @@ def _step(kind: Kind, name: str) -> str:
     row_from, row_end = s.share(1, rows)
     column_from, column_end = s.share(2, columns)
     chunk = CHUNK if name == "dot" else kind.width
-    with s.loop(*s.share(0, s.field("batch"))) as n:
+    first, last = s.share(0, s.field("batch"))
+    if name == "dot":
+        first = _pairs(s, first, last)
+    with s.loop(first, last) as n:
         at = [s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True)]
         later = s.test("ne", s.let("srem", n, sums), 0)
         with s.loop(0, run, chunk) as start:
