@@ -86,7 +86,7 @@ def test_only_large_results_lie_as_they_are_computed():
 def test_small_blocks_and_tables(monkeypatch, extents):
     """What large operands need: several blocks of every kind, groups that are cut, sums that go on."""
     sizes = {"ROW_BLOCK_BYTES": 1, "INNER_BLOCK": 16, "COLUMN_BLOCK": 8, "MOST_ROWS": 30, "MOST_COLUMNS": 20,
-             "MOST_INNER": 20, "RUN": 8, "THIN": 1}  # fmt: skip
+             "MOST_INNER": 20, "RUN": 8, "THIN": 1, "ASKED": 0}  # fmt: skip
     for name, value in sizes.items():
         monkeypatch.setattr(_step, name, value)
     for seed in range(100):

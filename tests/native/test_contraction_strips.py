@@ -176,6 +176,7 @@ _step._cost = lambda step: step.cost - 1e12 * (step.kernel == best)
 _plan.WORTH_A_COPY = 1
 _step.AHEAD = 0
 _plan.settled = _step.settled = lambda *_: False
+_step.ASKED = 0
 for best in ("dot", "lanes", "gemm"):
     _step.STEPS.clear()
     for inputs, output in ((((0, 1), (2, 1)), (0, 2)), (((1, 0), (2, 1)), (2, 0)), (((3, 0, 1), (1, 2, 3)), (0, 2, 3)),

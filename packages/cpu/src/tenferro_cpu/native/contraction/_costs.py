@@ -19,7 +19,7 @@ MOVED, TURNED = (0.15, 0.5), (0.35, 1.0)
 COPIED: Final = (0.35, 0.45)
 """For an element of a copy with another innermost axis."""
 
-SINGLE: Final = (0.4, 1.0, 2.5)
+SINGLE: Final = (0.3, 0.45, 2.5)
 """For an element that is moved alone: of what stays near; of others whose lines do while they are used; and if not."""
 
 TILE: Final = 10.0
@@ -126,9 +126,9 @@ def leaves(axes: Sequence[Axis], place: int, count: int) -> bool:
     """Whether a line is left and comes back when it is near no more; each of the axes' elements has `count` lines."""
     reach = window = 1
     for axis in reversed(axes):
-        reach *= axis.n
         if 0 < abs(axis[place]) < LINE:
-            window = reach
+            window = reach * min(axis.n, -(-LINE // abs(axis[place])))
+        reach *= axis.n
     return 2 * window * LINE * count > FAR
 
 

@@ -5,11 +5,18 @@ is one vector. Or summed indices lie together: then a square is turned in regist
 """
 
 from tenferro_cpu.native.contraction._code import Code, Kind
-from tenferro_cpu.native.contraction._tile_text import mask_of
+from tenferro_cpu.native.contraction._costs import LINE
+from tenferro_cpu.native.contraction._tile_text import mask_of, prefetch
+
+TOGETHER, FAR_AWAY = 1, 2
+"""Flags of a block: its rows lie together; its operand is large, so that lines of memory are asked for beforehand."""
+
+AHEAD = 4
+"""Blocks after which the rows come that memory is asked for; tables go on as far."""
 
 
 def pack(kind: Kind, width: int) -> str:
-    """``void pack_width(source, row offsets, sum offsets, lie together, sum blocks lie together, rows, k, to, step)``.
+    """``void pack_width(source, row offsets, sum offsets, flags, sum blocks lie together, rows, k, to, step)``.
 
     `step` is the distance in bytes of the summed indices in the panel, `rows` at most `width`. Blocks that are not
     whole are read and written under masks: nothing beyond them is touched.
@@ -26,9 +33,11 @@ class _Pack(Code):
         self.turned = self.raw(f"alloca [{width} x {self.vector_type}], align 64")
         self.whole = self.test("eq", "%rows", width)
         self.present = mask_of(self, self.lanes, self.let("mul", "%rows", kind.parts))
-        with self.when_else(self.test("ne", "%flag", 0)) as other:
+        with self.when_else(self.test("ne", self.let("and", "%flag", TOGETHER), 0)) as other:
             self.runs()
             next(other)
+            with self.when(self.test("ne", self.let("and", "%flag", FAR_AWAY), 0)):
+                self.ask()
             self.rest()
         self.do("ret void")
 
@@ -41,6 +50,15 @@ class _Pack(Code):
                     self.store(self.load(self.at(first, self.word("%ko", i)), mask), self.column(i), mask)
                 if mask is None:
                     next(short)
+
+    def ask(self) -> None:
+        """Ask for the lines of rows to come: these lie where no processor looks for them by itself."""
+        rows = [self.at("%x", self.word("%ro", AHEAD * self.width + r)) for r in range(self.width)]
+        lies = self.raw(f"icmp ne i8 {self.raw('load i8, ptr %kf')}, 0")
+        with self.loop(0, "%k", self.raw(f"select i1 {lies}, i64 {LINE // self.kind.item}, i64 1")) as i:
+            offset = self.word("%ko", i)
+            for row in rows:
+                prefetch(self, self.at(row, offset), 3)
 
     def rest(self) -> None:
         """Squares where summed indices lie together, else single elements."""

@@ -100,7 +100,7 @@ class _Product(Step):
             flag = self.raw(f"load i8, ptr {self.flag('column_flags', self.let('udiv', j, n))}")
             self.do(
                 f"call void @pack_{n}(ptr {b}, ptr {self.entry('column_b', j)}, ptr {self.entry('inner_b', inner)}, "
-                f"i64 {self.raw(f'zext i8 {flag} to i64')}, "
+                f"i64 {self.let('or', self.raw(f'zext i8 {flag} to i64'), self.field('far_columns'))}, "
                 f"ptr {self.flag('column_inner_flags', self.let('udiv', inner, n))}, i64 {columns}, i64 {count}, "
                 f"ptr {panel}, i64 {self.let('mul', columns, self.kind.item)})"
             )
@@ -135,7 +135,8 @@ class _Product(Step):
         flag = self.raw(f"load i8, ptr {self.flag('row_flags', self.let('udiv', row, w))}")
         self.do(
             f"call void @pack_{w}(ptr {a}, ptr {self.entry('row_a', row)}, ptr {self.entry('inner_a', k[0])}, "
-            f"i64 {self.raw(f'zext i8 {flag} to i64')}, ptr {self.flag('row_inner_flags', self.let('udiv', k[0], w))}, "
+            f"i64 {self.let('or', self.raw(f'zext i8 {flag} to i64'), self.field('far_rows'))}, "
+            f"ptr {self.flag('row_inner_flags', self.let('udiv', k[0], w))}, "
             f"i64 {self.least(self.let('sub', end, row), w)}, i64 {k[1]}, ptr {to}, i64 {step})"
         )
 

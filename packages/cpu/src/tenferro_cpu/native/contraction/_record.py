@@ -23,6 +23,7 @@ FIELDS: Final = (
     "row_a", "row_c", "inner_a", "inner_b", "column_b", "column_c", "row_b", "inner_c",
     "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks lie together, as bytes
     "tile_flags",  # for each tile of rows, how its result is written
+    "far_rows", "far_columns",  # flag of blocks to be packed for whose successors memory is asked
     "row_block", "inner_block", "column_block",  # what is packed at once
     "ahead",  # bytes of the next batch that a tile asks memory for with each summed index
     "stream",  # flag of tiles whose full vectors are whole lines of memory, 0 where these are better kept near

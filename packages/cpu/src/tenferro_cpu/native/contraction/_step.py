@@ -26,6 +26,7 @@ from tenferro_cpu.native.contraction._costs import (
     stored,
     streams,
 )
+from tenferro_cpu.native.contraction._pack_text import FAR_AWAY
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._strip_text import CHUNK
 from tenferro_cpu.native.contraction._strip_text import most as most_of
@@ -53,6 +54,9 @@ NEAR: Final = 16 << 10
 
 AHEAD: Final = 32 << 10
 """Bytes of both operands of a product from which on memory is asked for those of the next one meanwhile."""
+
+ASKED: Final = 4 << 20
+"""Bytes of an operand from which on memory is asked for its rows before they are packed: nearer ones come in time."""
 
 FEW: Final = 64
 """Elements below which an outer product of each batch is not worth a tile."""
@@ -333,6 +337,7 @@ def _product(
         found.words["scratch"] = 0 if few else n * k * item
         found.words["row_block"] = kind.rows * max(1, NEAR // (kind.rows * k * item))
         return found
+    found.words |= {f"far_{side}": FAR_AWAY * (n * item > ASKED) for side, n in zip(SIDES, (left, right), strict=True)}
     block = kind.rows * max(1, ROW_BLOCK_BYTES // (kind.rows * 8))
     row_block = min(block, -(-m // kind.rows) * kind.rows)
     inner_block, column_block = min(INNER_BLOCK, k), min(COLUMN_BLOCK, -(-n // kind.columns) * kind.columns)

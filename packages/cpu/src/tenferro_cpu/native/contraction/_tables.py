@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ctypes import CFUNCTYPE, c_int64
 from functools import cache
 from math import gcd, prod
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenferro_cpu.native.contraction._code import Code
 from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
@@ -62,6 +62,9 @@ class Tiles(NamedTuple):
 
 
 Entries = Offsets | Flags | Tiles
+
+BEYOND: Final = 1 << 10
+"""Bytes after the last table, which machine code may look at."""
 _OFFSETS, _FLAGS, _TILES = range(3)
 
 
@@ -123,7 +126,7 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
             places[name] = at
             words += (what, 8, at, places.get(of, 0), count, width, step, vectors)
             at += -(-count // (width * vectors)) + 7 & -8
-    program, room = array("q", words), array("q", bytes(at))
+    program, room = array("q", words), array("q", bytes(at + BEYOND))
     start = room.buffer_info()[0]
     if places:
         _tabulate()(program.buffer_info()[0], len(places), start)

@@ -39,8 +39,9 @@ KEPT: Final = 64
 """Sizes for which a kernel for all sizes keeps that of large products which it does not take itself."""
 
 STACKED: Final = 1_000_000
-"""Multiplications and additions of one real product from which on stacks go to the contraction engine: it asks memory
-for the next matrices meanwhile, and threads share the stack. Below, BLAS neither packs."""
+"""Multiplications and additions of one real product from which on stacks, and products by transposed matrices, go to
+the contraction engine: it asks memory for the next matrices meanwhile, threads share the stack, and columns are turned
+in registers. Below, BLAS neither packs."""
 
 ALONE: Final = 1 << 15
 """Multiplications and additions above which a kernel runs without the interpreter lock."""
@@ -183,9 +184,11 @@ def dot_general(
         work = math.prod(_rest(shape_x, batch[0])) * free
         return bounded(reference, work) if work > ONE_THREAD else reference
     many = product.work > ONE_THREAD
-    stack = _stack(ins, outs, contract, batch) if many and product.count > 1 else None
-    if stack is not None and (product.work > STACKED or x.dtype.kind == "c"):
-        return stack
+    turned = product.swap_right and min(product.rows, product.columns) > 1
+    if many and (product.count > 1 or turned) and (product.work > STACKED or x.dtype.kind == "c"):
+        stack = _stack(ins, outs, contract, batch)
+        if stack is not None:
+            return stack
     fallback = bounded(reference, product.work) if many else reference
     have = machine() if product.work and product.count else None
     if have is None or max(x.ndim, y.ndim, outs[0].ndim) > AXES:
