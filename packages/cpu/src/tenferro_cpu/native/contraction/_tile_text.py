@@ -13,7 +13,7 @@ ACCUMULATE, SCATTER = 1, 2
 STREAM = 1 << 16
 """Flag of a tile of full vectors on whole lines of memory: they are written past the caches, which wait for no line."""
 
-LONG = 64
+LONG = 8
 """Summed indices from which on a tile asks for the lines of its result before it needs them."""
 
 SOME = 16
@@ -179,8 +179,9 @@ def _following(code: Code, kind: Kind) -> list[tuple[int, str]]:
 
 
 def _fetch(code: Code, kind: Kind, vectors: int, columns: int) -> None:
-    """Lines of the result come near while a long sum is made."""
-    with code.when(code.test("sge", "%k", LONG)):
+    """Lines of the result come near while the sum is made, unless they are written past the caches."""
+    near = code.test("slt", "%flags", STREAM)
+    with code.when(code.raw(f"and i1 {near}, {code.test('sge', '%k', LONG)}")):
         rows = [code.at("%c", code.word("%cm", r * kind.width)) for r in range(vectors)]
         for j in range(columns):
             column = code.word("%cn", j)
