@@ -14,6 +14,7 @@ from guard_pages import require_inside
 from random_contractions import MIDDLE, Case, random_case
 from tenferro_cpu.native import Engine, available
 from tenferro_cpu.native.contraction import _kernel, _module, _plan, _step
+from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ArgumentError, ShapeError
@@ -165,6 +166,29 @@ def test_large_products_use_every_block():
 
 
 @pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.usefixtures("fresh_steps")
+def test_long_runs_are_written_past_the_caches(monkeypatch, char):
+    """Runs that begin and end anywhere in a line of memory, whether or not elements lie on their own size."""
+    monkeypatch.setattr(Host, "near_bytes", 0)
+    rng = np.random.default_rng(0)
+    for shape in ((3, 517), (5, 7, 300), (9000,)):
+        labels = tuple(range(len(shape)))
+        x, y = rng.normal(size=(2, *shape)).astype(char)
+        for z, own in ((y, labels), (y.reshape(shape[0], -1)[:, 0].copy(), (0,)), (y.ravel()[0], ())):
+            ir = ContractionIR(np.dtype(char), (labels, own), shape, labels, ((0, 1),))
+            want = np.einsum(x, [*labels], z, [*own], [*labels])
+            for offset in (0, 1, 3, np.dtype(char).itemsize * 3):
+                room = np.full(want.nbytes + 64, 7, np.uint8)
+                out = room[offset : offset + want.nbytes].view(char).reshape(shape)
+                engine_kernel(ir)(x, z, out=out)
+                np.testing.assert_allclose(out, want, rtol=1e-6)
+                assert (room[:offset] == 7).all() and (room[offset + want.nbytes :] == 7).all()
+        before = np.full((2, *shape), np.nan, char)  # every element of a result with gaps is written, and no other
+        engine_kernel(ir)(x, z, out=before[0])
+        assert np.isnan(before[1]).all() and not np.isnan(before[0]).any()
+
+
+@pytest.mark.parametrize("char", "fdFD")
 def test_rows_lie_together_in_parts(char):
     """Full tiles whose vectors lie together are packed at once, whether or not the tile does; others are not."""
     rng = np.random.default_rng(0)
@@ -215,6 +239,7 @@ def test_nothing_is_read_or_written_outside():
     require_inside("""
 import numpy as np
 from random_contractions import random_case
+from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor import ComputeDevice, get_backend
 for seed in range(250):
     case = random_case(seed)

@@ -1,6 +1,7 @@
 """LLVM text of steps without a matrix product: element-wise ones, zeros."""
 
 from tenferro_cpu.native.contraction._code import Code, Kind
+from tenferro_cpu.native.contraction._costs import LINE
 from tenferro_cpu.native.contraction._product_text import Step
 from tenferro_cpu.native.contraction._tile_text import added, load_masked, mask, repeated, store_masked, turned
 
@@ -8,13 +9,11 @@ from tenferro_cpu.native.contraction._tile_text import added, load_masked, mask,
 def runs(kind: Kind, scaling: bool) -> str:
     """Runs of the result: products of two runs, or of a run and one number; several of a batch may add up."""
     s = Step("scaling" if scaling else "elementwise", kind)
-    step, run = kind.lanes * kind.real_bytes, s.field("run")
-    bases = [s.base(operand) for operand in "abc"]
+    run, bases = s.field("run"), [s.base(operand) for operand in "abc"]
     batches, rows = ([s.table(f"{what}_{operand}") for operand in "abc"] for what in ("batch", "row"))
-    count, sums = s.field("rows"), s.field("sums")
-    whole = s.let("sdiv", run, kind.width)
-    rest = s.let("srem", run, kind.width)
-    lanes, tail = mask(s, kind, rest), s.test("ne", rest, 0)
+    count, sums, parts = s.field("rows"), s.field("sums"), _parts(s, run)
+    lies = s.test("eq", s.let("urem", s.raw(f"ptrtoint ptr {bases[2]} to i64"), kind.item), 0)
+    past = s.raw(f"and i1 {lies}, {s.test('ne', s.field('stream'), 0)}")
     with s.loop(*s.share(0, s.field("batch"))) as n:
         at = [s.at(base, s.word(table, n)) for base, table in zip(bases, batches, strict=True)]
         adding = s.test("ne", s.let("srem", n, sums), 0)
@@ -22,20 +21,58 @@ def runs(kind: Kind, scaling: bool) -> str:
             a, b, c = (s.at(base, s.word(table, m)) for base, table in zip(at, rows, strict=True))
             factors = [repeated(s, kind, s.at(b, p * kind.real_bytes)) for p in range(kind.parts)] if scaling else []
             with s.when_else(adding) as fresh:
-                for adds in (True, False):
-                    with s.loop(0, whole) as v:
-                        x, y, z = (s.at(p, s.let("mul", v, step)) for p in (a, b, c))
-                        _vector(s, (x, y, z), factors, None, adds)
-                    with s.when(tail):
-                        end = s.let("mul", whole, step)
-                        _vector(s, (s.at(a, end), s.at(b, end), s.at(c, end)), factors, lanes, adds)
-                    if adds:
-                        next(fresh)
+                _run(s, (a, b, c), factors, parts, adds=True)
+                next(fresh)
+                with s.when_else(past) as near:
+                    _run_past(s, (a, b, c), factors, run)
+                    next(near)
+                    _run(s, (a, b, c), factors, parts)
+    with s.when(past):
+        s.do("fence seq_cst")
     s.do("ret void")
     return s.text()
 
 
-def _vector(s: Step, at: tuple[str, str, str], factors: list[str], lanes: str | None, adds: bool) -> None:
+Places = tuple[str, str, str]
+
+
+def _parts(s: Step, run: str) -> tuple[str, str]:
+    """Whole vectors of a run, and elements after them."""
+    return s.let("sdiv", run, s.kind.width), s.let("srem", run, s.kind.width)
+
+
+def _run(
+    s: Step, at: Places, factors: list[str], parts: tuple[str, str], *, adds: bool = False, past: bool = False
+) -> None:
+    """One run; `past` the caches, from a line of memory on."""
+    step = s.kind.lanes * s.kind.real_bytes
+    whole, rest = parts
+    with s.loop(0, whole) as v:
+        _vector(s, _further(s, at, s.let("mul", v, step)), factors, None, adds=adds, past=past)
+    with s.when(s.test("ne", rest, 0)):
+        _vector(s, _further(s, at, s.let("mul", whole, step)), factors, mask(s, s.kind, rest), adds=adds)
+
+
+def _run_past(s: Step, at: Places, factors: list[str], run: str) -> None:
+    """One run of whole lines of memory, and what is before and after them."""
+    kind = s.kind
+    into = s.let("and", s.let("sub", 0, s.raw(f"ptrtoint ptr {at[2]} to i64")), LINE - 1)
+    head = s.least(s.let("udiv", into, kind.item), run)
+    with s.loop(0, head, kind.width) as first:
+        lanes = mask(s, kind, s.let("sub", head, first))
+        _vector(s, _further(s, at, s.let("mul", first, kind.item)), factors, lanes)
+    at = _further(s, at, s.let("mul", head, kind.item))
+    _run(s, at, factors, _parts(s, s.let("sub", run, head)), past=True)
+
+
+def _further(s: Step, at: Places, offset: str) -> Places:
+    a, b, c = (s.at(p, offset) for p in at)
+    return a, b, c
+
+
+def _vector(
+    s: Step, at: Places, factors: list[str], lanes: str | None, *, adds: bool = False, past: bool = False
+) -> None:
     kind = s.kind
 
     def load(p: str) -> str:
@@ -47,7 +84,8 @@ def _vector(s: Step, at: tuple[str, str, str], factors: list[str], lanes: str | 
     if lanes is not None:
         store_masked(s, kind, result, at[2], lanes)
     else:
-        s.do(f"store {kind.vector} {result}, ptr {at[2]}, align {kind.real_bytes}")
+        how = f"{kind.lanes * kind.real_bytes}, !nontemporal !0" if past else f"{kind.real_bytes}"
+        s.do(f"store {kind.vector} {result}, ptr {at[2]}, align {how}")
 
 
 def spread(code: Code, kind: Kind, y: str) -> list[str]:

@@ -26,7 +26,7 @@ FIELDS: Final = (
     "far_rows", "far_columns",  # flag of blocks to be packed for whose successors memory is asked
     "row_block", "inner_block", "column_block",  # what is packed at once
     "ahead",  # bytes of the next batch that a tile asks memory for with each summed index
-    "stream",  # flag of tiles whose full vectors are whole lines of memory, 0 where these are better kept near
+    "stream",  # flag of tiles and runs whose lines of memory are written past the caches, 0 where these are better near
     "records", "parts", "room",  # steps of each block, their number, and bytes of what they copy
     "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
 )  # fmt: skip

@@ -45,6 +45,9 @@ MOST_COLUMNS, MOST_INNER = 1 << 16, 1 << 16
 RUN: Final = 4096
 """Elements of an element-wise run that are done at once."""
 
+LONG: Final = 512
+"""Bytes of an element-wise run that may be written past the caches."""
+
 PIECE_FLOPS: Final = 100_000
 PIECE_BYTES: Final = 128 << 10
 """Work that pays for one more thread."""
@@ -214,6 +217,9 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     outer, chunk = capped([Axis(run, kind.item * with_a, kind.item * with_b, kind.item)], RUN)
     more, rows = capped([*left, *outer], max(1, RUN // size(chunk)))
     words = {"rows": size(rows), "run": size(chunk), "sums": size(inner), "batch": size(more) * size(inner)}
+    far = size(axes) * (1 + with_a + with_b) * kind.item > kind.host.near_bytes
+    if far and not inner and size(chunk) * kind.item >= LONG and all(x.c % kind.item == 0 for x in axes):
+        words["stream"] = STREAM
     found = Step("elementwise" if with_a and with_b else "scaling", sizes, with_b and not with_a, words)
     found.cost = MOVED[1] * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
