@@ -21,6 +21,9 @@ Calls = dict[str, list[Callable[[], Any]]]
 PATIENCE = 20.0
 """Seconds that one contestant may take for a row; it gets fewer rounds where it is slow."""
 
+PAUSE = 0.02
+"""Seconds before a contestant's turn, for the workers of the one before: they first wait for work on their cores."""
+
 PEERS = ("numpy", "torch", "jax")
 TOLERANCE = {"float32": 3e-4, "complex64": 3e-4, "float64": 1e-9, "complex128": 1e-9}
 
@@ -41,6 +44,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=7)
     made.add_argument("--threads", type=int, default=1)
     made.add_argument("--only", default="", help="rows whose name has this text")
+    made.add_argument("--skip", nargs="*", default=[], help="texts: rows whose name has one of them are left out")
     made.add_argument("--without", nargs="*", default=[], help="contestants to leave out")
     made.add_argument("--dtype", default="float64", choices=list(TOLERANCE))
     made.add_argument("--quick", action="store_true", help="three rounds")
@@ -139,6 +143,7 @@ def measured(calls: Calls, rounds: int, busy: bool, tolerance: float) -> dict[st
         for name, call in chosen.items():
             if number >= budget[name]:
                 continue
+            time.sleep(PAUSE)
             call()
             start = clock()
             for _ in range(repeats[name]):
@@ -172,6 +177,8 @@ class Table:
         print(f"{'':52}{'ms':>10}{''.join(f'{n:>8}' for n in PEERS)}{'best':>8}   (times tenferro's time)")
         rounds = 3 if self.chosen.quick else self.chosen.rounds
         for instance in instances:
+            if any(text in instance.name for text in self.chosen.skip):
+                continue
             calls = contestants(instance, self.chosen.dtype, self.chosen.without)
             medians = measured(calls, rounds, self.chosen.busy, TOLERANCE[self.chosen.dtype])
             ours = medians["tenferro"]

@@ -1,7 +1,7 @@
 """Contractions of public benchmarks: tenferro beside NumPy, PyTorch and JAX, along the same paths.
 
-    python3 dev run benchmarks/einsum.py [--quick] [--rounds N] [--threads N] [--only TEXT] [--without X]
-        [--dtype D] [--busy]
+    python3 dev run benchmarks/einsum.py [--quick] [--rounds N] [--threads N] [--only TEXT]
+        [--skip TEXT ...] [--without X ...] [--dtype D] [--busy]
 
 Instances and paths are those of data/einsum; medians in milliseconds, and how many times as long the others take.
 With ``--busy``, for machines that are not quiet, the time is that of the processor, in all threads, and the least one
