@@ -45,6 +45,9 @@ DOMAINS: Final = {
 }
 """What element-wise primitives are defined for: NumPy's kind letters, and the words of the error."""
 
+_PLAIN: Final = frozenset({int, str})
+"""What stands for itself in metadata."""
+
 LIVE_OPS: Final = 2048
 """Number of recently made ops that one primitive keeps alive, with their plans."""
 
@@ -60,7 +63,7 @@ def _freeze(value: Any) -> Any:
     if cls is int or cls is str:
         return value
     if cls is tuple or cls is list:
-        return tuple([_freeze(v) for v in value])
+        return tuple(value) if _PLAIN.issuperset(map(type, value)) else tuple([_freeze(v) for v in value])
     value = as_size(value)
     if isinstance(value, np.generic):
         return value.item()
@@ -75,7 +78,7 @@ def _key(value: Any) -> Any:
     if cls is int or cls is str:
         return value
     if cls is tuple:
-        return tuple([_key(v) for v in value])
+        return value if _PLAIN.issuperset(map(type, value)) else tuple([_key(v) for v in value])
     if cls is float:
         return (cls, value.hex())
     if cls is complex:
@@ -86,7 +89,9 @@ def _key(value: Any) -> Any:
 
 
 def is_open(value: Any) -> bool:
-    return any(map(is_open, value)) if value.__class__ is tuple else isinstance(value, Dim)
+    if value.__class__ is tuple:
+        return not _PLAIN.issuperset(map(type, value)) and any(map(is_open, value))
+    return isinstance(value, Dim)
 
 
 class Op:

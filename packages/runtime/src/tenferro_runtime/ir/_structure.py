@@ -71,6 +71,9 @@ class Structured:
         return found
 
 
+_NUMBERS = frozenset({int})
+
+
 def structural(op: Op) -> Any:
     """A key of an op under which ops that hold equal programs are one; the op itself where it holds none.
 
@@ -85,7 +88,9 @@ def structural(op: Op) -> Any:
 
 
 def _holds_program(value: Any) -> bool:
-    return isinstance(value, Structured) or (value.__class__ is tuple and any(map(_holds_program, value)))
+    if value.__class__ is tuple:
+        return not _NUMBERS.issuperset(map(type, value)) and any(map(_holds_program, value))
+    return isinstance(value, Structured)
 
 
 def _structural(value: Any) -> Any:

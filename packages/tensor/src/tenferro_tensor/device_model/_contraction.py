@@ -117,9 +117,12 @@ class ContractionIR:
         count = len(self.operands)
         steps = tuple([(labels, (step,)) for labels, step in zip(self.values[count:], self.steps, strict=True)])
         last = count + max(len(steps), 1) - 1
-        return ContractionGraph(
-            self.dtype, self.operands, self.extents, steps or ((self.output, ((0,),)),), (last, *self.kept)
-        )
+        made: ContractionGraph = object.__new__(ContractionGraph)  # what was checked here is right there
+        made.__dict__.update(
+            dtype=self.dtype, operands=self.operands, extents=self.extents,
+            steps=steps or ((self.output, ((0,),)),), outputs=(last, *self.kept),
+        )  # fmt: skip
+        return made
 
     @cached_property
     def flops(self) -> int:

@@ -22,6 +22,9 @@ from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 WORTH: Final = 1 << 15
 """Elements of a result from which on several layouts are compared."""
 
+MANY: Final = 5
+"""Steps from which on it is likely that some are alike."""
+
 LONG_WORK: Final = 100_000
 """Multiplications and additions from which on other Python threads may run meanwhile."""
 
@@ -166,7 +169,7 @@ class _Planner:
         """The form of a product whose result is an intermediate value, too small for its layout to be estimated."""
         if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
             return None
-        if prod([self.extents[x] for x in labels]) >= WORTH:
+        if len(self.graph.steps) < MANY or prod([self.extents[x] for x in labels]) >= WORTH:
             return None
         left, right = (self.values[v].strides for v in terms[0])
         term, made = self.taken[result]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -68,6 +69,13 @@ class Step:
     fill: Callable[[], dict[str, Entries]] = dict
     cost: float = 0.0
     inside: tuple[tuple[Step, Places], ...] = ()
+
+    def exchanged(self) -> Step:
+        """The same with the operands exchanged; the tables are those of this one."""
+        _ = self._row
+        made = copy(self)
+        made.swapped = not self.swapped
+        return made
 
     @property
     def scratch(self) -> int:

@@ -81,27 +81,31 @@ SMALL: Final = 2048
 """Sum of the lengths of the tables of a step that is remembered."""
 
 
-def plan_step(kind: Kind, axes: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
+def plan_step(kind: Kind, plain: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
     """The step over these axes in at most `most` pieces, or None where there is nothing to write.
 
     Ways are compared if there is enough work, or the step is done `often`.
     """
-    key = (kind.key, axes, most, often)
+    # One step for both orders of the operands.
+    exchanged = sum([numbers[1] for numbers in plain]) < sum([numbers[2] for numbers in plain])
+    axes = merged([Axis(n, b, a, c) if exchanged else Axis(n, a, b, c) for n, a, b, c in plain if n != 1])
+    key = (kind.key, tuple(axes), most, often)
     found: Step | None = STEPS.get(key)
     if found is None:
         found = _planned(kind, axes, most, often)
-        if found is not None and sum([found.words.get(name, 0) for name in LENGTHS]) <= SMALL:
-            STEPS.remember(key, found)
-    return found
+        if found is None or sum([found.words.get(name, 0) for name in LENGTHS]) > SMALL:
+            if found is not None and exchanged:
+                found.swapped = not found.swapped
+            return found
+        STEPS.remember(key, found)
+    return found.exchanged() if exchanged else found
 
 
-def _planned(kind: Kind, plain: tuple[Plain, ...], most: int, often: bool) -> Step | None:
-    axes = [Axis(*numbers) for numbers in plain if numbers[0] != 1]
+def _planned(kind: Kind, axes: list[Axis], most: int, often: bool) -> Step | None:
     if not all(axis.n for axis in axes):
         if any(axis.n == 0 and axis.c for axis in axes):
             return None
         return cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
-    axes = merged(axes)
     groups = _groups(axes)
     batch, rows, columns, inner = groups
     sizes = (size(batch), size(rows), size(columns), size(inner))
