@@ -74,17 +74,26 @@ def alone(kind: Kind, elements: int, apart: bool) -> float:
 def packed(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], place: int, elements: tuple[int, int]) -> float:
     """All elements of an operand, and those of one of its batch, that are packed along some axes."""
     width = kind.width if place == 1 else kind.columns
-    runs, turned = lying(along(axes, place), width, kind.item), lying(along(inner, place), width, kind.item)
     every, once = elements
     far = every * kind.item > FAR
-    single = alone(kind, every, once * LINE > FAR and leaves(axes, place, lines(inner, place)))
-    return every * (runs * MOVED[far] + (1 - runs) * (turned * TURNED[far] + (1 - turned) * single))
+    runs = lying(along(axes, place), width, kind.item)
+    if runs == 1.0:
+        return every * MOVED[far]
+    turned = lying(along(inner, place), width, kind.item)
+    rest = turned * TURNED[far]
+    if turned < 1.0:
+        apart = once * LINE > FAR and leaves(axes, place, lines(inner, place))
+        rest += (1 - turned) * alone(kind, every, apart)
+    return every * (runs * MOVED[far] + (1 - runs) * rest)
 
 
 def stored(kind: Kind, rows: Sequence[Axis], columns: Sequence[Axis], elements: int) -> float:
     """The result, tile by tile."""
+    runs = lying(along(rows, 3), kind.width, kind.item)
+    if runs == 1.0:
+        return moved(kind, elements)
     single = alone(kind, elements, leaves(rows, 3, lines(columns, 3)))
-    return moved(kind, elements) + elements * (1 - lying(along(rows, 3), kind.width, kind.item)) * single
+    return moved(kind, elements) + elements * (1 - runs) * single
 
 
 def lines(axes: Sequence[Axis], place: int) -> int:

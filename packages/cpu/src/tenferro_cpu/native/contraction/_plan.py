@@ -334,7 +334,13 @@ class _Planner:
         ways = self.ways(result, labels, left.strides, right.strides, first=small)
         if len(ways) == 1:
             return ways[0]
-        return min(ways, key=lambda way: self.cost(result, labels, left, right, way))
+        costs: list[float] = []
+        for way in ways:
+            steps = self.trial(result, labels, left, right, way)
+            if all(settled(self.kind, step.sizes, step.cost) for step in steps):
+                return way
+            costs.append(sum([step.cost for step in steps]))
+        return ways[costs.index(min(costs))]
 
     def result_layout(self, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
         """How a large output lies: in the order of its labels, or in one that costs much less."""
@@ -366,8 +372,8 @@ class _Planner:
             after = {*self.graph.values[made]}
         return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
 
-    def cost(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> float:
-        """Estimated time of the step that makes a result and of the one that takes it first, if it lies this way."""
+    def trial(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> list[Step]:
+        """The step that makes a result and the one that takes it first, if it lies this way."""
         mine = _Value(0, 0, self.strides(way))
         term, after = self.taken[result]
         partner = next((self.partner(v) for v in term if v != result), self.one)
@@ -378,7 +384,7 @@ class _Planner:
             distinct = tuple(dict.fromkeys(labels_after))
             along = self.strides(self.ways(after, distinct, mine.strides, partner.strides, first=True)[0])
         steps = (self.step_of(left, right, mine), self.step_of(mine, partner, _Value(0, 0, along)))
-        return sum([step.cost for step in steps if step is not None])
+        return [step for step in steps if step is not None]
 
     def partner(self, value: int) -> _Value:
         """A value that is there, or one that lies in the order of its labels."""

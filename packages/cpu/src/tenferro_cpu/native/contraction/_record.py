@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,8 +72,8 @@ class Step:
     def exchanged(self) -> Step:
         """The same with the operands exchanged; the tables are those of this one."""
         _ = self._row
-        made = copy(self)
-        made.swapped = not self.swapped
+        made = object.__new__(Step)
+        made.__dict__.update(self.__dict__, swapped=not self.swapped)
         return made
 
     @property
