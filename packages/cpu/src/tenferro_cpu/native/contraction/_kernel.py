@@ -16,7 +16,8 @@ from tenferro_cpu.native.contraction._chains import folded
 from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, numbers
 from tenferro_cpu.native.contraction._module import HEADER, machine
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
-from tenferro_cpu.native.contraction._plan import LONG_WORK, Plan, make, reports
+from tenferro_cpu.native.contraction._plan import LONG_WORK, make
+from tenferro_cpu.native.contraction._report import Plan, reports
 from tenferro_cpu.native.entries._shortcuts import install
 from tenferro_cpu.native.machine._jit import available
 from tenferro_cpu.native.python._builtin import builtin

@@ -16,8 +16,9 @@ from tenferro_cpu.native.contraction._forms import Alike, Form, alike, form_of
 from tenferro_cpu.native.contraction._layout import Strides, orders, results
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
+from tenferro_cpu.native.contraction._report import Plan
 from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
-from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
+from tenferro_tensor.device_model import ContractionGraph, Labels
 
 WORTH: Final = 1 << 15
 """Elements of a result from which on several layouts are compared."""
@@ -37,25 +38,6 @@ SCALES: Final = 64
 
 BLOCK: Final = 512
 """Elements of an innermost block along which a small operand is repeated beforehand."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run needs besides pointers; safe to use in many threads at once.
-
-    Attributes:
-        header: words of `HEADER`.
-        arena: bytes of intermediate results and packed panels.
-        orders: for each output, its labels as they lie in memory.
-        told: for each step the labels of its result as they lie in memory, and what makes it.
-        keeps: records and tables, which machine code reads.
-    """
-
-    header: bytes
-    arena: int
-    orders: tuple[Labels, ...]
-    told: tuple[tuple[Labels, Step | None], ...]
-    keeps: tuple[Any, ...]
 
 
 @dataclass(slots=True)
@@ -111,6 +93,7 @@ class _Planner:
             self.fixed[first] = tuple(out)
         self.known: dict[tuple[Plain, ...], Step | None] = {}
         self.alike: dict[Any, Alike] = {}
+        self.repeats = 0
         self.orders: dict[int, Labels] = {}
 
     def in_order(self, value: int) -> tuple[int, ...]:
@@ -166,10 +149,15 @@ class _Planner:
             self.alike[form.key] = alike(form, layout, value.strides, value.arena, step)
 
     def form(self, result: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> Form | None:
-        """The form of a product whose result is an intermediate value, too small for its layout to be estimated."""
+        """The form of a product whose result is an intermediate value, too small for its layout to be estimated.
+
+        None where no other step is likely to have it.
+        """
         if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
             return None
-        if len(self.graph.steps) < MANY or prod([self.extents[x] for x in labels]) >= WORTH:
+        if len(self.graph.steps) < MANY or len(self.alike) > 8 * MANY + 4 * self.repeats:
+            return None
+        if prod([self.extents[x] for x in labels]) >= WORTH:
             return None
         left, right = (self.values[v].strides for v in terms[0])
         term, made = self.taken[result]
@@ -178,6 +166,7 @@ class _Planner:
 
     def repeat(self, result: int, term: tuple[int, ...], form: Form, found: Alike) -> None:
         """A step like one before it."""
+        self.repeats += 1
         layout, n = found.layout(form), found.nbytes
         value = _Value(self.count, self.memory.take(n), dict(zip(layout, found.strides, strict=True)), n)
         self.put(found.step, self.values[term[0]], self.values[term[1]], value)
@@ -426,19 +415,6 @@ class _Planner:
         if axes not in self.known:
             self.known[axes] = plan_step(self.kind, axes, self.most)
         return self.known[axes]
-
-
-def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
-    """What is told of the steps of a plan; kernel and sizes are those of a step's first term."""
-    found = []
-    for number, ((labels, terms), (layout, step)) in enumerate(zip(graph.steps, plan.told, strict=True)):
-        spaces = [{label for v in term for label in graph.values[v]} for term in terms]
-        flops = (8 if kind.parts == 2 else 2) * sum([prod([graph.extents[x] for x in space]) for space in spaces])
-        taken = [graph.values[v] for term in terms for v in term]
-        touched = sum([prod([graph.extents[x] for x in t]) for t in (labels, *taken)])
-        kernel, sizes = (step.kernel, step.sizes) if step is not None else ("nothing", (0, 0, 0, 0))
-        found.append(StepReport(number, kernel, sizes, layout, flops, touched * kind.item))
-    return tuple(found)
 
 
 def _along(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:

@@ -73,6 +73,9 @@ SIDES: Final = ("rows", "columns")
 Groups = tuple[list[Axis], list[Axis], list[Axis], list[Axis]]
 """Axes of batch, rows, columns and sum."""
 
+Sizes = tuple[int, int, int, int]
+"""Sizes of the four."""
+
 STEPS: Final = Table("steps of contractions", 4096)
 """Steps with small tables, by dtype, host and axes: networks repeat them."""
 
@@ -112,20 +115,20 @@ def _planned(kind: Kind, axes: list[Axis], most: int, often: bool) -> Step | Non
     last = min([axis for axis in axes if axis.c], key=lambda axis: abs(axis.c), default=None)
     if sizes[3] == 1:
         found = _runs(kind, axes, [], sizes)
-        if found is not None or size(rows) * size(columns) < FEW:
+        if found is not None or sizes[1] * sizes[2] < FEW:
             return cut(kind, found or _gather(kind, axes, sizes), most)
     elif last in batch and max(sizes[1:3]) < kind.width and last.n >= kind.width:
         found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
             return cut(kind, found, most)
-    swaps, worth = _swaps(kind, groups, last), often or prod(sizes) >= WORTH
+    swaps, worth = _swaps(kind, groups, sizes, last), often or prod(sizes) >= WORTH
     others = [] if worth else _stripped(kind, groups, sizes)
-    oriented = _oriented(kind, groups, swaps, worth=worth, estimated=worth or bool(others))
+    oriented = _oriented(kind, groups, sizes, swaps, worth=worth, estimated=worth or bool(others))
     found = min(oriented, key=_cost)
     if worth and not settled(kind, sizes, found.cost):
         others = _stripped(kind, groups, sizes)
         if min(sizes[1:3]) < THIN:
-            others += _oriented(kind, groups, not swaps, worth=True, estimated=True)
+            others += _oriented(kind, groups, sizes, not swaps, worth=True, estimated=True)
     return cut(kind, min([found, *others], key=_cost), most)
 
 
@@ -133,12 +136,14 @@ def _cost(step: Step) -> float:
     return step.cost
 
 
-def _stripped(kind: Kind, groups: Groups, sizes: tuple[int, int, int, int]) -> list[Step]:
+def _stripped(kind: Kind, groups: Groups, sizes: Sizes) -> list[Step]:
     """Products by strips, where there are some."""
+    if not any(axis.a == axis.b == kind.item for axis in groups[0] + groups[3]):
+        return []
     return [step for name in STRIPS if (step := _strips(kind, name, groups, sizes)) is not None]
 
 
-def _oriented(kind: Kind, groups: Groups, swaps: bool, *, worth: bool, estimated: bool) -> list[Step]:
+def _oriented(kind: Kind, groups: Groups, sizes: Sizes, swaps: bool, *, worth: bool, estimated: bool) -> list[Step]:
     """Matrix products whose rows come from the left operand, or from the right one.
 
     Rows that are many short runs are read where they lie if each run is a product of its own.
@@ -146,11 +151,15 @@ def _oriented(kind: Kind, groups: Groups, swaps: bool, *, worth: bool, estimated
     if swaps:
         batch, columns, rows, inner = [[axis.swapped() for axis in group] for group in groups]
         groups = batch, rows, columns, inner
+        sizes = sizes[0], sizes[2], sizes[1], sizes[3]
     batch, rows, columns, inner = groups
-    found = [_product(kind, batch, rows, columns, inner, estimated=estimated)]
-    run = next((x for x in rows if x.a == x.c == kind.item and x.n % kind.width and x.n > kind.width), None)
-    if worth and run is not None and len(rows) > 1 and size(columns) <= THIN:
-        found.append(_product(kind, [*[x for x in rows if x is not run], *batch], [run], columns, inner))
+    found = [_product(kind, groups, sizes, estimated=estimated)]
+    if worth and len(rows) > 1 and sizes[2] <= THIN:
+        run = next((x for x in rows if x.a == x.c == kind.item and x.n % kind.width and x.n > kind.width), None)
+        if run is not None:
+            single = [*[x for x in rows if x is not run], *batch], [run], columns, inner
+            parts = sizes[0] * sizes[1] // run.n, run.n, sizes[2], sizes[3]
+            found.append(_product(kind, single, parts, estimated=estimated))
     for step in found:
         step.swapped = swaps
     return found
@@ -167,9 +176,9 @@ def _groups(axes: Sequence[Axis]) -> Groups:
     return batch, rows, columns, inner
 
 
-def _swaps(kind: Kind, groups: Groups, last: Axis | None) -> bool:
+def _swaps(kind: Kind, groups: Groups, sizes: Sizes, last: Axis | None) -> bool:
     """Whether the right operand gives the rows: it has the innermost axis of the result, or the left one is thin."""
-    rows, columns = size(groups[1]), size(groups[2])
+    _, rows, columns, _ = sizes
     if last in groups[1]:
         return rows < kind.width and columns >= 2 * kind.width
     if last in groups[2]:
@@ -210,7 +219,7 @@ def _run(kind: Kind, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]
     return last.n, bool(last.a), bool(last.b), left
 
 
-def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[int, int, int, int]) -> Step | None:
+def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: Sizes) -> Step | None:
     """Element-wise work over runs of the result; the sums over `inner` add up in place."""
     axes = sorted(axes, key=lambda axis: -abs(axis.c))
     run, with_a, with_b, left = _run(kind, axes)
@@ -232,7 +241,7 @@ def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: tuple[
     return found
 
 
-def _gather(kind: Kind, axes: Sequence[Axis], sizes: tuple[int, int, int, int], summed: Sequence[Axis] = ()) -> Step:
+def _gather(kind: Kind, axes: Sequence[Axis], sizes: Sizes, summed: Sequence[Axis] = ()) -> Step:
     more, left = capped(axes, RUN)
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
@@ -248,7 +257,7 @@ def three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
     return {f"{name}_{operand}": table for operand, table in zip("abc", tables(axes), strict=True)}
 
 
-def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, int]) -> Step | None:
+def _strips(kind: Kind, name: str, groups: Groups, sizes: Sizes) -> Step | None:
     """Products whose vectors run along the sum or along the batch, if an axis of these lies together everywhere."""
     batch, rows, columns, inner = groups
     dot, item, w = name == "dot", kind.item, kind.width
@@ -289,11 +298,9 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: tuple[int, int, int, i
     return found
 
 
-def _product(
-    kind: Kind, batch: list[Axis], rows: list[Axis], columns: list[Axis], inner: list[Axis], *, estimated: bool = True
-) -> Step:
+def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True) -> Step:
     """A matrix product; which side is read where it lies, and which is packed; what it costs only if asked for."""
-    sizes = (size(batch), size(rows), size(columns), size(inner))
+    batch, rows, columns, inner = groups
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
     passes = max(1, sizes[3] // INNER_BLOCK)
@@ -303,15 +310,16 @@ def _product(
         columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
     inner = ordered(inner, 1 if left >= right else 2)
     outer, sums = batch, 1
-    _, m, n, k = sizes
+    count, m, n, k = sizes
     if m > MOST_ROWS or n > MOST_COLUMNS or k > MOST_INNER:
         more_rows, rows = capped(rows, MOST_ROWS)
         more_columns, columns = capped(columns, MOST_COLUMNS)
         more_inner, inner = capped(inner, MOST_INNER)
         m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
         outer = [*more_rows, *more_columns, *batch, *more_inner]
+        count = size(outer)
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
-    found.words["batch"] = size(outer)
+    found.words["batch"] = count
     w, item, n_w = kind.width, kind.item, kind.columns
     found.fill = lambda: three("batch", outer) | {
         "row_a": Offsets(along(rows, 1), m), "row_c": Offsets(along(rows, 3), m),
