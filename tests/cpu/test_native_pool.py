@@ -296,6 +296,24 @@ os._exit(0 if ok else 1) if not child else sys.exit(0)
 
 
 @native
+@shared
+def test_threads_that_ask_at_once_find_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pool, "_found", [])
+    together, seen = threading.Barrier(4), []
+
+    def ask() -> None:
+        together.wait(timeout=60)
+        seen.append(_pool.pool())
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4 and len(set(map(id, seen))) == 1
+
+
+@native
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_a_pool_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False)

@@ -1,6 +1,8 @@
 """Caches, the runtime object, and the door for operation families."""
 
+import contextvars
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -105,6 +107,37 @@ def test_the_runtime_of_a_scope() -> None:
     assert seen == [default]  # scopes are per context
     with pytest.raises(ArgumentError, match="bounds are at least 1, got programs_per_function=0"):
         tr.Runtime(programs_per_function=0)
+
+
+def test_one_runtime_is_open_in_many_threads_at_once() -> None:
+    """Leaving it in one of them closes nobody else's scope."""
+    runtime, together = tr.Runtime(), threading.Barrier(4)
+    seen: list[tr.Runtime] = []
+
+    def enter() -> None:
+        with runtime:
+            together.wait(timeout=60)
+            seen.append(tr.current_runtime())
+        seen.append(tr.current_runtime())
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen.count(runtime) == 4 and seen.count(tr.current_runtime()) == 4
+
+
+def test_a_scope_that_is_closed_elsewhere_closes_nothing_there() -> None:
+    def opened() -> Iterator[None]:
+        with tr.Runtime():
+            yield
+
+    generator = opened()
+    contextvars.copy_context().run(next, generator)
+    with tr.Runtime() as mine:
+        generator.close()
+        assert tr.current_runtime() is mine
 
 
 def test_clearing_the_runtime_forgets_programs_and_nothing_else() -> None:

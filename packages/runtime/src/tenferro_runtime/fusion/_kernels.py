@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.fusion._primitive import EXACT, fused
+from tenferro_runtime.fusion._primitive import ORDERED, fused
 from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Program
@@ -39,7 +39,7 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
         return kernel
 
     kernel = KERNELS.get_or_make((region, place), made)
-    return _in_order(kernel, single, len(ins)) if program.memo.get(EXACT) else kernel
+    return _in_order(kernel, single, len(ins)) if program.memo.get(ORDERED) else kernel
 
 
 def _in_order(kernel: Tiered, single: Callable[[], Callable[..., Any]], count: int) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Op, Primitive, Spec, Tensor
 
-EXACT: Final = "exact"
+ORDERED: Final = "ordered"
 """Under this name the program of a region remembers whether its results lie in memory as those of its steps do."""
 
 _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
@@ -52,7 +52,7 @@ def _form(program: Program) -> tuple[Any, ...]:
         program.inputs,
         tuple([(eq.op, eq.operands, eq.results) for eq in program.equations]),
         program.output_ids,
-        program.memo.get(EXACT, False),
+        program.memo.get(ORDERED, False),
         tuple([(v, c.spec, c.data.tobytes()) for v, c in program.constants.items()]),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_runtime.fusion._primitive import EXACT, fused
+from tenferro_runtime.fusion._primitive import ORDERED, fused
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import Spec, Tensor, catalog
 
@@ -12,11 +12,11 @@ class Writer:
 
     Args:
         program: the program before.
-        exact: whether regions keep the order of memory of single operations.
+        ordered: whether regions keep the order of memory of single operations.
     """
 
-    def __init__(self, program: Program, exact: bool) -> None:
-        self.before, self.exact = program, exact
+    def __init__(self, program: Program, ordered: bool) -> None:
+        self.before, self.ordered = program, ordered
         self.equations: list[Equation] = []
         self.changed = False
         # Broadcasts that a kernel carries out by its strides: what is repeated, and along which axes it lies.
@@ -39,7 +39,7 @@ class Writer:
         for eq in equations:
             region.add(eq)
         inner = region.program(outputs)
-        inner.memo[EXACT] = self.exact
+        inner.memo[ORDERED] = self.ordered
         op = fused.op(program=inner)
         self.equations.append(Equation(op, tuple(region.sources), tuple(outputs), equations[-1].source))
 
