@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from tenferro_ad import check_grads, grad
 from tenferro_einsum import _branches as branches
-from tenferro_einsum import _slices as slices
+from tenferro_einsum import _jobs as jobs
 from tenferro_einsum import einsum, plan, run_on
+from tenferro_einsum._slices import contract_slices
 
 
 def draw(shape, dtype="float64", seed=0):
@@ -46,11 +47,11 @@ def test_any_tree_may_be_split(data):
     xs = [draw([extent[x] for x in t], seed=i) for i, t in enumerate(terms)]
     p = plan(*[v for pair in zip(xs, terms, strict=True) for v in pair], out)
     params = {"inputs": p._labels, "output": p._output, "steps": p.steps, "sliced": ()}
-    whole = slices.contract_slices.op(**params)
+    whole = contract_slices.op(**params)
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(branches, "HEAVY", 0)
         patch.setattr(branches, "GAIN", 10.0)
-        parted = slices.contract_slices.op(**params, branches=True)
+        parted = contract_slices.op(**params, branches=True)
         weigh = np.random.default_rng(9).standard_normal(whole(*xs).shape)
         loss = lambda op: grad(lambda *xs: tr.sum(op(*xs) * weigh), argnums=tuple(range(count)))(*xs)
         with run_on(pool, tasks=data.draw(st.integers(1, 4))):
@@ -90,7 +91,7 @@ def test_budgets_and_traces_are_not_split(monkeypatch):
     """Branches would take more memory than the budget says; programs are made for any place where they run."""
     xs, args, path = matrices(4, 4)
     sent = []
-    monkeypatch.setattr(slices, "each_job", lambda *rest: sent.append(rest) or iter(()))
+    monkeypatch.setattr(jobs, "each_job", lambda *rest: sent.append(rest) or iter(()))
     with ThreadPoolExecutor(1) as pool, run_on(pool):
         whole = einsum(*args, optimize=path, memory_budget=10**9)
         f = lambda *xs: einsum(*[v for x, t in zip(xs, args[1::2]) for v in (x, t)], args[-1], optimize=path)

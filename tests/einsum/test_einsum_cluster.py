@@ -9,7 +9,7 @@ import einsum_tasks
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_einsum import _branches as branches
-from tenferro_einsum import _slices as slices
+from tenferro_einsum import _jobs as jobs
 from tenferro_einsum import einsum, plan, run_on
 
 distributed = pytest.importorskip("distributed")
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_in_its_task_is_made_up_for(client, tmp_path, mo
     whole = plan("abi,bcj,cak->ijk", *xs)
     cut = plan("abi,bcj,cak->ijk", *xs, memory_budget=whole.peak_bytes // 2)
     mark = tmp_path / "mark"
-    monkeypatch.setattr(slices, "work", partial(einsum_tasks.dying_once, str(mark)))
+    monkeypatch.setattr(jobs, "work", partial(einsum_tasks.dying_once, str(mark)))
     with run_on(client.get_executor(), tasks=cut.slicing.count):
         found = cut(*xs)
     assert mark.exists()
@@ -89,7 +89,7 @@ def test_branches_and_their_gradients_come_from_the_cluster(client, tmp_path, mo
     gradient = grad(lambda *xs: tr.sum(contract(*xs) ** 2), argnums=tuple(range(6)))
     want = gradient(*xs)
     told = []
-    monkeypatch.setattr(slices, "work", partial(einsum_tasks.dying_once, str(tmp_path / "mark")))
+    monkeypatch.setattr(jobs, "work", partial(einsum_tasks.dying_once, str(tmp_path / "mark")))
     with run_on(client.get_executor(), progress=lambda part, count: told.append(part)):
         found = gradient(*xs)
     assert (tmp_path / "mark").exists()

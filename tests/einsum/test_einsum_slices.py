@@ -15,7 +15,7 @@ import tenferro_runtime as tr
 from tenferro_ad import check_grads, grad, value_and_grad
 from tenferro_einsum import MemoryBudgetError, WorkerError, einsum, plan, run_on
 from tenferro_einsum import _branches as branches
-from tenferro_einsum import _slices as slices
+from tenferro_einsum import _jobs as jobs
 from tenferro_einsum._slices import contract_slices, contract_slices_pull
 from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import ArgumentError
@@ -168,7 +168,7 @@ def contract_in(prepared):
 def test_a_process_that_dies_is_replaced(tmp_path, monkeypatch):
     subscripts, xs = network(bond=4)
     cut = contract_in(plan(subscripts, *xs))
-    monkeypatch.setattr(slices, "work", partial(einsum_tasks.dying_once, str(tmp_path / "mark")))
+    monkeypatch.setattr(jobs, "work", partial(einsum_tasks.dying_once, str(tmp_path / "mark")))
     make = partial(ProcessPoolExecutor, 1, get_context("spawn"))
     with run_on(make, tasks=2):
         np.testing.assert_allclose(np.asarray(cut(*xs)), np.asarray(einsum(subscripts, *xs)))
@@ -184,7 +184,7 @@ def test_a_process_that_dies_is_replaced(tmp_path, monkeypatch):
 def test_a_task_that_fails_again_and_again_is_named(monkeypatch):
     subscripts, xs = network(bond=4)
     cut = contract_in(plan(subscripts, *xs))
-    monkeypatch.setattr(slices, "work", einsum_tasks.failing)
+    monkeypatch.setattr(jobs, "work", einsum_tasks.failing)
     with (
         ThreadPoolExecutor(1) as pool,
         run_on(pool, tasks=2, retries=1),
@@ -205,7 +205,7 @@ def make_none():
 
 
 def test_what_is_not_wanted_any_more_is_cancelled(monkeypatch):
-    work = slices.work
+    work = jobs.work
     subscripts, xs = network(bond=8)
     cut = contract_in(plan(subscripts, *xs))
     finished, ran, stopped = [], 0, Event()
@@ -220,7 +220,7 @@ def test_what_is_not_wanted_any_more_is_cancelled(monkeypatch):
         finished.append(count)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(slices, "work", counting)
+    monkeypatch.setattr(jobs, "work", counting)
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(KeyboardInterrupt), run_on(pool, tasks=8, progress=stop):
             cut(*xs)

@@ -13,7 +13,7 @@ import einsum_tasks
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_einsum import WorkerError, plan, run_on
-from tenferro_einsum import _slices as slices
+from tenferro_einsum import _jobs as jobs
 from tenferro_einsum._slices import contract_slices
 from tenferro_tensor_core import ArgumentError
 
@@ -129,7 +129,7 @@ def test_an_executor_that_is_shut_down_is_told():
 
 
 def test_errors_name_slices(monkeypatch):
-    monkeypatch.setattr(slices, "work", einsum_tasks.failing)
+    monkeypatch.setattr(jobs, "work", einsum_tasks.failing)
     with (
         ThreadPoolExecutor(1) as pool,
         run_on(pool, tasks=6, retries=0),
@@ -151,9 +151,9 @@ INTERRUPTED = """
 import os, signal, threading
 import test_einsum_workers as tests
 from concurrent.futures import ThreadPoolExecutor
-from tenferro_einsum import run_on, _slices as slices
+from tenferro_einsum import run_on, _jobs as jobs
 
-work, ran, stopped, pools = slices.work, [], threading.Event(), []
+work, ran, stopped, pools = jobs.work, [], threading.Event(), []
 
 def interrupting(*args):
     ran.append(args)
@@ -165,7 +165,7 @@ def make():
     pools.append(ThreadPoolExecutor(1, "worker"))
     return pools[-1]
 
-slices.work = interrupting
+jobs.work = interrupting
 try:
     with run_on(make, tasks=6):
         tests.CUT(*tests.XS)

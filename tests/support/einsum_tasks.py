@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tenferro_einsum._slices import Job, work
+from tenferro_einsum._jobs import Job, work
 
 
 def dying_once(mark: str, job: Job, numbers: Any, arrays: Any) -> Any:

@@ -1,0 +1,271 @@
+"""Jobs: what is done for each slice of a contraction, and how all slices, and what is done once for them, are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_einsum._branches import Part, Split, split, split_at
+from tenferro_einsum._contract import kernel as whole_kernel
+from tenferro_einsum._contractions import kernel as graph_kernel
+from tenferro_einsum._graph import GraphSteps, of_tree, transposed
+from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
+from tenferro_einsum._workers import Workers, active, each_job, each_task
+from tenferro_runtime.extension import Spec, UnsupportedError
+from tenferro_tensor.device_model import ContractionGraph
+
+Result = tuple[int, tuple[Any, ...], Any]
+"""Number of an output, index into it, and what is added there."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done for each slice; it can be sent to another process.
+
+    Attributes:
+        inputs: labels of the operands.
+        output: labels of the result.
+        steps: values joined by each step.
+        sliced: labels, each with the number of parts into which its extent is cut.
+        specs: specs of the operands.
+        wanted: operands whose cotangents are computed, or ``None`` for the contraction itself; the cotangent of the
+            result is then the first array.
+        once: values that are made before the slices.
+        branches: whether workers do branches of what is one slice.
+        begins: labels of which operands have a part only, each with the index at which it begins.
+    """
+
+    inputs: Steps
+    output: Numbers
+    steps: Steps
+    sliced: Sliced
+    specs: tuple[Spec, ...]
+    wanted: Numbers | None = None
+    once: Numbers = ()
+    branches: bool = False
+    begins: Sliced = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is remembered here stays here: kernels are made where they run.
+        return Job, tuple([getattr(self, field.name) for field in fields(self)])
+
+    @cached_property
+    def extents(self) -> list[int]:
+        """Extent of each label."""
+        return extents_by_label(self.inputs, [s.shape for s in self.specs])  # type: ignore[return-value]
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return prod([parts for _, parts in self.sliced])
+
+    def bounds(self, number: int) -> dict[int, slice]:
+        """The part of each sliced label in a slice; the first label varies slowest."""
+        found = {}
+        for label, parts in reversed(self.sliced):
+            number, part = divmod(number, parts)
+            n = self.extents[label]
+            found[label] = slice(n * part // parts, n * (part + 1) // parts)
+        return found
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the outputs."""
+        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
+        return [tuple([self.extents[x] for x in t]) for t in terms]
+
+    def split(self, workers: int) -> Split | None:
+        """What is done before the slices, or branches that so many workers do at the same time, where there are any."""
+        if self.once:
+            return self._before
+        return split(self.inputs, self.output, self.steps, self.extents, workers) if self.branches and workers else None
+
+    @cached_property
+    def _before(self) -> Split:
+        return split_at(self.inputs, self.output, self.steps, self.once)
+
+    def part(self, part: Part, wanted: Numbers | None = None, sliced: Sliced = ()) -> Job:
+        """The job of a branch or of the trunk."""
+        found = self._jobs.get((part, wanted))
+        if found is None:
+            specs = tuple([self.specs[0].with_(shape=tuple([self.extents[x] for x in t])) for t in part.inputs])
+            found = Job(part.inputs, part.output, part.steps, sliced, specs, wanted)
+            self._jobs[part, wanted] = found
+        return found
+
+    @cached_property
+    def _jobs(self) -> dict[tuple[Part, Numbers | None], Job]:
+        return {}
+
+    def sent(self, numbers: range, arrays: Sequence[Any]) -> tuple[Job, list[Any]]:
+        """The job for slices with consecutive numbers, and the parts of the arrays that these take."""
+        box, apart = {}, 1
+        for label, parts in reversed(self.sliced):
+            first, last, n = numbers[0] // apart, numbers[-1] // apart, self.extents[label]
+            if first // parts == last // parts:
+                box[label] = slice(n * (first % parts) // parts, n * (last % parts + 1) // parts)
+            apart *= parts
+        parts_of = [x[_index(t, box)] if t else x for t, x in zip(self._operands, arrays, strict=True)]
+        mine = replace(self, begins=tuple([(x, part.start) for x, part in box.items()]))
+        mine.__dict__["_kernels"] = self._kernels  # threads share them
+        return mine, parts_of
+
+    @property
+    def _operands(self) -> Steps:
+        """Labels of the arrays."""
+        return (self.output, *self.inputs) if self.wanted is not None else self.inputs
+
+    def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
+        """What the slices with the given numbers add to the outputs."""
+        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
+        for number in numbers:
+            bounds = self.bounds(number)
+            there = bounds if not self.begins else self._moved(bounds)
+            parts = [
+                x[_index(labels, there)] if labels else x for labels, x in zip(self._operands, arrays, strict=True)
+            ]
+            results = self._compute(bounds)(*parts)
+            for k, labels in enumerate(terms):
+                yield k, _index(labels, bounds), results[k]
+                results[k] = None  # added up before the next slice begins
+
+    def _moved(self, bounds: dict[int, slice]) -> dict[int, slice]:
+        begin = dict(self.begins)
+        return {x: slice(part.start - begin.get(x, 0), part.stop - begin.get(x, 0)) for x, part in bounds.items()}
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[int, ...], Callable[..., list[Any]]]:
+        return {}
+
+    def _compute(self, bounds: dict[int, slice]) -> Callable[..., list[Any]]:
+        """What gives the outputs of a slice; there are two sizes of parts of a label at most."""
+        sizes = list(self.extents)
+        for label, part in bounds.items():
+            sizes[label] = part.stop - part.start
+        found = self._kernels.get(tuple(sizes))
+        if found is None:
+            found = self._kernels[tuple(sizes)] = self._made(sizes)
+        return found
+
+    def _made(self, sizes: list[int]) -> Callable[..., list[Any]]:
+        specs = tuple([self.specs[0].with_(shape=tuple([sizes[x] for x in t])) for t in self._operands])
+        if self.wanted is None:
+            run = whole_kernel(specs, (), inputs=self.inputs, output=self.output, steps=self.steps)
+            return lambda *parts: [run(*parts)]
+        steps, outputs = self._steps
+        conjugated = 1 if specs[0].cplx else 0
+        pull = graph_kernel(specs, (), inputs=self._operands, steps=steps, outputs=outputs, conjugated=conjugated)
+        return lambda *parts: list(pull(*parts))
+
+    @cached_property
+    def _steps(self) -> tuple[GraphSteps, Numbers]:
+        """What a slice does, as a graph on `_operands`: its steps, and the numbers of its outputs."""
+        steps, last = of_tree(self.inputs, self.output, self.steps)
+        if self.wanted is None:
+            return steps, (last,)
+        operands, steps, outputs, those = transposed(self.inputs, steps, (last,), self.wanted, ())
+        assert (operands, those) == (self._operands, self.wanted)
+        return steps, outputs
+
+    @property
+    def flops(self) -> int:
+        """Operations of all slices, each as large as the largest."""
+        parts = dict(self.sliced)
+        sizes = tuple([-(-n // parts.get(x, 1)) for x, n in enumerate(self.extents)])
+        return self.count * ContractionGraph(self.specs[0].dtype, self._operands, sizes, *self._steps).flops
+
+
+def _index(labels: Numbers, bounds: dict[int, slice]) -> tuple[slice, ...]:
+    return tuple([bounds.get(x, slice(None)) for x in labels])
+
+
+def work(job: Job, numbers: Sequence[int], arrays: Sequence[Any]) -> list[Result]:
+    """The part of a job that one worker does; what belongs to one place is added up before it is sent back."""
+    found: dict[tuple[int, str], Result] = {}
+    for k, index, part in job.run(numbers, arrays):
+        key = (k, repr(index))  # slices cannot be hashed before Python 3.12
+        before = found.get(key)
+        found[key] = (k, index, part if before is None else before[2] + part)
+    return list(found.values())
+
+
+def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs: slices one by one, or on workers; what is done once and branches beside them."""
+    workers = active()
+    found = job.split(0 if workers is None else workers.tasks)
+    if found is not None:
+        return _run_parts(job, found, arrays, workers if job.branches else None)
+    if job.count == 1:
+        return [x for _, _, x in job.run((0,), arrays)]
+    xp = _array_module(arrays[0])
+    outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
+    with closing(each_task(work, job, job.count, arrays)) as results:
+        for k, index, part in results:
+            outs[k][index] += part
+            del part  # gone before the next slice begins
+    return outs
+
+
+def _run_parts(job: Job, split: Split, arrays: Sequence[Any], workers: Workers | None) -> list[Any]:
+    """Branches, on workers where there are any, then the trunk; for gradients the branches a second time, from the
+    cotangents of their values."""
+    given, xs = (arrays[:1], arrays[1:]) if job.wanted is not None else ((), arrays)
+    own = [[xs[i] for i in branch.operands] for branch in split.branches]
+    jobs = [job.part(branch) for branch in split.branches]
+    values = [x for (x,) in _each(workers, list(zip(jobs, own, strict=True)))]
+    count = len(values)
+    rest = split.trunk.operands[count:]
+    held = [*given, *values, *[xs[i] for i in rest]]
+    del values
+    if job.wanted is None:
+        return run(job.part(split.trunk, sliced=job.sliced), held)
+    pulled = {k: tuple([n for n, i in enumerate(b.operands) if i in job.wanted]) for k, b in enumerate(split.branches)}
+    pulled = {k: wanted for k, wanted in pulled.items() if wanted}
+    wanted = (*pulled, *[count + n for n, i in enumerate(rest) if i in job.wanted])
+    found = dict(zip(wanted, run(job.part(split.trunk, wanted, job.sliced), held), strict=True))
+    held.clear()
+    gradients = {i: found[count + n] for n, i in enumerate(rest) if count + n in found}
+    tasks = [(job.part(split.branches[k], wanted), [found[k], *own[k]]) for k, wanted in pulled.items()]
+    for (k, wanted), parts in zip(pulled.items(), _each(workers, tasks), strict=True):
+        operands = split.branches[k].operands
+        gradients |= {operands[n]: x for n, x in zip(wanted, parts, strict=True)}
+    return [gradients[i] for i in job.wanted]
+
+
+def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -> Iterator[list[Any]]:
+    """The outputs of jobs in one slice, in their order."""
+    if workers is None:
+        return (run(job, arrays) for job, arrays in tasks)
+    return iter([[x for _, _, x in found] for found in each_job(work, workers, tasks)])
+
+
+def _array_module(raw: Any) -> Any:
+    if isinstance(raw, (np.ndarray, np.generic)):
+        return np
+    if type(raw).__module__.partition(".")[0] != "cupy":
+        raise UnsupportedError(
+            f"contractions in slices have no kernel for {raw!r}; leave out memory_budget, or move them to the CPU"
+        )
+    import cupy  # type: ignore[import-not-found, unused-ignore]
+
+    return cupy
+
+
+def flops_of(job: Job) -> int:
+    """Operations of all slices, and of what is done once."""
+    found = job.split(0)
+    if found is None:
+        return job.flops
+    trunk, rest = found.trunk, () if job.wanted is None else job.wanted
+    pulled = [tuple([n for n, i in enumerate(branch.operands) if i in rest]) for branch in found.branches]
+    wanted = (*[k for k, those in enumerate(pulled) if those], *[n for n, i in enumerate(trunk.operands) if i in rest])
+    total = flops_of(job.part(trunk, None if job.wanted is None else wanted, job.sliced))
+    for branch, those in zip(found.branches, pulled, strict=True):
+        total += flops_of(job.part(branch)) + (flops_of(job.part(branch, those)) if those else 0)
+    return total
