@@ -331,8 +331,9 @@ def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True
         "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
     }  # fmt: skip
     lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.masks)
-    direct = lies and (n <= THIN or m * k * item <= 128 << 10)
     few = m <= 2 * kind.rows or n * k * item <= 8 << 10
+    # All columns are packed before: they have to stay near, for every block of rows passes them.
+    direct = lies and (n <= THIN or (m * k * item <= 128 << 10 and (few or n * k * item <= FAR)))
     if estimated:
         vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
         flops = FLOP * kind.parts**2 * 2 * prod(sizes)
