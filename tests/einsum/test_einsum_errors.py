@@ -1,5 +1,6 @@
 """What a user reads after a mistake: the operand, the label and the position are named."""
 
+import pickle
 import re
 
 import numpy as np
@@ -84,8 +85,10 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("call", "kind", "text"), MISTAKES)
 def test_mistakes_are_named(call, kind, text):
-    with pytest.raises(kind, match=re.escape(text)):
+    with pytest.raises(kind, match=re.escape(text)) as caught:
         call()
+    sent = pickle.loads(pickle.dumps(caught.value))  # workers send what went wrong
+    assert (type(sent), str(sent), sent.payload) == (kind, str(caught.value), caught.value.payload)
 
 
 def test_mistakes_in_the_order_are_named_after_good_calls():

@@ -1,7 +1,9 @@
 """Parentheses, trees, many axes, labels of any kind; what decides in which order operands are joined."""
 
+import copy
 import itertools
 import json
+import pickle
 
 import numpy as np
 import opt_einsum
@@ -108,6 +110,19 @@ def test_scalars_of_python_adapt_to_the_operands():
     assert einsum("i,->i", x, np.float64(2)).dtype == "float64"
     assert einsum("i,->i", np.int8([1]), 2.5).dtype == "float64"
     assert einsum(",->", 2, 0.5).item() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "budget"),
+    [("ij,jk->ik", None), ("ij,(jk,kl)->il", None), ("...j,jk,kl->...ll", None), ("ij,jk,kl->il", 5000), ("ii", None)],
+)
+def test_plans_go_to_other_processes(subscripts, budget):
+    xs = [np.random.default_rng(i).standard_normal((20, 20)) for i in range(subscripts.count(",") + 1)]
+    prepared = plan(subscripts, *xs, memory_budget=budget)
+    for sent in (pickle.loads(pickle.dumps(prepared)), copy.deepcopy(prepared)):
+        assert (sent.path, sent.specs, sent.peak_bytes) == (prepared.path, prepared.specs, prepared.peak_bytes)
+        assert str(sent.report) == str(prepared.report)
+        np.testing.assert_allclose(sent(*xs)._concrete(), prepared(*xs)._concrete(), rtol=1e-12, atol=1e-12)
 
 
 def test_optimizers_of_others_are_taken():

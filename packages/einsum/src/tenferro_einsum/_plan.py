@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Final
@@ -20,7 +20,7 @@ from tenferro_einsum._path import find_pairs
 from tenferro_einsum._report import PathReport, report
 from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
-from tenferro_einsum._tree import numbered, reduced_first, structure
+from tenferro_einsum._tree import Path, numbered, reduced_first, structure
 from tenferro_einsum._workers import active
 from tenferro_runtime.extension import (
     ArgumentError,
@@ -90,11 +90,15 @@ class ContractionPlan:
 
     def relabelled(self, read: Callable[[], Contraction]) -> ContractionPlan:
         """The same plan for other labels in the same places, which are read when they are asked for."""
-        made = copy(self)
-        made._read = read
+        made = object.__new__(ContractionPlan)
+        made.__dict__.update(self.__dict__, _read=read)
         for name in ("contraction", "report"):
             made.__dict__.pop(name, None)
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Kernels are made where the plan goes to; its order is found here.
+        return _planned, (replace(self.contraction, groups=None), self.specs, self.path, self.budget)
 
     @cached_property
     def contraction(self) -> Contraction:
@@ -328,6 +332,10 @@ class ContractionPlan:
 
     def __repr__(self) -> str:
         return f"<contraction {self.contraction}, {len(self.steps)} step(s)>"
+
+
+def _planned(contraction: Contraction, specs: tuple[Spec, ...], path: Path, budget: int | None) -> ContractionPlan:
+    return ContractionPlan(contraction, specs, Search(path), budget)
 
 
 def _chained(ops: list[Any], x: Any) -> Any:
