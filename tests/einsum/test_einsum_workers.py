@@ -105,11 +105,10 @@ def test_a_silent_executor_is_given_up_or_replaced():
         np.testing.assert_allclose(np.asarray(CUT(*XS)), np.asarray(WHOLE(*XS)))
     assert len(made) > 1
     assert all(future.cancelled() for future in made[0].futures)
-    with (
-        pytest.raises(ArgumentError, match="timeout as a positive number of seconds, got 0"),
-        run_on(silent, timeout=0),
-    ):
-        pass
+    for timeout in (0, "5"):
+        text = f"timeout as a positive number of seconds, got {timeout!r}"
+        with pytest.raises(ArgumentError, match=text), run_on(silent, timeout=timeout):
+            pass
 
 
 def test_an_executor_that_is_shut_down_is_told():

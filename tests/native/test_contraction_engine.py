@@ -225,6 +225,8 @@ def test_what_does_not_fit_is_refused():
     for wrong, out in (((a,), None), ((a,), np.ones((2, 4))), ((a, b, b), np.ones((2, 4)))):
         with pytest.raises(ShapeError, match=f"2 operands got {len(wrong)}"):
             kernel(*wrong, out=out)
+    with pytest.raises(ShapeError, match="2 operands got 1"):
+        engine_kernel(ContractionIR(F8, ((0,), ()), (2,), (0,), ((0, 1),)))(np.ones(2))
     with pytest.raises(ShapeError, match=r"out of a contraction of float64 has shape \(4, 2\)"):
         kernel(a, b, out=np.ones((4, 2)))
     with pytest.raises(ArgumentError, match="out is an array"):

@@ -7,6 +7,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from numbers import Real
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -82,7 +83,7 @@ def run_on(
     """
     if tasks < 1 or retries < 0:
         raise ArgumentError(f"run_on takes tasks of at least 1 and retries of at least 0, got {tasks} and {retries}")
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and not (isinstance(timeout, Real) and timeout > 0):
         raise ArgumentError(f"run_on takes timeout as a positive number of seconds, got {timeout!r}")
     own = not hasattr(executor, "submit")
     if own and not callable(executor):

@@ -76,12 +76,7 @@ class CpuContraction(ContractionKernel):
             ShapeError: operands or `out` have other shapes or dtypes than the IR says.
         """
         if self._made_first:
-            given = list(raws)
-            for number in self._scalars:  # NumPy gives numbers for arrays without axes
-                given[number] = np.asarray(given[number])
-            for number in range(self._graph.conjugated):
-                given[number] = np.conjugate(given[number], out=np.empty_like(given[number]))
-            raws = tuple(given)
+            raws = self._made(raws)
         key: Any = tuple(map(_strides_of, raws))
         if out is not None:
             if not isinstance(out, np.ndarray) or not out.flags.writeable:
@@ -102,9 +97,22 @@ class CpuContraction(ContractionKernel):
         first = result if outputs.axes is None else result.transpose(outputs.axes)
         return (first, *outputs.turned(rest))
 
-    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
+    def _made(self, raws: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arrays for numbers, which NumPy gives for arrays without axes; conjugates where these are asked for."""
+        self._require_all(raws)
+        made = list(raws)
+        for number in self._scalars:
+            made[number] = np.asarray(made[number])
+        for number in range(self._graph.conjugated):
+            made[number] = np.conjugate(made[number], out=np.empty_like(made[number]))
+        return tuple(made)
+
+    def _require_all(self, raws: tuple[Any, ...]) -> None:
         if len(raws) != len(self._shapes):
             raise ShapeError(f"a contraction of {len(self._shapes)} operands got {len(raws)}")
+
+    def _plan(self, key: Any, raws: tuple[Any, ...], out: Any) -> tuple[Plan, Any, Outputs]:
+        self._require_all(raws)
         given, wanted = (*raws, *([] if out is None else [out])), (*self._shapes, self._shape)
         for number, (x, shape) in enumerate(zip(given, wanted, strict=False)):
             if x.shape != shape or x.dtype != self.ir.dtype:
