@@ -24,6 +24,7 @@ from tenferro_tensor.device_model import (
     ProgramSpec,
     Reduction,
     Region,
+    in_rows,
 )
 
 PLANS: Final = 256
@@ -105,6 +106,8 @@ class RegionKernel:
 
     def _plan(self, raws: Sequence[Any]) -> Plan | None:
         """The plan for operands, or None where the fallback serves: nothing to compute, or a kernel that is missing."""
+        if self.region.ordered and not all(map(in_rows, raws)):
+            return None
         if any(x.size == 0 or any(s % x.itemsize for s in x.strides) for x in raws):
             return None
         layout = self._layout([x.shape for x in raws], [tuple([s // x.itemsize for s in x.strides]) for x in raws])

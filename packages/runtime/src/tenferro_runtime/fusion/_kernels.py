@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.fusion._primitive import ORDERED, fused
+from tenferro_runtime.fusion._primitive import fused
 from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Program
@@ -24,13 +23,13 @@ KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_run
 """Kernels by what they compute and where; sizes are no part of it."""
 
 
-def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Callable[..., Any]:
+def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) -> Tiered:
     region, place = region_of(program), ins[0].place
-    single = cache(lambda: _op_by_op(program, region, place))
 
     def made() -> Tiered:
         backend = get_backend(place.device.kind)
         known = backend.fused_at_hand(region)
+        single = cache(lambda: _op_by_op(program, region, place))
         steps = cache(lambda: backend.stepped(region, _late(single)) or single())
         first = _late(steps) if known else steps()
         kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
@@ -38,25 +37,7 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
             kernel.build()
         return kernel
 
-    kernel = KERNELS.get_or_make((region, place), made)
-    return _in_order(kernel, single, len(ins)) if program.memo.get(ORDERED) else kernel
-
-
-def _in_order(kernel: Tiered, single: Callable[[], Callable[..., Any]], count: int) -> Callable[..., Any]:
-    """The kernel, which makes results in rows, where single operations do that too: for operands in rows."""
-
-    def run(*raws: Any) -> Any:
-        operands = raws[:count]  # what follows is written to
-        return kernel.run(*raws) if all(map(_is_in_rows, operands)) else single()(*operands)
-
-    return run
-
-
-def _is_in_rows(raw: Any) -> bool:
-    if raw.flags.c_contiguous:
-        return True
-    steps = [s for n, s in zip(raw.shape, raw.strides) if n > 1]
-    return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
+    return KERNELS.get_or_make((region, place), made)
 
 
 def _late(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:

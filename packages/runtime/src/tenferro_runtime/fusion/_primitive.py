@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 from weakref import WeakValueDictionary
 
-from tenferro_runtime.fusion._region import region_of
+from tenferro_runtime.fusion._region import ORDERED, region_of
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_tensor import Op, Primitive, Spec, Tensor
-
-ORDERED: Final = "ordered"
-"""Under this name the program of a region remembers whether its results lie in memory as those of its steps do."""
 
 _ops: WeakValueDictionary[Any, Op] = WeakValueDictionary()
 

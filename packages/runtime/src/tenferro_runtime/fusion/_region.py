@@ -22,6 +22,10 @@ REDUCTIONS: Final[dict[Primitive, str]] = {
 """Primitives that may end a region, and what they are called in a kernel."""
 
 
+ORDERED: Final = "ordered"
+"""Under this name the program of a region remembers whether its results lie in memory as those of its steps do."""
+
+
 def region_of(program: Program) -> Region:
     """The region that a fused program is; kept with the program.
 
@@ -67,7 +71,9 @@ class _Reader:
         inputs = tuple([Port(self.specs[v].dtype) for v in program.input_ids])
         reduction = None if end is None else Reduction(end[0])
         kernel = KernelIR(inputs, tuple(self.lines), tuple(numbers), reduction=reduction)
-        return Region(kernel, len(self.space or ()), tuple(self.axes), () if end is None else tuple(sorted(end[1])))
+        reduced = () if end is None else tuple(sorted(end[1]))
+        ordered = program.memo.get(ORDERED, False)
+        return Region(kernel, len(self.space or ()), tuple(self.axes), reduced, ordered)
 
     def _broadcast(self, eq: Equation) -> None:
         (v,), (result,) = eq.variables, eq.results

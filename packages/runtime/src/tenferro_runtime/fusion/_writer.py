@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tenferro_runtime.fusion._primitive import ORDERED, fused
+from tenferro_runtime.fusion._primitive import fused
+from tenferro_runtime.fusion._region import ORDERED
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import Spec, Tensor, catalog
 

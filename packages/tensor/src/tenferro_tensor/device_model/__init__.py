@@ -12,7 +12,7 @@ from tenferro_tensor.device_model._expansions import expanded, expansion
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
 from tenferro_tensor.device_model._object_cache import ObjectCache, user_folder
 from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
-from tenferro_tensor.device_model._region import Later, Region
+from tenferro_tensor.device_model._region import Later, Region, in_rows
 
 __all__ = [
     "Access",
@@ -43,5 +43,6 @@ __all__ = [
     "Variable",
     "expanded",
     "expansion",
+    "in_rows",
     "user_folder",
 ]

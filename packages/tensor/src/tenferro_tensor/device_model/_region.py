@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tenferro_tensor._spec import Spec
@@ -23,6 +24,8 @@ class Region:
         axes: for each input, the axes of the space that its own axes lie along, ascending; along the others it is
             repeated. Together the inputs have every axis.
         reduced: the axes that the kernel's reduction removes.
+        ordered: whether results lie in memory as those of single steps, which follow the order of their operands. A
+            kernel that writes rows leaves operands that do not lie `in_rows` to its fallback.
 
     Raises:
         ArgumentError: the axes do not fit the kernel or the rank.
@@ -40,6 +43,7 @@ class Region:
     rank: int
     axes: tuple[tuple[int, ...], ...]
     reduced: tuple[int, ...] = ()
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         if len(self.axes) != len(self.kernel.inputs):
@@ -76,6 +80,20 @@ class Region:
             else:
                 found.append(None)
         return tuple(found)
+
+
+def in_rows(raw: Any) -> bool:
+    """Whether the axes of an array lie in memory in their order, the last one with the nearest elements.
+
+    >>> import numpy as np
+    >>> x = np.zeros((4, 6))
+    >>> in_rows(x), in_rows(x[:, ::2]), in_rows(x.T)
+    (True, True, False)
+    """
+    if raw.flags.c_contiguous:
+        return True
+    steps = [s for n, s in zip(raw.shape, raw.strides) if n > 1]
+    return steps[-1] > 0 and all(a >= b for a, b in pairwise(steps))
 
 
 Later = Callable[[Callable[[], object]], None]

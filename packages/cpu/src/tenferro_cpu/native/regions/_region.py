@@ -17,7 +17,18 @@ from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.operations._ops import rule_for
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Access, KernelIR, Later, Literal, Operand, Over, Region, expanded, expansion
+from tenferro_tensor.device_model import (
+    Access,
+    KernelIR,
+    Later,
+    Literal,
+    Operand,
+    Over,
+    Region,
+    expanded,
+    expansion,
+    in_rows,
+)
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
 _REDUCED = frozenset({
@@ -87,6 +98,8 @@ class _Planned:
     def __call__(self, *raws: Any) -> Any:
         count = len(self.region.axes)
         arrays, spare = list(raws[:count]), raws[count:]
+        if self.region.ordered and not all(map(in_rows, arrays)):
+            return self.fallback(*raws)
         small = max([x.size for x in arrays]) <= SMALL
         reduced = self.kernel if isinstance(self.kernel, Reduced) else None
         layout = layout_of(raws) if small and reduced and not spare else None
@@ -121,7 +134,7 @@ class _Planned:
         """The region as a built-in function that takes what lies simply itself, and plans for the rest."""
         rows, region = Rows.of(self.region), self.region
         otherwise: Callable[..., Any] = self
-        if isinstance(self.kernel, Fused):
+        if isinstance(self.kernel, Fused) and not region.ordered:
             otherwise = self.kernel.strided(self, region.axes, region.rank)
         if rows is not None:
             return self._entry(rows, otherwise)
