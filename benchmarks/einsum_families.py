@@ -5,9 +5,9 @@
 
 The families of the public einsum benchmark (benchmark.einsum.org) that are generated: circuits and Fourier transforms
 with hyper-edges, model counts, graphical models, networks of projected entangled pairs, trees of language models,
-random hyper-networks with traces and diagonals. The pairs of the TCCG benchmark (P. Springer, P. Bientinesi: Design of
-a high-performance GEMM-like tensor-tensor multiplication, ACM TOMS 44, 2018), and what quantum chemistry, matrix
-product states, decompositions of tensors and learning contract. Sizes are those of a millisecond to a second;
+random networks with hyper-edges, traces and diagonals. The pairs of the TCCG benchmark (P. Springer, P. Bientinesi:
+Design of a high-performance GEMM-like tensor-tensor multiplication, ACM TOMS 44, 2018), and what quantum chemistry,
+matrix product states, decompositions of tensors and learning contract. Sizes are those of a millisecond to a second;
 ``--seed`` draws the random ones anew.
 """
 
@@ -84,7 +84,7 @@ marginals                  | abc,bcd,cde,def->ad               | abcdef=18
 """
 
 
-def pairs() -> Iterator[Row]:
+def pairs(seed: int) -> Iterator[Row]:
     """The 48 pairs of TCCG, smaller than there; equations name the result first."""
     for number, spelled in enumerate(TCCG.split()):
         result, left, right = spelled.split("-")
@@ -94,7 +94,7 @@ def pairs() -> Iterator[Row]:
         yield f"tccg {number} {spelled}", [left, right], result, sizes
 
 
-def named() -> Iterator[Row]:
+def named(seed: int) -> Iterator[Row]:
     """What is contracted every day, by field."""
     for line in NAMED.strip().splitlines():
         name, equation, given = line.split("|")
@@ -111,7 +111,7 @@ def symbols() -> Iterator[str]:
 
 
 def circuits(seed: int) -> Iterator[Row]:
-    """Amplitudes of random circuits on a square of qubits: gates on one, then on neighbours, cycle after cycle."""
+    """Amplitudes of circuits on a square of qubits: gates on one, then on neighbours, cycle after cycle."""
     for side, cycles in ((4, 8), (5, 8), (6, 6)):
         labels, terms = symbols(), []
         now = {at: next(labels) for at in itertools.product(range(side), repeat=2)}
@@ -171,9 +171,8 @@ def graphical(seed: int) -> Iterator[Row]:
     yield "strip of 30x5, 5 values", [*at.values(), *terms], "", dict.fromkeys(at.values(), 5)
     labels = symbols()
     people = [next(labels) for _ in range(120)]
-    terms = people[:12] + [
-        "".join([x, *rng.sample(people[max(0, k - 12) : k], 2)]) for k, x in enumerate(people) if k > 11
-    ]
+    terms = people[:12]
+    terms += [child + "".join(rng.sample(people[k : k + 12], 2)) for k, child in enumerate(people[12:])]
     yield "pedigree of 120", terms, "", {x: rng.randint(2, 4) for x in people}
     labels = symbols()
     parts = [next(labels) for _ in range(14)]
@@ -182,7 +181,7 @@ def graphical(seed: int) -> Iterator[Row]:
 
 
 def lattices(seed: int) -> Iterator[Row]:
-    """Projected entangled pairs, closed and open, forks of trains, and binary trees over their own mirror image."""
+    """Projected entangled pairs, closed and open, in one layer and in two, and a fork of trains."""
     for rows, columns, bond, open_, layers in ((6, 6, 4, 0, 1), (3, 5, 3, 0, 2), (4, 5, 2, 12, 1), (3, 4, 4, 4, 1)):
         labels = symbols()
         sites = list(itertools.product(range(rows), range(columns)))
@@ -196,22 +195,16 @@ def lattices(seed: int) -> Iterator[Row]:
                 terms.append("".join(x for pair, x in bonds.items() if at in pair) + own)
         output = "".join(outer[at] for at in sites[:open_]) if layers == 1 else ""
         shown = f"{rows}x{columns}, bond {bond}"
-        used = {*"".join(terms)}
-        yield (
-            f"entangled pairs {shown}, {layers} layer(s), {open_} open",
-            terms,
-            output,
-            {x: n for x, n in sizes.items() if x in used},
-        )
+        yield f"entangled pairs {shown}, {layers} layer(s), {open_} open", terms, output, sizes
     labels, terms, output = symbols(), [], ""
     spine = next(labels)
     for arm in range(4):
         following, down = next(labels), next(labels)
         terms.append(spine * (arm > 0) + following * (arm < 3) + down)
         for k in range(5):
-            below, outer_ = next(labels), next(labels)
-            terms.append(down + outer_ + below * (k < 4))
-            output += outer_
+            below, site = next(labels), next(labels)
+            terms.append(down + site + below * (k < 4))
+            output += site
             down = below
         spine = following
     large = dict.fromkeys("".join(terms), 8) | dict.fromkeys(output, 2)
@@ -219,6 +212,7 @@ def lattices(seed: int) -> Iterator[Row]:
 
 
 def _neighbours(sites: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Sites side by side."""
     for i, j in sites:
         yield from (((i, j), other) for other in ((i, j + 1), (i + 1, j)) if other in sites)
 
@@ -227,22 +221,19 @@ def language(seed: int) -> Iterator[Row]:
     """Likelihoods of a batch of sentences: a tree of tensors over words, a label of the batch on every word, twice."""
     for depth, extent, batch in ((3, 12, 1100), (4, 4, 1900), (4, 8, 300)):
         labels, terms = symbols(), []
-        sizes = {"w": batch}
+        word = next(labels)
+        sizes = {word: batch}
         for _ in range(2):
             front = [""]
             for level in range(depth + 1):
                 below = []
                 for above in front:
-                    made = [_other_than(labels, "w") for _ in range(2)]
-                    terms.append(above + ("w" if level == depth else "".join(made)))
+                    made = [next(labels) for _ in range(2)]
+                    terms.append(above + (word if level == depth else "".join(made)))
                     below += made
                 front = below
             sizes |= dict.fromkeys({*"".join(terms)} - {*sizes}, extent)
-        yield f"sentences {depth}, {extent}d", terms, "w", sizes
-
-
-def _other_than(labels: Iterator[str], taken: str) -> str:
-    return next(x for x in labels if x not in taken)
+        yield f"sentences {depth}, {extent}d", terms, word, sizes
 
 
 def mixed(seed: int) -> Iterator[Row]:
@@ -271,7 +262,7 @@ def mixed(seed: int) -> Iterator[Row]:
 
 
 FAMILIES = {
-    "pairs": lambda seed: pairs(), "named": lambda seed: named(), "circuits": circuits, "transforms": transforms,
+    "pairs": pairs, "named": named, "circuits": circuits, "transforms": transforms,
     "counts": counts, "graphical": graphical, "lattices": lattices, "language": language, "mixed": mixed,
 }  # fmt: skip
 
