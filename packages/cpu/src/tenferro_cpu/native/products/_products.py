@@ -131,7 +131,7 @@ def machine() -> _Machine | None:
     return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 
 
-def _stack(ins: tuple[Spec, ...], outs: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
+def _stack(ins: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
     """The engine's kernel for products that lie as matrices."""
     x, y = ins
     left = list(range(x.ndim))
@@ -186,7 +186,7 @@ def dot_general(
     many = product.work > ONE_THREAD
     turned = product.swap_right and min(product.rows, product.columns) > 1
     if many and (product.count > 1 or turned) and (product.work > STACKED or x.dtype.kind == "c"):
-        stack = _stack(ins, outs, contract, batch)
+        stack = _stack(ins, contract, batch)
         if stack is not None:
             return stack
     fallback = bounded(reference, product.work) if many else reference
