@@ -11,7 +11,6 @@ from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import (
     COPIED,
     FAR,
-    FLOP,
     MOST_ROWS,
     MOVED,
     SUMMED,
@@ -19,6 +18,7 @@ from tenferro_cpu.native.contraction._costs import (
     WORTH,
     alone,
     best_order,
+    flop,
     lines,
     moved,
     packed,
@@ -290,7 +290,7 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: Sizes) -> Step | None:
     passes = -(-sizes[1] // m)  # of the columns, from memory that is near if they fit
     reach = sizes[2] * item * (min(sizes[3], CHUNK) if dot else w * sizes[3])
     found.cost = (
-        2 * w * FLOP * kind.parts**2 * vectors * max(1.0, (m + n) / (m * n))
+        2 * w * flop(kind) * vectors * max(1.0, (m + n) / (m * n))
         + moved(kind, left)
         + moved(kind, right) * (passes if 2 * reach > FAR else 1)
         + (SUMMED * -(-sizes[3] // CHUNK) * result if dot else moved(kind, result))
@@ -336,7 +336,7 @@ def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True
     direct = lies and (n <= THIN or (m * k * item <= 128 << 10 and (few or n * k * item <= FAR)))
     if estimated:
         vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
-        flops = FLOP * kind.parts**2 * 2 * prod(sizes)
+        flops = flop(kind) * 2 * prod(sizes)
         found.cost = (
             (moved(kind, left) if direct else packed(kind, rows, inner, 1, (left, m * k)))
             + (moved(kind, right) if direct and few else packed(kind, columns, inner, 2, (right, n * k)))
