@@ -266,10 +266,10 @@ def test_what_no_slice_changes_is_done_once():
 
 def test_a_tight_budget_has_no_room_for_what_is_done_once():
     subscripts, xs = heavy_end()
-    budget = plan(subscripts, *xs, optimize=PATH).peak_bytes // 5
-    cut = plan(subscripts, *xs, optimize=PATH, memory_budget=budget)
-    assert cut.slicing.once == ()
-    assert cut.peak_bytes <= budget
+    most = plan(subscripts, *xs, optimize=PATH).peak_bytes
+    cuts = {most // part: plan(subscripts, *xs, optimize=PATH, memory_budget=most // part) for part in range(2, 9)}
+    assert all(cut.peak_bytes <= budget and cut.slicing.count > 1 for budget, cut in cuts.items())
+    assert {cut.slicing.once for cut in cuts.values()} == {(8,), ()}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
