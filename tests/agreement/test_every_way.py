@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ways import WAYS
+from ways import WAYS, bits
 from written_programs import GROUPS, INPUTS, NAMES, Written, arguments, written_functions
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -25,6 +25,15 @@ def test_a_random_function_gives_one_result(way, f: Written) -> None:
 @given(data=st.data())
 def test_many_functions_of_one_kind_give_one_result(way, group: str, data) -> None:
     way(data.draw(written_functions(groups=(group, group, "element-wise", "two"))))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [("v = z[::2]", "u = wave(v, t)"), ("v = z.T", "u = wave(v, v)"), ("v = x[:, ::-1]", "u = weighted(wave(v, y))")],
+)
+def test_what_was_compiled_elsewhere_keeps_every_bit_in_a_deterministic_function(lines: tuple[str, ...]) -> None:
+    """By itself it runs as a kernel of its own, which rounds otherwise for operands that lie in another way."""
+    bits(Written(("x", "y", "z", "t"), lines, ("u",)))
 
 
 def test_every_line_that_may_be_written_runs_for_something() -> None:

@@ -152,12 +152,15 @@ def sizes(f: Written) -> None:
 
 
 def bits(f: Written) -> None:
-    """Deterministic programs give the bits of calls on concrete values, with one thread and with two."""
-    compiled = tr.compile(f, deterministic=True)
+    """Deterministic programs give the bits of single operations on concrete values, with one thread and with two.
+
+    The operations of what they call as well: a function that was compiled elsewhere may round otherwise by itself.
+    """
+    compiled, single = tr.compile(f, deterministic=True), f.single
 
     def strictly(*args: Any) -> Any:  # a checkpoint is a compiled function too
         with tr.Runtime(deterministic=True):
-            return f(*args)
+            return single(*args)
 
     # The order in which many operands are contracted is chosen for the extents of the trace.
     for n, m in ((3, 4),) if MANY_OPERANDS in f.text else ((3, 4), (5, 2), (1, 1), (0, 3)):

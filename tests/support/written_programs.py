@@ -176,11 +176,20 @@ class Written:
         self.inputs, self.lines, self.outputs = inputs, lines, outputs
         body = "".join(f"    {line}\n" for line in lines)
         self.text = f"def written({', '.join(inputs)}):\n{body}    return ({', '.join(outputs)},)\n"
-        file = f"<written {next(_names)}>"
-        linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {**NAMES, "__name__": "written_function"}
-        exec(compile(self.text, file, "exec"), scope)
-        self.function: Callable[..., tuple[Any, ...]] = scope["written"]
+        self._file = f"<written {next(_names)}>"
+        linecache.cache[self._file] = (len(self.text), None, self.text.splitlines(keepends=True), self._file)
+        self.function = self._made(NAMES)
+
+    def _made(self, names: dict[str, Any]) -> Callable[..., tuple[Any, ...]]:
+        scope: dict[str, Any] = {**names, "__name__": "written_function"}
+        exec(compile(self.text, self._file, "exec"), scope)
+        made: Callable[..., tuple[Any, ...]] = scope["written"]
+        return made
+
+    @property
+    def single(self) -> Callable[..., tuple[Any, ...]]:
+        """The function with what compiled functions do in their place, so that all of it is single operations."""
+        return self._made(NAMES | {"wave": wave.__wrapped__, "weighted": weighted.__wrapped__})
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         return self.function(*args)
