@@ -28,6 +28,7 @@ class OutOfMemoryError(MemoryError):
 class DeviceArray(np.ndarray):
     """An array in the memory of a simulated device."""
 
+    __module__ = "cupy"
     _device: Any
     stream: Any
 
@@ -53,6 +54,9 @@ class DeviceArray(np.ndarray):
     def __setitem__(self, key: Any, value: Any) -> None:
         assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
         super().__setitem__(key, value)
+
+    def dot(self, other: Any) -> Any:
+        return on_device(np.dot)(self, other)
 
     def set(self, host: np.ndarray, stream: Any) -> None:
         assert self.device.id == FakeCupy.current

@@ -246,15 +246,16 @@ def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -
 
 
 def _array_module(raw: Any) -> Any:
+    """NumPy or CuPy, whichever `raw` is of; importing CuPy finds it imported."""
+    if type(raw).__module__.partition(".")[0] == "cupy":
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        return cupy
     if isinstance(raw, (np.ndarray, np.generic)):
         return np
-    if type(raw).__module__.partition(".")[0] != "cupy":
-        raise UnsupportedError(
-            f"contractions in slices have no kernel for {raw!r}; leave out memory_budget, or move them to the CPU"
-        )
-    import cupy  # type: ignore[import-not-found, unused-ignore]
-
-    return cupy
+    raise UnsupportedError(
+        f"contractions in slices have no kernel for {raw!r}; leave out memory_budget, or move them to the CPU"
+    )
 
 
 def flops_of(job: Job) -> int:

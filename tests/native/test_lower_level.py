@@ -1,0 +1,44 @@
+"""Whole calls with machine code for AVX2, on a processor that has more: some tests again, in a process of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tenferro_cpu.native import available
+
+AGAIN = (
+    "einsum/test_einsum_networks.py", "einsum/test_einsum_graphs.py", "native/test_contraction_entry.py",
+    "native/test_contraction_chains.py", "native/test_native_combined.py", "native/test_native_laid.py",
+    "native/test_native_eager_reduce.py",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(not available(), reason="native kernels are off")
+def test_the_same_at_the_level_of_avx2():
+    from tenferro_cpu.native import engine
+    from tenferro_cpu.native.machine._jit import LEVEL
+
+    if engine().host.level != "avx512":
+        pytest.skip("the processor has no wider vectors")
+    tests = [str(Path("tests", name)) for name in AGAIN]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not slow",
+        *tests,
+    ]
+    environment = os.environ | {LEVEL: "avx2"}
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed" in done.stdout
