@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from fake_cupy import DeviceArray, FakeCupy
+from fake_cupy import DeviceArray, FakeCupy, as_device
 from tenferro_ad import grad, hvp, value_and_grad
 from tenferro_einsum import einsum, plan
 from tenferro_gpu import download
+from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_runtime import no_transfers
+from tenferro_tensor.device_model import ContractionGraph
 
 RING = ("abc,cde,efg,gah->bdfh", ((3, 4, 5), (5, 2, 6), (6, 4, 3), (3, 3, 2)))
 CHAIN = ("abi,bcj,cdk,adl,i,j,k,l->", ((3, 4, 2), (4, 5, 3), (5, 6, 2), (3, 6, 3), (2,), (3,), (2,), (3,)))
@@ -83,7 +85,7 @@ def test_networks_and_their_gradients(calls, network, dtype):
     for way in found:
         for x, expected in zip(way, gradients, strict=True):
             close(x, expected)
-    assert calls is None or {*calls} == {1}
+    assert calls is None or (len(calls) > 20 and {*calls} == {1})
     assert FakeCupy.current == 0
 
 
@@ -121,3 +123,29 @@ def test_a_memory_budget_slices_on_the_device(calls, dtype):
     close(value, einsum(subscripts, *here))
     for x, expected in zip(found, gradients(here), strict=True):
         close(x, expected)
+
+
+def test_graphs_go_to_cutensor(with_cupy):
+    """Values that are used twice, sums of products, conjugation; what is spent is not counted."""
+    cupy = with_cupy()
+    steps = (((0, 2), ((0, 1),)), ((0, 0), ((0, 2),)))
+    assert not taken(ContractionGraph(np.dtype("d"), ((0, 1), (1, 2), (2, 0)), (3, 4, 5), steps, (4,)))
+    graph = ContractionGraph(
+        np.dtype("complex128"), ((0, 1), (1, 2), (0, 2)), (3, 4, 5),
+        (((0, 2), ((0, 1),)), ((1, 2), ((0, 3), (0, 2))), ((1, 0), ((4, 3), (1, 2)))), (3, 5), 2,
+    )  # fmt: skip
+    calls: list[int] = []
+    a, b, c = drawn(((3, 4), (4, 5), (3, 5)), "complex128")
+    kernel = CutensorContraction(graph, cupy, contraction(calls), lambda run, raws, written=(): run(*raws))
+    first, last = kernel(*[as_device(x) for x in (a, b, c)])
+    p, q = np.conj(a), np.conj(b)
+    made = p @ q
+    middle = p.T @ made + p.T @ c
+    np.testing.assert_allclose(np.asarray(first), np.conj(made), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(last), np.conj(middle @ made.T + q @ c.T), rtol=1e-12)
+    assert len(calls) == 5 and taken(graph)
+    assert kernel.peak_bytes == 16 * (15 + 20 + 12)
+    assert [r.flops for r in kernel.report()] == [8 * 60, 16 * 60, 16 * 60]
+    assert kernel.flops == 40 * 60
+    out = as_device(np.empty((3, 5), complex))
+    assert kernel(*[as_device(x) for x in (a, b, c)], out=out)[0] is out

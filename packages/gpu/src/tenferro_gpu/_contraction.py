@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from math import prod
 from typing import Any
 
-from tenferro_tensor.device_model import ContractionIR, ContractionKernel, StepReport
+from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
 
 
-def taken(ir: ContractionIR) -> bool:
-    """Whether cuTENSOR does every step: of two operands, none with a label twice or with one that it alone sums."""
-    if ir.dtype.kind not in "fc" or not ir.steps or 0 in ir.extents:
+def taken(ir: ContractionIR | ContractionGraph) -> bool:
+    """Whether cuTENSOR does every step: of two operands, none with a label twice, with one that it alone sums, or
+    along which it is repeated, nor one without labels."""
+    graph = _graph(ir)
+    if graph.dtype.kind not in "fc" or 0 in graph.extents:
         return False
-    if any(len({*labels}) < len(labels) for labels in ir.operands):
+    if any(len({*labels}) < len(labels) for labels in graph.values):
         return False
-    for number, step in enumerate(ir.steps):
-        result = ir.values[len(ir.operands) + number]
-        if len(step) != 2 or not result:
-            return False
-        x, y = ({*ir.values[v]} for v in step)
-        if (x ^ y) - {*result}:
-            return False
+    for labels, terms in graph.steps:
+        for term in terms:
+            if len(term) != 2 or not labels:
+                return False
+            x, y = ({*graph.values[v]} for v in term)
+            if not x ^ y <= {*labels} <= x | y:
+                return False
     return True
 
 
+def _graph(ir: ContractionIR | ContractionGraph) -> ContractionGraph:
+    return ir if isinstance(ir, ContractionGraph) else ir.graph
+
+
 class CutensorContraction(ContractionKernel):
-    """A contraction of which cuTENSOR does the steps.
+    """A contraction, or a graph of them, of which cuTENSOR does the steps.
 
     Args:
         ir: what it computes; `taken` tells whether that works.
@@ -35,10 +42,12 @@ class CutensorContraction(ContractionKernel):
         start: runs a function of raw arrays where these are; those that it writes to are named once more.
     """
 
-    ir: ContractionIR
-
-    def __init__(self, ir: ContractionIR, xp: Any, contract: Callable[..., Any], start: Callable[..., Any]) -> None:
+    def __init__(
+        self, ir: ContractionIR | ContractionGraph, xp: Any, contract: Callable[..., Any], start: Callable[..., Any]
+    ) -> None:
         self.ir, self._xp, self._contract, self._start = ir, xp, contract, start
+        self._graph = _graph(ir)
+        self._several = isinstance(ir, ContractionGraph) or bool(ir.kept)
 
     def __call__(self, *raws: Any, out: Any = None) -> Any:
         """As the contract says."""
@@ -50,20 +59,33 @@ class CutensorContraction(ContractionKernel):
 
     def _into(self, out: Any, *raws: Any) -> Any:
         found = self._run(*raws)
-        out[...] = found[0] if self.ir.kept else found
-        return (out, *found[1:]) if self.ir.kept else out
+        out[...] = found[0] if self._several else found
+        return (out, *found[1:]) if self._several else out
 
     def _run(self, *raws: Any) -> Any:
-        ir, count = self.ir, len(raws)
-        values: list[Any] = [self._described(x) for x in raws]
-        for number, (i, j) in enumerate(ir.steps):
-            result = self._xp.empty(ir.shape(count + number), ir.dtype)
-            self._contract(
-                1.0, values[i], ir.values[i], values[j], ir.values[j], 0.0, result, ir.values[count + number]
-            )
-            values[i], values[j] = (values[v] if v in ir.kept else None for v in (i, j))
+        graph, xp = self._graph, self._xp
+        values: list[Any] = [self._described(xp.conj(x) if n < graph.conjugated else x) for n, x in enumerate(raws)]
+        for number, (labels, terms) in enumerate(graph.steps, len(raws)):
+            result = xp.empty(graph.shape(number), graph.dtype)
+            for k, (i, j) in enumerate(terms):
+                beta = 1.0 if k else 0.0
+                self._contract(1.0, values[i], graph.values[i], values[j], graph.values[j], beta, result, labels)
             values.append(result)
-        return (values[-1], *[values[v] for v in ir.kept]) if ir.kept else values[-1]
+            for v in self._spent[number]:
+                values[v] = None
+        results = [xp.conj(values[v]) if graph.conjugated else values[v] for v in graph.outputs]
+        return tuple(results) if self._several else results[0]
+
+    @cached_property
+    def _spent(self) -> dict[int, list[int]]:
+        """For each value that is made, those that nothing needs any more then."""
+        graph, count = self._graph, len(self._graph.operands)
+        last = {v: v for v in range(count, len(graph.values))}
+        last |= {v: n for n, (_, terms) in enumerate(graph.steps, count) for term in terms for v in term}
+        return {
+            n: [v for v, end in last.items() if end == n and v not in graph.outputs]
+            for n in range(count, len(graph.values))
+        }
 
     def _described(self, x: Any) -> Any:
         """cuTENSOR knows neither axes that run backwards nor elements that stand for several."""
@@ -73,26 +95,26 @@ class CutensorContraction(ContractionKernel):
     @property
     def peak_bytes(self) -> int:
         """As the contract says; cuTENSOR's own work space is left out."""
-        ir, count = self.ir, len(self.ir.operands)
-        live, most = 0, 0
-        sizes = [prod(ir.shape(v)) * ir.dtype.itemsize for v in range(len(ir.values))]
-        for number, step in enumerate(ir.steps):
-            live += sizes[count + number]
+        graph, count = self._graph, len(self._graph.operands)
+        live = most = 0
+        sizes = [prod(graph.shape(v)) * graph.dtype.itemsize for v in range(len(graph.values))]
+        for number, spent in self._spent.items():
+            live += sizes[number]
             most = max(most, live)
-            live -= sum([sizes[v] for v in step if v >= count and v not in ir.kept])
+            live -= sum([sizes[v] for v in spent if v >= count])
         return most
 
     def report(self) -> tuple[StepReport, ...]:
-        """As the contract says."""
-        ir, count, found = self.ir, len(self.ir.operands), []
-        factor = 8 if ir.dtype.kind == "c" else 2
-        for number, (i, j) in enumerate(ir.steps):
-            x, y, out = ({*ir.values[v]} for v in (i, j, count + number))
-            batch, rows, columns, summed = (
-                prod([ir.extents[label] for label in group])
-                for group in (x & y & out, (x - y) & out, (y - x) & out, (x & y) - out)
-            )
-            moved = sum([prod(ir.shape(v)) for v in (i, j, count + number)]) * ir.dtype.itemsize
+        """As the contract says; kernel and sizes are those of a step's first term."""
+        graph, count, found = self._graph, len(self._graph.operands), []
+        factor = 8 if graph.dtype.kind == "c" else 2
+        for number, (labels, terms) in enumerate(graph.steps):
+            (i, j), out = terms[0], {*labels}
+            x, y = ({*graph.values[v]} for v in (i, j))
+            groups = x & y & out, (x - y) & out, (y - x) & out, (x & y) - out
+            batch, rows, columns, summed = (prod([graph.extents[label] for label in group]) for group in groups)
             sizes = batch, rows, columns, summed
-            found.append(StepReport(number, "cutensor", sizes, ir.values[count + number], factor * prod(sizes), moved))
+            touched = sum([prod(graph.shape(v)) for term in terms for v in term]) + prod(graph.shape(count + number))
+            flops = factor * prod(sizes) * len(terms)
+            found.append(StepReport(number, "cutensor", sizes, labels, flops, touched * graph.dtype.itemsize))
         return tuple(found)
