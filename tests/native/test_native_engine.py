@@ -48,6 +48,20 @@ def test_equal_text_is_compiled_once_also_by_threads(make):
     assert len(set(found)) == 1 and engine.stats()["compiled"] == 1
 
 
+def test_code_stays_when_its_engine_is_gone():
+    code = (
+        "import ctypes, gc\n"
+        "from tenferro_cpu.native import Engine\n"
+        "calls = [\n"
+        "    ctypes.CFUNCTYPE(ctypes.c_int64)(Engine().function(f'define i64 @f() {{ ret i64 {k} }}', 'f'))\n"
+        "    for k in range(20)\n"
+        "]\n"
+        "gc.collect()\n"
+        "print(sum(call() for call in calls))"
+    )
+    assert run(code) == "190"
+
+
 def test_another_engine_finds_the_object_on_disk(make):
     make().function(PLUS.format(4), "f")
     engine = make()

@@ -52,6 +52,10 @@ def available() -> bool:
     return unavailable() is None
 
 
+_EXECUTIONS: list[Any] = []
+"""What holds the machine code of all engines, also of those that are gone: addresses of it were given away."""
+
+
 class Engine:
     """Compiles and loads LLVM text; safe to call from many threads.
 
@@ -92,6 +96,7 @@ class Engine:
         )
         self._layout = str(self._machine.target_data)
         self._execution = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self._machine)
+        _EXECUTIONS.append(self._execution)
         # The execution engine owns its target machine; objects are emitted by one of our own.
         self._machine = target.create_target_machine(
             cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
