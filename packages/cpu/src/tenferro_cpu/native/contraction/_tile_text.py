@@ -22,6 +22,9 @@ SOME = 16
 BUSY = 3
 """Columns from which on sums keep the processor from running ahead to the next rows."""
 
+WIDE = 64
+"""Bytes of vectors from which on it is worth to ask for each of them: of narrower ones it takes longer than the sums."""
+
 PARAMETERS = (
     "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags, "
     "ptr %next, i64 %far"
@@ -99,7 +102,7 @@ def tile(kind: Kind, way: str, vectors: int, columns: int) -> str:
     v, size = kind.vector, kind.lanes * kind.real_bytes
     rows_at = [code.at("%a", code.word("%am", i * kind.width)) for i in range(vectors)] if way[0] == "d" else []
     columns_at = [code.at("%b", code.word("%bn", j)) for j in range(columns)] if way[1] == "d" else []
-    following = _following(code, kind) if way[0] == "d" and columns >= BUSY else ()
+    following = _following(code, kind) if way[0] == "d" and columns >= BUSY and size >= WIDE else ()
     held = code.raw(f"alloca [{vectors * columns} x {v}], align 64")
     tail = None
     if way[0] == "d" and kind.host.masks:  # without masks rows that are read where they lie fill all vectors
