@@ -23,7 +23,7 @@ BUSY = 3
 """Columns from which on sums keep the processor from running ahead to the next rows."""
 
 WIDE = 64
-"""Bytes of vectors from which on it is worth to ask for each of them: of narrower ones it takes longer than the sums."""
+"""Bytes of vectors from which on each is asked for: of narrower ones that takes longer than the sums."""
 
 PARAMETERS = (
     "i64 %k, ptr %a, ptr %am, ptr %ak, ptr %b, ptr %bn, ptr %bk, ptr %c, ptr %cm, ptr %cn, i64 %rows, i64 %flags, "
