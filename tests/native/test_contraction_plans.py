@@ -8,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
+from tenferro_cpu.native.contraction import _kernel
 from tenferro_cpu.native.contraction._arena import LINE, Arena
+from tenferro_cpu.native.contraction._bound import Bound
 from tenferro_cpu.native.contraction._module import machine
 from tenferro_cpu.native.contraction._plan import _Planner
 from tenferro_einsum import plan
 from tenferro_einsum._tree import structure, with_extents
+from tenferro_tensor.device_model import ContractionIR
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -83,3 +86,37 @@ def test_equal_forms_of_other_layouts_agree_with_loops(data):
     order = data.draw(st.sampled_from(["auto", False]))
     got = plan(*arguments, [0, count], optimize=order)(*arrays)
     np.testing.assert_allclose(np.asarray(got), np.linalg.multi_dot(matrices), atol=1e-10)
+
+
+def test_shapes_that_change_with_every_call_leave_a_bounded_number_of_plans_behind(monkeypatch):
+    """The first ones are given up, and made again when they are called."""
+    kept = Bound(100_000)
+    monkeypatch.setattr(_kernel, "KEPT", kept)
+    rng = np.random.default_rng(0)
+    kernels = []
+    for n in range(20, 50):
+        ir = ContractionIR(FLOAT64, ((0, 1), (1, 2), (2, 3)), (n, n + 1, n, 3), (0, 3), ((0, 1), (3, 2)))
+        xs = [rng.standard_normal(s) for s in ((n, n + 1), (n + 1, n), (n, 3))]
+        kernels.append((_kernel.CpuContraction(ir), xs))
+        kernels[-1][0](*xs)
+        assert kept.held <= kept.most
+    full = [bool(kernel._plans) for kernel, _ in kernels]
+    assert full == sorted(full) and 0 < sum(full) < len(full)  # the last ones
+    for kernel, xs in kernels:
+        np.testing.assert_allclose(kernel(*xs), np.linalg.multi_dot(xs), atol=1e-10)
+
+
+def test_one_owner_may_keep_more_than_the_bound():
+    """A plan that is too large for it is kept while it is the last one."""
+
+    class Owner:
+        forgot = 0
+
+        def forget(self):
+            self.forgot += 1
+
+    bound, large, small = Bound(10), Owner(), Owner()
+    bound.note(large, 50)
+    assert (large.forgot, bound.held) == (0, 50)
+    bound.note(small, 5)
+    assert (large.forgot, small.forgot, bound.held) == (1, 0, 5)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.contraction._bound import Bound
 from tenferro_cpu.native.contraction._chains import folded
 from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, numbers
 from tenferro_cpu.native.contraction._module import HEADER, machine
@@ -29,6 +30,9 @@ from tenferro_tensor_core import ArgumentError, ShapeError
 
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
+
+KEPT: Final = Bound(256 << 20)
+"""What the plans of all kernels may take: shapes that change with every call leave plans behind."""
 
 _strides_of = attrgetter("strides")
 
@@ -128,10 +132,15 @@ class CpuContraction(ContractionKernel):
             outputs = Outputs(self._graph, plan.orders)
             if out is None and self._quick is not None and outputs.axes is None:
                 self._quicken(plan, [x.strides for x in raws])
-            self._plans[key] = plan, builtin(self._define, plan.header), outputs
+            found = self._plans[key] = plan, builtin(self._define, plan.header), outputs
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
-            return self._plans[key]
+        KEPT.note(self, plan.nbytes)
+        return found
+
+    def forget(self) -> None:
+        """Give the plans up, but for that of the entry of small contractions; calls that run hold theirs."""
+        self._plans.clear()
 
     def direct(self) -> Any:
         """A built-in function, where plans may be small enough for `_entry_text`."""

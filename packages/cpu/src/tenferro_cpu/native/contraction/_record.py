@@ -82,6 +82,12 @@ class Step:
         return self.words.get("scratch", 0) * max(1, self.words.get("pieces", 1))
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the record and its tables."""
+        row, room = self._row
+        return 8 * (len(row) + len(room))
+
+    @property
     def _row(self) -> tuple[array[int], Any]:
         """The record without places of operands, and the memory of its tables.
 

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
+
+
+OBJECTS: Final = 2048
+"""Bytes of the objects of a step, about, besides its tables."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,12 @@ class Plan:
     orders: tuple[Labels, ...]
     told: tuple[tuple[Labels, Step | None], ...]
     keeps: tuple[Any, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of records, tables and objects, about; steps that occur several times count once."""
+        steps: dict[int, Step] = {id(step): step for step in self.keeps[1:]}
+        return 8 * len(self.keeps[0]) + OBJECTS + sum([step.nbytes + OBJECTS for step in steps.values()])
 
 
 def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
