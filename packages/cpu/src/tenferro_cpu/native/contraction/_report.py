@@ -8,7 +8,6 @@ from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
-
 OBJECTS: Final = 2048
 """Bytes of the objects of a step, about, besides its tables."""
 
