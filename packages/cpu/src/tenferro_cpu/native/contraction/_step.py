@@ -343,6 +343,7 @@ def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True
             + stored(kind, rows, columns, result) * -(-k // INNER_BLOCK)
             + flops * (-(-m // w) * w / m) * max(1.0, (vectors + full) / (vectors * full))
             + TILE * -(-m // (vectors * w)) * -(-n // full) * -(-k // INNER_BLOCK) * found.words["batch"]
+            + 2 * TILE * (m % w > 0) * -(-n // full) * sizes[0]  # the last vector goes by way of the stack
             + TILE * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w)) * found.words["batch"]
         )
     if k <= INNER_BLOCK and sums == 1 and streams(kind, rows, [*outer, *columns], result):
