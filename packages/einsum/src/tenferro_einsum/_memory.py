@@ -15,12 +15,15 @@ from tenferro_einsum._contract import engine
 from tenferro_einsum._contractions import graph_engine
 from tenferro_einsum._graph import GraphSteps, of_tree, transposed
 from tenferro_einsum._pairwise import Labels, join
-from tenferro_einsum._tree import Numbers, Sliced, Steps, structure
+from tenferro_einsum._tree import Numbers, Sliced, Steps, numbered, structure
 from tenferro_runtime.extension import Spec, TenferroError
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel
 
 LONG: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
+
+LARGE: Final = 1_000_000
+"""Multiplications from which on products may be an engine's, of complex numbers from a quarter of that on."""
 
 MOST: Final = 1 << 20
 """Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
@@ -146,13 +149,25 @@ class Network:
             for term in terms:
                 x, y = (labels_of[u] for u in (term * 2)[:2])
                 copied = [self.bytes(a) for a, b in ((x, y), (y, x)) if len(term) == 2 and _is_copied(a, b, labels)]
-                copies = max(copies, sum(copied))
+                copies = max(copies, sum(copied) + (self._packed(x, y, labels) if len(term) == 2 else 0))
             peak = max(peak, used + copies + min(len(terms), 3) * self.bytes(labels))
             used += self.bytes(labels)
             for u in {u for term in terms for u in term}:
                 if u >= len(inputs) and last[u] == v and u not in outputs:
                     used -= self.bytes(labels_of[u])
         return peak
+
+    def _packed(self, x: Numbers, y: Numbers, wanted: Numbers) -> int:
+        """What an engine packs of products that the core hands to it: large stacks, and by transposed matrices."""
+        turned = y[-1:] and y[-1] in x and y[-1] not in wanted
+        stacked = any(label in y and label in wanted for label in x)
+        space = prod([self.sizes[label] for label in {*x, *y}])
+        if not (turned or stacked) or {*x, *y} == {*wanted} or space <= (LARGE >> 2 * self.like.cplx):
+            return 0
+        inputs, output = numbered((x, y), tuple(dict.fromkeys(wanted)))
+        specs = tuple([self.like.with_(shape=tuple([self.sizes[label] for label in t])) for t in (x, y)])
+        found = engine(specs, inputs, output, ((0, 1),), ())
+        return 0 if found is None else found.peak_bytes - self.bytes(wanted)
 
     def stepwise(self, kept: Numbers = ()) -> int:
         """Peak where steps are done one by one: what is alive, and what a step copies to bring it into a matrix."""
@@ -165,6 +180,7 @@ class Network:
             if len(step) == 2:
                 x, y = (live[v] for v in step)
                 copies = sum([self.bytes(a) for a, b in ((x, y), (y, x)) if _is_copied(a, b, wanted)])
+                copies += self._packed(x, y, wanted)
                 live.append(join(x, y, self.sizes, {*wanted})[1])
             else:
                 live.append(wanted)
