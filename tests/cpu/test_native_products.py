@@ -75,6 +75,20 @@ def test_square_matrices_in_either_order_of_memory(kind: str, n: int) -> None:
 
 @native
 @pytest.mark.parametrize("kind", KINDS)
+def test_large_products_by_turned_matrices_are_contracted(kind: str) -> None:
+    """The engine takes what BLAS would have to turn; other single products are left to BLAS."""
+    rng = np.random.default_rng(0)
+    for swap_x, swap_y in itertools.product((0, 1), (0, 1)):
+        x = sample(rng, kind, *((101, 110) if swap_x else (110, 101)))
+        y = sample(rng, kind, *((103, 101) if swap_y else (101, 103)))
+        kernel, reference, _ = both(x, y, ((1 - swap_x,), (swap_y,)), ((), ()))
+        assert isinstance(kernel, CpuContraction) == bool(swap_y)
+        if swap_y:
+            agree(kind, kernel(x, y), reference(x, y))
+
+
+@native
+@pytest.mark.parametrize("kind", KINDS)
 def test_stacks_of_large_matrices_are_contracted(kind: str) -> None:
     """The engine takes them, in every order of memory; threads share them."""
     rng = np.random.default_rng(0)

@@ -39,8 +39,9 @@ KEPT: Final = 64
 """Sizes for which a kernel for all sizes keeps that of large products which it does not take itself."""
 
 STACKED: Final = 1_000_000
-"""Multiplications and additions of one real product from which on stacks go to the contraction engine: it asks memory
-for the next matrices meanwhile, and threads share the stack. Below, BLAS neither packs."""
+"""Multiplications and additions of one real product from which on stacks, and products by transposed matrices, go to
+the contraction engine: it asks memory for the next matrices meanwhile, threads share the stack, and columns are turned
+in registers. Below, BLAS neither packs."""
 
 ALONE: Final = 1 << 15
 """Multiplications and additions above which a kernel runs without the interpreter lock."""
@@ -183,7 +184,8 @@ def dot_general(
         work = math.prod(_rest(shape_x, batch[0])) * free
         return bounded(reference, work) if work > ONE_THREAD else reference
     many = product.work > ONE_THREAD
-    if many and product.count > 1 and (product.work > STACKED or x.dtype.kind == "c"):
+    turned = product.swap_right and min(product.rows, product.columns) > 1
+    if many and (product.count > 1 or turned) and (product.work > STACKED or x.dtype.kind == "c"):
         stack = _stack(ins, contract, batch)
         if stack is not None:
             return stack
