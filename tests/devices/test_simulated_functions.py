@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 import tenferro_runtime as tr
 from rule_cases import CASES
@@ -10,7 +10,7 @@ from simulated.installed import simulated
 from tenferro_ad import grad
 from tenferro_tensor import catalog
 from tenferro_tensor_core import TenferroError
-from written_programs import GROUPS, Written, arguments, written_functions
+from written_programs import GROUPS, Written, arguments, narrow, written_functions
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 PAIRS = [("x", "y"), ("x", "v"), ("z", "x"), ("v", "t"), ("k", "k"), ("b", "b"), ("k", "v"), ("x", "b")]
@@ -26,10 +26,10 @@ def moved(args, device="sim:2"):
     return [x.to_device(device) for x in args]
 
 
-def close(got, want, device="sim:2"):
+def close(got, want, device="sim:2", slack=1.0):
     for g, w in zip(got, want, strict=True):
         assert str(g.device) == device and g.spec.shape == w.spec.shape and g.spec.dtype == w.spec.dtype
-        tolerance = 1e-3 if w.spec.dtype.itemsize // (1 + w.spec.cplx) < 8 else 1e-9
+        tolerance = 1e-3 if w.spec.dtype.itemsize // (1 + w.spec.cplx) < 8 else 1e-9 * slack
         np.testing.assert_allclose(np.asarray(g.to_device("cpu:0")), np.asarray(w), rtol=tolerance, atol=tolerance)
 
 
@@ -81,13 +81,14 @@ def test_programs_and_gradients_of_all_lines_agree(group):
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@example(f=Written(("w", "x"), ("v0 = tr.tanh(w) * x",), ("v0",)))  # single precision in a result of double
 @given(f=written_functions())
 def test_random_functions_agree(f):
     args = arguments(f.inputs, 3, 4)
     want = f(*args)
     with tr.compute_device("sim:2"):
-        close(f(*moved(args)), want)
-        close(tr.compile(f)(*moved(args)), want)
+        close(f(*moved(args)), want, slack=narrow(f))
+        close(tr.compile(f)(*moved(args)), want, slack=narrow(f))
 
 
 def own_tensors(f):

@@ -25,6 +25,9 @@ def fresh(*shape: int, seed: int = 0) -> Tensor:
     return tensor(np.random.default_rng(seed).standard_normal(shape)) + 0.0
 
 
+C = tensor(np.array([0.3 - 1.9j, 2.6 + 0.7j, -1.1 + 0.2j]))
+
+
 def address(t: Tensor) -> int:
     return t.data.ctypes.data
 
@@ -310,6 +313,27 @@ def test_random_functions_give_the_same_bits(f: Random, data) -> None:
             assert view.tobytes() == values[i].tobytes()
         if k == 2:
             wait()
+
+
+@native
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x, z: (x, tr.sum(tr.outer(tr.reshape(z, (-1,)), C))), (7, 1)),
+        (lambda x, z: (x, tr.sum(z[:, 1:] * z[:, 1:] * 0.1)), (3, 200)),
+    ],
+)
+def test_small_sums_of_several_passes_are_rounded_in_one_way(f, shape) -> None:
+    """No call is the one that tries machine code: it would sum in another order than those before and after."""
+    rng = np.random.default_rng(0)
+    x, z = tensor(rng.standard_normal((2, 3))), tensor(rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
+    over, plain = tr.compile(f, donate=0), tr.compile(f)
+    found = set()
+    for _ in range(12):
+        for g in (over, plain):
+            found.add(np.asarray(g(x + 0.0, z)[1]).tobytes())
+            wait()
+    assert len(found) == 1
 
 
 def test_threads_that_give_one_tensor_away_do_not_share_it() -> None:

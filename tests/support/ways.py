@@ -23,7 +23,7 @@ from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import TenferroError
 from tenferro_xla import XlaExecutor
 from tenferro_xla.lowerings import CORE
-from written_programs import INPUTS, MANY_OPERANDS, Written, arguments
+from written_programs import INPUTS, MANY_OPERANDS, Written, arguments, narrow
 
 XLA = XlaExecutor()
 OTHER_EXTENTS = ((1, 4), (3, 1), (1, 1), (0, 4), (3, 0), (0, 0), (6, 2), (4, 4))
@@ -102,11 +102,6 @@ def _programs(values: Iterable[Any]) -> Iterable[tr.Program]:
             yield value
         elif isinstance(value, tuple):
             yield from _programs(value)
-
-
-def narrow(f: Written) -> float:
-    """How much looser results are compared where single precision may be hidden in the middle of a function."""
-    return 2e5 if "w" in f.inputs or "float32" in f.text else 1.0
 
 
 def values(f: Written) -> None:

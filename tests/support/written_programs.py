@@ -215,6 +215,11 @@ def arguments(inputs: tuple[str, ...], n: int, m: int, seed: int = 0, strided: b
     return made
 
 
+def narrow(f: Written) -> float:
+    """How much looser results are compared where single precision may be hidden in the middle of a function."""
+    return 2e5 if "w" in f.inputs or "float32" in f.text else 1.0
+
+
 def _moderate(value: Any) -> bool:
     raw = np.asarray(value.numpy())
     return raw.size <= 2000 and raw.ndim <= 4 and bool(np.all(np.abs(raw.astype(complex)) < 60))

@@ -112,9 +112,11 @@ class _Planned:
         try:
             if reduced and layout is not None:
                 found = self.run(*arrays)
-                # What is not one call afterwards is not worth it.
-                self.met[layout] = reduced.known(arrays, self.region.reduced)
-                return found
+                if reduced.known(arrays, self.region.reduced) or self._elements(raws) > SMALL:
+                    return found
+                # What is not one call afterwards is not worth it; all calls of this layout are then rounded in one way.
+                remember(self.met, layout, False)
+                return self.fallback(*raws)
             if spare:
                 return self.run(*arrays, out=tuple([y if _writable(y) else None for y in spare]))
             return self.run(*arrays)
