@@ -7,8 +7,10 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import inf
 from numbers import Real
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from tenferro_einsum._search import Progress, reporting
@@ -145,6 +147,10 @@ def _results(
         run.close()
 
 
+_PART = 0.5
+"""Seconds of one part of a wait, after which interrupts are seen."""
+
+
 class _Silence(BrokenExecutor):
     """No task has finished for too long."""
 
@@ -172,9 +178,8 @@ class _Run:
             self._submit(t)
         while self.pending:
             try:
-                future = self.ended.get(timeout=self.workers.timeout)
-            except Empty:
-                silence = _Silence(f"no task has ended for {self.workers.timeout:g} seconds")
+                future = self._next()
+            except _Silence as silence:
                 self._again(min(self.pending.values()), silence)
                 continue
             if future not in self.pending:  # sent again, with all others of a broken executor
@@ -191,6 +196,22 @@ class _Run:
                 yield done.pop(following)
                 following += 1
         assert following == len(self.names), "the executor gave one future for two tasks"
+
+    def _next(self) -> Future[Any]:
+        """The next future that has ended.
+
+        The wait is in short parts: an interrupt that arrives in another thread, or just before this one falls asleep,
+        does not end it.
+        """
+        timeout = self.workers.timeout
+        end = inf if timeout is None else monotonic() + timeout
+        while True:
+            left = end - monotonic()
+            try:
+                return self.ended.get(timeout=max(0.0, min(left, _PART)))
+            except Empty:
+                if left <= _PART:
+                    raise _Silence(f"no task has ended for {timeout:g} seconds") from None
 
     def _submit(self, t: int) -> None:
         try:
