@@ -123,6 +123,20 @@ def test_the_option_says_something() -> None:
     assert [eq.op.primitive.name for eq in loose.program(V).equations] == ["mul"]
 
 
+def test_what_is_called_is_strict_also_where_it_only_reads_what_is_traced() -> None:
+    """A closure variable of a function that was compiled elsewhere, and is given concrete arguments."""
+    scale = tr.asarray(1.0)
+    outside = tr.compile(lambda x: (x * scale) ** 2)
+
+    def f(y: Any) -> Any:
+        nonlocal scale
+        scale = y
+        return outside(tr.asarray(3.0))
+
+    names = [eq.op.primitive.name for eq in tr.compile(f, deterministic=True).program(tr.asarray(2.0)).equations]
+    assert names == ["mul", "pow"]
+
+
 IN_THREADS = """
 import sys, hashlib
 import numpy as np

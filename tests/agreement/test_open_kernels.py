@@ -37,6 +37,7 @@ def test_open_kernels_give_the_bits_of_kernels_for_numbers(case: Case) -> None:
     if case.primitive is catalog.dot_general:  # through BLAS, and with several of its threads
         compare(case, {"n": 90, "m": 70, "k": 80})
         compare(case, {"n": 31, "m": 29, "k": 27})
+        compare(case, {"n": 103, "m": 101, "k": 110})  # stacks and transposed ones by the contraction engine
 
 
 def compare(case: Case, sizes: dict[str, int]) -> None:

@@ -226,6 +226,18 @@ def test_the_environment_bounds_the_vector_level():
     assert run(code, TENFERRO_CPU_LEVEL="avx2") in ("avx2", "generic", "neon")
 
 
+@pytest.mark.parametrize("limit", ["avx512", "avx2", "neon", "generic"])
+def test_a_bound_takes_away_what_is_above_it_and_nothing_else(limit):
+    import llvmlite.binding as llvm
+
+    from tenferro_cpu.native.machine._host import detect
+
+    whole, host = detect(llvm), detect(llvm, limit)
+    assert host.level in (limit, whole.level)
+    assert host.level != whole.level or host == whole
+    assert (host.level == limit) == (limit in ("generic", whole.level) or (limit, whole.level) == ("avx2", "avx512"))
+
+
 def test_an_unknown_vector_level_is_refused():
     from tenferro_cpu.native import Engine
     from tenferro_tensor_core import ArgumentError

@@ -180,6 +180,8 @@ def _products() -> list[Case]:
             (of(N, M, K), of(M, N), ((1, 0), (0, 1)), ((), ())),
             (of(N, M), of(K, 2), ((), ()), ((), ())),
             (of(N, M, dtype=C16), of(M, K, dtype=C16), ((1,), (0,)), ((), ())),
+            (of(N, M, dtype=C16), of(K, M, dtype=C16), ((1,), (1,)), ((), ())),
+            (of(2, N, M, dtype=C16), of(2, M, K, dtype=C16), ((2,), (1,)), ((0,), (0,))),
             (of(N, M, dtype="float32"), of(K, M, dtype="float32"), ((1,), (1,)), ((), ())),
             (of(N, M, dtype=I8), of(M, K, dtype=I8), ((1,), (0,)), ((), ())),
         ]

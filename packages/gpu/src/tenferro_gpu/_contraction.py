@@ -11,8 +11,8 @@ from tenferro_tensor.device_model import ContractionGraph, ContractionIR, Contra
 
 
 def taken(ir: ContractionIR | ContractionGraph) -> bool:
-    """Whether cuTENSOR does every step: of two operands, none with a label twice, with one that it alone sums, or
-    along which it is repeated, nor one without labels."""
+    """Whether cuTENSOR does every step: results have labels, nothing has one twice, and every term is of two values,
+    neither of them summed alone nor repeated."""
     graph = _graph(ir)
     if graph.dtype.kind not in "fc" or 0 in graph.extents:
         return False

@@ -156,7 +156,8 @@ def _compile(
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
-    if placement is not None and not isinstance(placement, CostModel) and str(placement) != "auto":
+    named = isinstance(placement, str) and placement == "auto"
+    if placement is not None and not isinstance(placement, CostModel) and not named:
         raise ArgumentError(
             f"placement={placement!r:.80} places nothing; pass 'auto', a CostModel, or leave it out",
             placement=placement,

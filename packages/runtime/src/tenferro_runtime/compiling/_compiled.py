@@ -171,7 +171,8 @@ class Compiled:
             self.slots = slots_of(self.f)
         around = snapshot(self.slots) if self.slots else _NOTHING
         # A function that keeps every bit does so in what it calls.
-        exact = self.runtime.deterministic or (outer and in_trace() and current_runtime().deterministic)
+        inside = (outer or bool(around.outer)) and in_trace()
+        exact = self.runtime.deterministic or (inside and current_runtime().deterministic)
         key = Kind(treedef, tuple(kinds), self._static_key(static), scoped_device(), around.key, exact)
         specs = [leaf.spec for leaf in ready]
         if in_open_trace():

@@ -68,12 +68,15 @@ LEVELS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generi
 
 
 def detect(binding: Any, limit: str | None = None) -> Host:
-    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use, for tests of narrow kernels."""
+    """The host as llvmlite's `binding` sees it; `limit` names the highest level to use, for tests of narrow kernels.
+
+    The level of another kind of processor limits nothing.
+    """
     triple = binding.get_process_triple()
     flags: dict[str, bool] = dict(binding.get_host_cpu_features())
     level = level_of(triple, flags)
-    if limit is not None and limit != level:
-        level = limit if limit == "generic" or (limit, level) == ("avx2", "avx512") else level
+    if limit is not None and limit != level and (limit == "generic" or (limit, level) == ("avx2", "avx512")):
+        level = limit
         dropped = r"avx512|avx10|evex|amx" if level == "avx2" else r"avx|fma|f16c|xop|vaes|vpclmul|evex|amx"
         flags = {name: on and not re.match(dropped, name) for name, on in flags.items()}
     features = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(flags.items()))

@@ -1,8 +1,9 @@
 """LLVM text of products for all sizes: the entry that measures its operands, and the kernel of small matrices.
 
 The entry fills the payload of `_product_text` from the shapes of the arrays that it is given, so that one function
-serves every size, and goes on as the entry for one size does. What it leaves to its fallback is the same, and the
-kernel of small matrices adds in the order of the straight-line ones: for every size the results have the same bits.
+serves every size, and goes on as the entry for one size does. What it leaves to its fallback is the same, with what is
+the contraction engine's, and the kernel of small matrices adds in the order of the straight-line ones: for every size
+the results have the same bits.
 """
 
 from typing import Final
@@ -18,6 +19,7 @@ PATTERN: Final = (
     "large_orders",  # flags of contiguity, of which an operand of a large product must have one
     "each",  # the kernel of small matrices
     "gemm",  # the kernel of large ones; 0: there is none
+    "engine",  # multiplications of one matrix up to which stacks and turned ones are not the contraction engine's
 )
 """The words that follow the payload and the shapes."""
 
@@ -92,7 +94,7 @@ other:
 define private i1 @measured(ptr %p, ptr %xs, ptr %ys) {{
 {_read("stack", "stack")}{_read("summed", "contracted")}{_read("xn", "left_axes")}{_read("yn", "right_axes")}\
 {_read("swap_left", "swap_left")}{_read("swap_right", "swap_right")}{_read("item", "item")}\
-{_read("large_orders", "large_orders")}{_read("each", "each")}{_read("gemm", "gemm")}\
+{_read("large_orders", "large_orders")}{_read("each", "each")}{_read("gemm", "gemm")}{_read("engine", "engine")}\
   %left_first = icmp ne i64 %swap_left, 0
   %right_last = icmp ne i64 %swap_right, 0
   %after = add i64 %stack, %summed
@@ -141,7 +143,13 @@ define private i1 @measured(ptr %p, ptr %xs, ptr %ys) {{
   %full = xor i1 %vector, true
   %have = icmp ne i64 %kernel, 0
   %possible = and i1 %full, %have
-  %good = and i1 %some, %possible
+  %stacked = icmp sgt i64 %count, 1
+  %suited = or i1 %stacked, %right_last
+  %short = icmp sle i64 %work, %engine
+  %suited_not = xor i1 %suited, true
+  %ours = or i1 %suited_not, %short
+  %taken = and i1 %possible, %ours
+  %good = and i1 %some, %taken
   %left_size = mul i64 %rows, %inner
   %left_step = mul i64 %left_size, %item
   %right_size = mul i64 %inner, %columns

@@ -131,6 +131,11 @@ def machine() -> _Machine | None:
     return _Machine(definition("product", entry, FASTCALL), definition("open_product", every, FASTCALL), stack, symbols)
 
 
+def _short_of_engine(x: Spec) -> int:
+    """Multiplications and additions of one product up to which BLAS takes stacks and transposed matrices as well."""
+    return ONE_THREAD if x.dtype.kind == "c" else STACKED
+
+
 def _stack(ins: tuple[Spec, ...], contract: Pair, batch: Pair) -> Kernel | None:
     """The engine's kernel for products that lie as matrices."""
     x, y = ins
@@ -185,7 +190,7 @@ def dot_general(
         return bounded(reference, work) if work > ONE_THREAD else reference
     many = product.work > ONE_THREAD
     turned = product.swap_right and min(product.rows, product.columns) > 1
-    if many and (product.count > 1 or turned) and (product.work > STACKED or x.dtype.kind == "c"):
+    if product.work > _short_of_engine(x) and (product.count > 1 or turned):
         stack = _stack(ins, contract, batch)
         if stack is not None:
             return stack
@@ -258,6 +263,7 @@ def open_dot_general(
         "large_orders": _large_orders(ins),
         "each": each(x.dtype.char),
         "gemm": gemm(x.dtype.char),
+        "engine": _short_of_engine(x),
     }
     words = [*fixed.values(), *[0] * (3 * AXES), *pattern.values()]
     made: dict[Any, Kernel] = {}
