@@ -104,3 +104,20 @@ def test_references_are_counted():
     for _ in range(100):
         direct(x, y)
     assert [sys.getrefcount(o) for o in (x, y, F8, direct)] == before
+
+
+def test_records_live_until_the_entry_knows_others():
+    """Between the two, another thread may be in the entry."""
+    kernel = kernel_of()
+    direct, (x, y) = kernel.direct(), (np.ones((3, 4)), np.ones((4, 5)))
+    direct(x, y)
+    numbers, before, seen = kernel._quick, kernel._quick_plan, []
+
+    class Watched:
+        def __setitem__(self, place, words):
+            seen.append(kernel._quick_plan)
+            numbers[place] = words
+
+    kernel._quick = Watched()
+    np.testing.assert_array_equal(direct(np.asfortranarray(x), y), np.full((5, 3), 4.0))
+    assert len(seen) == 1 and seen[0] is before is not kernel._quick_plan

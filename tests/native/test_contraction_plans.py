@@ -1,6 +1,7 @@
 """Plans: steps of one form are decided once, and their memory never overlaps."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -120,3 +121,16 @@ def test_one_owner_may_keep_more_than_the_bound():
     assert (large.forgot, bound.held) == (0, 50)
     bound.note(small, 5)
     assert (large.forgot, small.forgot, bound.held) == (1, 0, 5)
+
+
+def test_plans_are_not_given_up_while_one_is_put_in():
+    """Another thread that has them given up waits until all is in its place."""
+    kernel = _kernel.CpuContraction(ContractionIR(FLOAT64, ((0, 1), (1, 2)), (2, 3, 4), (0, 2), ((0, 1),)))
+    kernel(np.ones((2, 3)), np.ones((3, 4)))
+    with kernel._lock:
+        other = threading.Thread(target=kernel.forget)
+        other.start()
+        other.join(0.05)
+        assert kernel._plans
+    other.join()
+    assert not kernel._plans

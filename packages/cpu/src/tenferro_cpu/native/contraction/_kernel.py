@@ -140,7 +140,8 @@ class CpuContraction(ContractionKernel):
 
     def forget(self) -> None:
         """Give the plans up, but for that of the entry of small contractions; calls that run hold theirs."""
-        self._plans.clear()
+        with self._lock:
+            self._plans.clear()
 
     def direct(self) -> Any:
         """A built-in function, where plans may be small enough for `_entry_text`."""
@@ -162,8 +163,8 @@ class CpuContraction(ContractionKernel):
         known |= {name: head[name] for name in ("records", "steps", "scratch")}
         told = array("q", numbers(known, self._shape, list(zip(self._shapes, strides, strict=True))))
         if len(told) <= ROOM:
-            self._quick_plan = plan  # its records
             self._quick[: len(told)] = told
+            self._quick_plan = plan  # only now: until then calls in other threads read the records of the one before
 
     @cached_property
     def _contiguous(self) -> Plan:
