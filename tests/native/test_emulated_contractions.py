@@ -3,18 +3,24 @@
 A developer's test: it needs `aarch64-linux-gnu-gcc` and `qemu-aarch64` (Debian's gcc-aarch64-linux-gnu and qemu-user).
 """
 
+import random
 from array import array
 from functools import cache
 
 import numpy as np
 import pytest
 
-from random_contractions import MIDDLE, random_case
+from random_contractions import MIDDLE, case_of, random_case
 from tenferro_cpu.native import available
+from tenferro_tensor.device_model import ContractionIR
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
 CHARS = "fdFD"
+BATCHED = (
+    (((0, 1, 3), (1, 2, 3)), (0, 2, 3)), (((3, 0, 1), (2, 3, 1)), (0, 2, 3)), (((0, 1, 3), (3, 1, 2)), (3, 2, 0)),
+)  # fmt: skip
+"""Matrix products, the batch last in sizes."""
 
 
 @cache
@@ -31,6 +37,17 @@ def program():
     return emulated.Program(texts, names)
 
 
+def put_tables(memory, step):
+    """What the record of a step points to: tables, and records of the steps inside with what these point to."""
+    for part, _ in step.inside:
+        put_tables(memory, part)
+    _, tables, *records = step._row
+    memory.put(np.frombuffer(tables, np.int64))
+    for words in records:
+        there = array("q", map(memory.there, words))
+        memory.put(np.frombuffer(words, np.int64), there.tobytes())
+
+
 def placed(memory, case, most):
     """The call that does a case, and how to read its results afterwards."""
     import emulated
@@ -44,7 +61,7 @@ def placed(memory, case, most):
     head = dict(zip(HEADER, array("q", plan.header), strict=True))
     records, *steps = plan.keeps
     for step in steps:
-        memory.put(np.frombuffer(step._row[1], np.int64))
+        put_tables(memory, step)
     there = memory.words(map(memory.there, records))
     bases = [memory.put(x) for x in case.arrays]
     arena = memory.room(plan.arena)
@@ -55,7 +72,6 @@ def placed(memory, case, most):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.usefixtures("fresh_steps")
 def test_random_contractions(threads, allow_threads):
     """Equations, strides, dtypes, diagonals, scalars and zero extents; whole tiles, packed and direct."""
     import emulated
@@ -64,5 +80,38 @@ def test_random_contractions(threads, allow_threads):
     cases = [random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)) for seed in range(300)]
     calls = [placed(memory, case, threads) for case in cases]
     engine.run(memory, [call for call, _ in calls], threads)
+    for case, (_, at) in zip(cases, calls, strict=True):
+        case.require(memory.read(at, case.result.shape, case.ir.dtype))
+
+
+@pytest.mark.usefixtures("fresh_steps")
+def test_blocks_of_the_batch(monkeypatch):
+    """Every way of copying, blocks that are not whole, vectors of one element."""
+    import emulated
+    from tenferro_cpu.native.contraction import _plan
+    from tenferro_cpu.native.contraction._blocks import ways
+
+    taken = []
+
+    def blocked(kind, axes, most, cost):
+        found = ways(kind, axes, most)
+        for step in found:
+            step.cost = -1.0
+        taken.extend(found[:1])
+        return found[number % len(found)] if found else None
+
+    monkeypatch.setattr(_plan, "blocked", blocked)
+    monkeypatch.setattr(_plan, "settled", lambda *arguments: False)
+    monkeypatch.setattr(_plan, "WORTH_A_COPY", 0)
+    engine, memory, cases, calls = program(), emulated.Memory(), [], []
+    for seed in range(120):
+        rng, number = random.Random(seed), seed // 12
+        extents = (*[rng.choice((1, 2, 5, 9)) for _ in range(3)], rng.choice((8, 9, 16, 21, 40)))
+        operands, output = BATCHED[seed % 3]
+        ir = ContractionIR(np.dtype(CHARS[seed // 3 % 4]), operands, extents, output, ((0, 1),))
+        cases.append(case_of(rng, ir))
+        calls.append(placed(memory, cases[-1], 1))
+    engine.run(memory, [call for call, _ in calls])
+    assert len(taken) > 50
     for case, (_, at) in zip(cases, calls, strict=True):
         case.require(memory.read(at, case.result.shape, case.ir.dtype))

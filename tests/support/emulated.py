@@ -5,6 +5,7 @@ here, at the addresses that it will have there: so pointers can be written into 
 """
 
 import atexit
+import ctypes
 import re
 import shutil
 import subprocess
@@ -82,11 +83,12 @@ class Memory:
         self._parts.append((at, content))
         return at
 
-    def put(self, x: Any) -> int:
-        """The address of the first element of an array that lies as `x` does."""
+    def put(self, x: Any, content: bytes | None = None) -> int:
+        """The address of the first element of an array that lies as `x` does, with its content or another one."""
         low, high = np.lib.array_utils.byte_bounds(x)
-        raw = (np.ctypeslib.ctypes.c_char * (high - low)).from_address(low).raw if x.size else b""
-        at = self.room(high - low, raw)
+        if content is None:
+            content = ctypes.string_at(low, high - low) if x.size else b""
+        at = self.room(high - low, content)
         self._moved.append((low, high, at))
         return at + x.ctypes.data - low
 
@@ -151,7 +153,7 @@ class Program:
     def _named(self) -> dict[str, int]:
         assert LINKER is not None
         done = subprocess.run(
-            [LINKER.replace("gcc", "nm"), str(self._path)], capture_output=True, text=True, check=True
+            [LINKER.removesuffix("gcc") + "nm", str(self._path)], capture_output=True, text=True, check=True
         )
         rows = [line.split() for line in done.stdout.splitlines()]
         return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}

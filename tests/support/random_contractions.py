@@ -53,9 +53,13 @@ def random_ir(rng: random.Random, extents: tuple[int, ...] = SMALL) -> Contracti
 
 
 def random_case(seed: int, extents: tuple[int, ...] = SMALL) -> Case:
-    """A contraction with arrays that lie in order, transposed, with gaps, or backwards."""
+    """`case_of` a random contraction."""
     rng = random.Random(seed)
-    ir = random_ir(rng, extents)
+    return case_of(rng, random_ir(rng, extents))
+
+
+def case_of(rng: random.Random, ir: ContractionIR) -> Case:
+    """A contraction with arrays that lie in order, transposed, with gaps, or backwards."""
     arrays = [array(rng, [ir.extents[x] for x in labels], ir.dtype) for labels in ir.operands]
     wide = [x.astype("D" if ir.dtype.kind == "c" else "d") for x in arrays]
     result, scale = (einsum(ir, xs) for xs in (wide, [np.abs(x) for x in wide]))

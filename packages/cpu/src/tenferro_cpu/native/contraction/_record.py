@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from tenferro_cpu.native.contraction._tables import Entries, filled
 
@@ -83,37 +83,37 @@ class Step:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the record and its tables."""
-        row, room = self._row
-        return 8 * (len(row) + len(room))
+        """Bytes of the record and its tables, with those of the steps inside."""
+        row, *tables = self._row
+        return 8 * (len(row) + sum(map(len, tables))) + sum([step.nbytes for step, _ in self.inside])
 
     @property
-    def _row(self) -> tuple[array[int], Any]:
-        """The record without places of operands, and the memory of its tables.
+    def _row(self) -> tuple[array[int], ...]:
+        """The record without places of operands, the memory of its tables, and the records of the steps inside.
 
         Plans of several threads share steps, and their records hold addresses of these tables: so the first ones that
         were made stay, where `cached_property` would let the last ones take their place.
         """
-        made: tuple[array[int], Any] | None = self.__dict__.get("_made")
+        made: tuple[array[int], ...] | None = self.__dict__.get("_made")
         if made is None:
             made = self.__dict__.setdefault("_made", self._filled())
         return made
 
-    def _filled(self) -> tuple[array[int], Any]:
+    def _filled(self) -> tuple[array[int], ...]:
         row = array("q", bytes(8 * WORDS))
         row[PLACE["kernel"]] = KERNELS.index(self.kernel)
         for name, value in self.words.items():
             row[PLACE[name]] = value
         room, addresses = filled(self.fill())
-        if self.inside:
-            records = array("q")
-            for step, places in self.inside:
-                records += step.record(places)
-            row[PLACE["records"]] = records.buffer_info()[0]
-            room = (room, records)
         for name, address in addresses.items():
             row[PLACE[name]] = address
-        return row, room
+        if not self.inside:
+            return row, room
+        records = array("q")
+        for step, places in self.inside:
+            records += step.record(places)
+        row[PLACE["records"]] = records.buffer_info()[0]
+        return row, room, records
 
     def record(self, places: Places) -> array[int]:
         """The words, for operands and result given by base pointer and bytes from there; good while the step lives."""
