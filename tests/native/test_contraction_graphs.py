@@ -44,7 +44,6 @@ def test_small_blocks_and_tables(monkeypatch):
         case.require(engine_kernel(case.graph)(*case.arrays))
 
 
-@pytest.mark.usefixtures("fresh_steps")
 def test_threads_share_sums(allow_threads):
     """Additions are cut between elements."""
     allow_threads(4)

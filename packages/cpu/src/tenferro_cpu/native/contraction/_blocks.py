@@ -12,8 +12,9 @@ from typing import Final
 from tenferro_cpu.native.contraction._axes import Axis, Plain, merged, ordered, size
 from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import FAR, LINE
+from tenferro_cpu.native.contraction._pieces import cut
 from tenferro_cpu.native.contraction._record import Places, Step
-from tenferro_cpu.native.contraction._step import copied, cut, plan_step, three
+from tenferro_cpu.native.contraction._step import copied, plan_step, three
 
 WORTH: Final = 30_000.0
 """Nanoseconds that a product takes from which on blocks are tried."""

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
 from tenferro_cpu.native.contraction._report import Plan
 from tenferro_cpu.native.contraction._step import accumulation, copied, plan_step, zeros
+from tenferro_cpu.native.contraction._values import Value, by_label, in_order
 from tenferro_tensor.device_model import ContractionGraph, Labels
 
 WORTH: Final = 1 << 15
@@ -38,14 +38,6 @@ SCALES: Final = 64
 
 BLOCK: Final = 512
 """Elements of an innermost block along which a small operand is repeated beforehand."""
-
-
-@dataclass(slots=True)
-class _Value:
-    base: int
-    at: int
-    strides: dict[int, int]
-    arena: int = 0  # bytes that it takes there
 
 
 def make(
@@ -71,10 +63,10 @@ class _Planner:
         self.memory = Arena()
         self.steps: list[tuple[Step, tuple[tuple[int, int], ...]]] = []
         self.told: list[tuple[Labels, Step | None]] = []
-        self.values: dict[int, _Value] = {}
+        self.values: dict[int, Value] = {}
         for number, (labels, own) in enumerate(zip(graph.operands, strides, strict=True)):
-            self.values[number] = _Value(number, 0, _along(labels, own))
-        self.one = _Value(self.count + 1 + len(graph.outputs), 0, {})
+            self.values[number] = Value(number, 0, by_label(labels, own))
+        self.one = Value(self.count + 1 + len(graph.outputs), 0, {})
         self.base = {v: self.count + 1 + n for n, v in enumerate(graph.outputs)}
         self.taken: dict[int, tuple[tuple[int, ...], int]] = {}
         self.last: dict[int, int] = {}
@@ -98,19 +90,11 @@ class _Planner:
 
     def in_order(self, value: int) -> tuple[int, ...]:
         """Strides of a value whose axes lie in the order of its labels."""
-        found, step = [], self.kind.item
-        for label in reversed(self.graph.values[value]):
-            found.append(step)
-            step *= self.extents[label]
-        return tuple(found[::-1])
+        return in_order(self.graph.values[value], self.extents, self.kind.item)
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
         """Strides of a value whose labels lie in this order."""
-        found, step = [], self.kind.item
-        for label in reversed(labels):
-            found.append(step)
-            step *= self.extents[label]
-        return dict(zip(labels, reversed(found), strict=True))
+        return dict(zip(labels, in_order(labels, self.extents, self.kind.item), strict=True))
 
     def bytes_of(self, labels: Sequence[int]) -> int:
         """Bytes of a value."""
@@ -168,7 +152,7 @@ class _Planner:
         """A step like one before it."""
         self.repeats += 1
         layout, n = found.layout(form), found.nbytes
-        value = _Value(self.count, self.memory.take(n), dict(zip(layout, found.strides, strict=True)), n)
+        value = Value(self.count, self.memory.take(n), dict(zip(layout, found.strides, strict=True)), n)
         self.put(found.step, self.values[term[0]], self.values[term[1]], value)
         self.release([self.values[v] for v in {*term} if self.last[v] == result])
         self.values[result] = value
@@ -177,7 +161,7 @@ class _Planner:
     def decided(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
         """A step's terms, each on its own and then added up where there are several."""
         result = self.count + number
-        scratch: list[_Value] = []
+        scratch: list[Value] = []
         pairs = [self.operands(term, labels, scratch) for term in terms]
         value, layout = self.place(result, labels, *pairs[0])
         if result in self.base and len({*labels}) < len(labels):
@@ -200,16 +184,16 @@ class _Planner:
         self.values[result] = value
         self.told.append((layout, found))
 
-    def operands(self, term: tuple[int, ...], labels: Labels, scratch: list[_Value]) -> tuple[_Value, _Value]:
+    def operands(self, term: tuple[int, ...], labels: Labels, scratch: list[Value]) -> tuple[Value, Value]:
         """The factors of a term, the number one among them; axes of their own are summed beforehand."""
         if len(term) == 1:
             return self.values[term[0]], self.one
         left, right = (self.values[v] for v in term)
         return self.reduced(left, right, labels, scratch), self.reduced(right, left, labels, scratch)
 
-    def product(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+    def product(self, left: Value, right: Value, value: Value) -> Step | None:
         """The product of two values."""
-        scratch: list[_Value] = []
+        scratch: list[Value] = []
         if set(left.strides) | set(right.strides) == set(value.strides):
             left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
         elif prod([self.extents[x] for x in {**left.strides, **right.strides}]) >= WORTH_A_COPY:
@@ -221,7 +205,7 @@ class _Planner:
         self.release(scratch)
         return found
 
-    def add(self, x: _Value, y: _Value, value: _Value) -> None:
+    def add(self, x: Value, y: Value, value: Value) -> None:
         """The sum of two values in the arena that lie alike."""
         apart = y.at - x.at
         axes = [(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
@@ -230,19 +214,19 @@ class _Planner:
             self.known[key] = accumulation(self.kind, [Axis(*axis) for axis in axes], apart, self.most)
         self.put(self.known[key], x, self.one, value)
 
-    def room(self, layout: Sequence[int]) -> _Value:
+    def room(self, layout: Sequence[int]) -> Value:
         """Memory in the arena for a value whose labels lie in this order."""
         found = self.strides(layout)
         n = self.extents[layout[0]] * found[layout[0]] if layout else self.kind.item
-        return _Value(self.count, self.memory.take(n), found, n)
+        return Value(self.count, self.memory.take(n), found, n)
 
-    def release(self, values: Sequence[_Value]) -> None:
+    def release(self, values: Sequence[Value]) -> None:
         """Give back the memory of values that are in the arena."""
         for value in values:
             if value.arena:
                 self.memory.give(value.at, value.arena)
 
-    def reduced(self, x: _Value, y: _Value, labels: Labels, scratch: list[_Value]) -> _Value:
+    def reduced(self, x: Value, y: Value, labels: Labels, scratch: list[Value]) -> Value:
         """An operand, summed over what only it has, where that makes the product cheaper."""
         extent = self.extents
         own = [label for label in x.strides if label not in y.strides and label not in labels and extent[label] > 1]
@@ -254,7 +238,7 @@ class _Planner:
         self.emit(x, self.one, made)
         return made
 
-    def repeated(self, x: _Value, y: _Value, value: _Value, scratch: list[_Value]) -> _Value:
+    def repeated(self, x: Value, y: Value, value: Value, scratch: list[Value]) -> Value:
         """A small operand of an element-wise step, repeated over what `y` and the result have innermost alike."""
         extent = self.extents
         inner = sorted([label for label in value.strides if extent[label] > 1], key=lambda k: abs(value.strides[k]))
@@ -276,7 +260,7 @@ class _Planner:
         self.emit(x, self.one, repeated)
         return repeated
 
-    def blocks_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+    def blocks_of(self, left: Value, right: Value, value: Value) -> Step | None:
         """A product as a step in blocks of the batch, where that is cheaper."""
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.kind, plain.sizes, plain.cost):
@@ -284,8 +268,8 @@ class _Planner:
         return blocked(self.kind, self.axes_of(left, right, value), self.most, plain.cost)
 
     def relaid(
-        self, left: _Value, right: _Value, value: _Value, scratch: list[_Value], blocks: Step | None
-    ) -> tuple[_Value, _Value]:
+        self, left: Value, right: Value, value: Value, scratch: list[Value], blocks: Step | None
+    ) -> tuple[Value, Value]:
         """Operands, or copies that lie otherwise where that is cheaper, than in blocks too."""
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.kind, plain.sizes, plain.cost):
@@ -294,7 +278,7 @@ class _Planner:
         chosen: tuple[Labels | None, Labels | None] = (None, None)
         for ways in relays(self.extents, self.kind.item, left.strides, right.strides, value.strides):
             pairs = [
-                (x, way if way is None else _Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)
+                (x, way if way is None else Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)
             ]
             copies = [self.copy_of(x, made) for x, made in pairs if made is not None]
             after = self.step_of(pairs[0][1] or left, pairs[1][1] or right, value)
@@ -310,12 +294,12 @@ class _Planner:
                 self.put(self.copy_of(x, found[-1]), x, self.one, found[-1])
         return found[0], found[1]
 
-    def copy_of(self, x: _Value, made: _Value) -> Step | None:
+    def copy_of(self, x: Value, made: Value) -> Step | None:
         """A copy as a step."""
         axes = [Axis(self.extents[label], x.strides[label], 0, along) for label, along in made.strides.items()]
         return copied(self.kind, axes, self.most) or self.step_of(x, self.one, made)
 
-    def layout(self, result: int, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
+    def layout(self, result: int, labels: Sequence[int], left: Value, right: Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
         if result not in self.taken:
             return self.result_layout(labels, left, right)
@@ -331,21 +315,21 @@ class _Planner:
             costs.append(sum([step.cost for step in steps]))
         return ways[costs.index(min(costs))]
 
-    def result_layout(self, labels: Sequence[int], left: _Value, right: _Value) -> Labels:
+    def result_layout(self, labels: Sequence[int], left: Value, right: Value) -> Labels:
         """How a large output lies: in the order of its labels, or in one that costs much less."""
         best = tuple(labels)
-        value = _Value(0, 0, self.strides(best))
+        value = Value(0, 0, self.strides(best))
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.kind, plain.sizes, plain.cost):
             return best
         least = SAVED * (self.blocks_of(left, right, value) or plain).cost
         for way in results(best, left.strides, right.strides):
-            step = self.step_of(left, right, _Value(0, 0, self.strides(way)))
+            step = self.step_of(left, right, Value(0, 0, self.strides(way)))
             if step is not None and step.cost < least:
                 best, least = way, step.cost
         return best
 
-    def scales(self, labels: Sequence[int], left: _Value, right: _Value) -> bool:
+    def scales(self, labels: Sequence[int], left: Value, right: Value) -> bool:
         """Whether a step only multiplies a value by a small one, so that the result best lies as that value does."""
         if {*left.strides, *right.strides} != {*labels}:
             return False
@@ -361,65 +345,57 @@ class _Planner:
             after = {*self.graph.values[made]}
         return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
 
-    def trial(self, result: int, labels: Sequence[int], left: _Value, right: _Value, way: Labels) -> list[Step]:
+    def trial(self, result: int, labels: Sequence[int], left: Value, right: Value, way: Labels) -> list[Step]:
         """The step that makes a result and the one that takes it first, if it lies this way."""
-        mine = _Value(0, 0, self.strides(way))
+        mine = Value(0, 0, self.strides(way))
         term, after = self.taken[result]
         partner = next((self.partner(v) for v in term if v != result), self.one)
         labels_after = self.graph.values[after]
         if after in self.fixed:
-            along = _along(labels_after, self.fixed[after])
+            along = by_label(labels_after, self.fixed[after])
         else:
             distinct = tuple(dict.fromkeys(labels_after))
             along = self.strides(self.ways(after, distinct, mine.strides, partner.strides, first=True)[0])
-        steps = (self.step_of(left, right, mine), self.step_of(mine, partner, _Value(0, 0, along)))
+        steps = (self.step_of(left, right, mine), self.step_of(mine, partner, Value(0, 0, along)))
         return [step for step in steps if step is not None]
 
-    def partner(self, value: int) -> _Value:
+    def partner(self, value: int) -> Value:
         """A value that is there, or one that lies in the order of its labels."""
-        return self.values.get(value) or _Value(0, 0, self.strides(self.graph.values[value]))
+        return self.values.get(value) or Value(0, 0, self.strides(self.graph.values[value]))
 
-    def place(self, result: int, labels: Labels, left: _Value, right: _Value) -> tuple[_Value, Labels]:
+    def place(self, result: int, labels: Labels, left: Value, right: Value) -> tuple[Value, Labels]:
         """Memory of a result, and its labels as they lie in memory; off diagonals only outputs have elements."""
         distinct = tuple(dict.fromkeys(labels))
         if result in self.fixed:
-            along = _along(labels, self.fixed[result])
+            along = by_label(labels, self.fixed[result])
             layout = tuple(sorted(distinct, key=lambda label: -abs(along[label])))
-            return _Value(self.base[result], 0, along), layout
+            return Value(self.base[result], 0, along), layout
         if result in self.base and len(distinct) < len(labels):
-            return _Value(self.base[result], 0, _along(labels, self.in_order(result))), distinct
+            return Value(self.base[result], 0, by_label(labels, self.in_order(result))), distinct
         layout = self.layout(result, distinct, left, right)
         if result in self.base:
             self.orders[result] = layout
-            return _Value(self.base[result], 0, self.strides(layout)), layout
+            return Value(self.base[result], 0, self.strides(layout)), layout
         return self.room(layout), layout
 
-    def emit(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+    def emit(self, left: Value, right: Value, value: Value) -> Step | None:
         """The record of a product."""
         return self.put(self.step_of(left, right, value), left, right, value)
 
-    def put(self, step: Step | None, left: _Value, right: _Value, value: _Value) -> Step | None:
+    def put(self, step: Step | None, left: Value, right: Value, value: Value) -> Step | None:
         """A step with the places of what it takes and makes."""
         if step is not None:
             self.steps.append((step, ((left.base, left.at), (right.base, right.at), (value.base, value.at))))
         return step
 
-    def axes_of(self, left: _Value, right: _Value, value: _Value) -> tuple[Plain, ...]:
+    def axes_of(self, left: Value, right: Value, value: Value) -> tuple[Plain, ...]:
         """Extents and strides of all labels."""
         a, b, c, extents = left.strides, right.strides, value.strides, self.extents
         return tuple([(extents[x], a.get(x, 0), b.get(x, 0), c.get(x, 0)) for x in {**a, **b, **c}])
 
-    def step_of(self, left: _Value, right: _Value, value: _Value) -> Step | None:
+    def step_of(self, left: Value, right: Value, value: Value) -> Step | None:
         """A product as a step."""
         axes = self.axes_of(left, right, value)
         if axes not in self.known:
             self.known[axes] = plan_step(self.kind, axes, self.most)
         return self.known[axes]
-
-
-def _along(labels: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
-    """Strides by label, the outermost first; those of a label that occurs again add up to that of its diagonal."""
-    found: dict[int, int] = {}
-    for label, stride in zip(labels, strides, strict=True):
-        found[label] = found.get(label, 0) + stride
-    return {label: found[label] for label in sorted(found, key=lambda label: -abs(found[label]))}

@@ -1,8 +1,9 @@
 """Operands in another order: where a copy with another innermost axis makes the product so cheap that it pays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-Strides = Mapping[int, int]
+from tenferro_cpu.native.contraction._layout import Strides
+
 Order = tuple[int, ...] | None
 
 

@@ -1,4 +1,4 @@
-"""One step as a record: which kernel, which operand gives the rows, what is packed at once, where work is cut."""
+"""One step as a record: which kernel, which operand gives the rows, what is packed at once."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tenferro_cpu.native.contraction._costs import (
     streams,
 )
 from tenferro_cpu.native.contraction._pack_text import FAR_AWAY
+from tenferro_cpu.native.contraction._pieces import SIDES, STRIPS, cut
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._strip_text import CHUNK
 from tenferro_cpu.native.contraction._strip_text import most as most_of
@@ -48,10 +49,6 @@ RUN: Final = 4096
 LONG: Final = 512
 """Bytes of an element-wise run that may be written past the caches."""
 
-PIECE_FLOPS: Final = 100_000
-PIECE_BYTES: Final = 128 << 10
-"""Work that pays for one more thread."""
-
 NEAR: Final = 16 << 10
 """Bytes of rows that stay in the nearest cache while all columns pass."""
 
@@ -66,9 +63,6 @@ FEW: Final = 64
 
 THIN: Final = 32
 """Columns up to which rows are read where they lie, if they lie together."""
-
-STRIPS: Final = ("dot", "lanes")
-SIDES: Final = ("rows", "columns")
 
 Groups = tuple[list[Axis], list[Axis], list[Axis], list[Axis]]
 """Axes of batch, rows, columns and sum."""
@@ -392,29 +386,3 @@ def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
         "row_inner_flags": Flags("inner_a", inner.n, kind.width, item),
     }  # fmt: skip
     return cut(kind, found, most)
-
-
-def cut(kind: Kind, step: Step, most: int) -> Step:
-    """Where threads cut the work: the batch where it is long, else the longer side."""
-    words = step.words
-    flops = 2 * kind.parts**2 * prod(step.sizes)
-    touched = prod(step.sizes[:3]) + step.sizes[0] * step.sizes[3] * sum(step.sizes[1:3])
-    pays = min(most, max(flops // PIECE_FLOPS, touched * kind.item // PIECE_BYTES))
-    sums = words["sums"]
-    ways = [(words["batch"] // sums, 0, sums)]
-    if step.kernel == "turn":
-        ways.append((-(-words["rows"] // kind.width), 1, kind.width))
-    elif step.kernel.startswith("gemm"):
-        ways += [
-            (-(-words["rows"] // kind.rows), 1, kind.rows),
-            (-(-words["columns"] // kind.columns), 2, kind.columns),
-        ]
-    elif step.kernel in STRIPS:
-        ways += [(-(-words[side] // n), k + 1, n) for k, (side, n) in enumerate(zip(SIDES, most_of(kind, step.kernel)))]
-    elif step.kernel == "blocks":
-        ways.append((words["rows"] // words["row_block"], 1, words["row_block"]))
-    if ways[0][0] >= 4 * most:
-        ways = ways[:1]
-    units, words["split"], words["unit"] = max(ways)
-    words["units"], words["pieces"] = units, max(1, min(pays, units))
-    return step
