@@ -24,20 +24,8 @@ def test_the_same_at_the_level_of_avx2():
     if engine().host.level != "avx512":
         pytest.skip("the processor has no wider vectors")
     tests = [str(Path("tests", name)) for name in AGAIN]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not slow",
-        *tests,
-    ]
+    options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow")
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     environment = os.environ | {LEVEL: "avx2"}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
