@@ -277,9 +277,7 @@ class _Planner:
         best = plain.cost if blocks is None else blocks.cost
         chosen: tuple[Labels | None, Labels | None] = (None, None)
         for ways in relays(self.extents, self.kind.item, left.strides, right.strides, value.strides):
-            pairs = [
-                (x, way if way is None else Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)
-            ]
+            pairs = [(x, way if way is None else Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)]
             copies = [self.copy_of(x, made) for x, made in pairs if made is not None]
             after = self.step_of(pairs[0][1] or left, pairs[1][1] or right, value)
             cost = sum([step.cost for step in (*copies, after) if step is not None])
