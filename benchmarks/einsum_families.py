@@ -1,7 +1,7 @@
 """Contractions of many fields: tenferro beside NumPy, PyTorch and JAX, along the same paths.
 
     python3 dev run benchmarks/einsum_families.py [--quick] [--dtype D] [--rounds N] [--threads N] [--only TEXT]
-        [--family F]
+        [--skip TEXT ...] [--without X ...] [--busy] [--family F ...] [--seed N]
 
 The families of the public einsum benchmark (benchmark.einsum.org) that are generated: circuits and Fourier transforms
 with hyper-edges, model counts, graphical models, networks of projected entangled pairs, trees of language models,

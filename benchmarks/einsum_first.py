@@ -12,6 +12,7 @@ processor times of the calling thread.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import time
@@ -142,8 +143,6 @@ def _subscripts(arguments: list[Any]) -> str:
 
 def known(rounds: int) -> None:
     """What is planned already."""
-    import itertools
-
     import numpy as np
 
     import tenferro_runtime as tr

@@ -1,6 +1,7 @@
 """Gradients of contractions of many operands beside the contraction: inner products of matrix product states.
 
-    python3 dev run benchmarks/einsum_gradients.py [--rounds N] [--only TEXT] [--without NAME ...]
+    python3 dev run benchmarks/einsum_gradients.py [--quick] [--rounds N] [--only TEXT] [--skip TEXT ...]
+        [--without NAME ...]
 
 Least processor time on one core in milliseconds, warm: the contraction, recorded; the pullback, with the gradients of
 all operands; value and gradients together, eager and compiled; and how many times as long as the contraction the
@@ -114,7 +115,7 @@ def main() -> None:
     print(f"{'sites, bond':<24}" + "".join(f"{head:>9}" for head in heads))
     for count, bond, dtype in CASES:
         name = f"{count}, {bond} {dtype}"
-        if chosen.only not in name:
+        if chosen.only not in name or any(text in name for text in chosen.skip):
             continue
         arrays, terms = states(count, bond, dtype)
         contraction = plan(*[v for pair in zip(arrays, terms, strict=True) for v in pair], [], optimize=zipped(count))

@@ -20,6 +20,7 @@ def test_values_and_gradients_come_from_mpi_workers():
         pytest.skip("there is mpi4py, but no mpiexec")
     found = subprocess.run(
         [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", einsum_on_mpi.__file__],
-        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert found.stdout.strip() == "2 workers [0.25, 0.5, 0.75, 1.0]", found.stderr

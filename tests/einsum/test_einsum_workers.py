@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -108,10 +109,43 @@ def test_a_silent_executor_is_given_up_or_replaced(monkeypatch, part):
         np.testing.assert_allclose(np.asarray(CUT(*XS)), np.asarray(WHOLE(*XS)))
     assert len(made) > 1
     assert all(future.cancelled() for future in made[0].futures)
-    for timeout in (0, "5"):
-        text = f"timeout as a positive number of seconds, got {timeout!r}"
-        with pytest.raises(ArgumentError, match=text), run_on(silent, timeout=timeout):
-            pass
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"timeout": 0}, "timeout as a positive number of seconds, got 0; None waits for any time"),
+        ({"timeout": "5"}, "timeout as a positive number of seconds, got '5'"),
+        ({"timeout": float("nan")}, "timeout as a positive number of seconds, got nan"),
+        ({"tasks": 2.5}, "whole numbers, tasks of at least 1 and retries of at least 0, got 2.5 and 2"),
+        ({"retries": "1"}, "whole numbers, tasks of at least 1 and retries of at least 0, got 32 and '1'"),
+        ({"progress": "yes"}, "run_on takes progress as a bool or a function, got 'yes'"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_sent(given, text):
+    with pytest.raises(ArgumentError, match=text), run_on(Silent(), **given):
+        raise AssertionError("the block was entered")
+
+
+def test_any_kind_of_number_is_a_timeout():
+    """Fractions too, in the error as well, and no end of time."""
+    text = "no task has ended for 0.01 seconds"
+    with run_on(Silent(), timeout=Fraction(1, 100)), pytest.raises(WorkerError, match=text):
+        CUT(*XS)
+    with run_on(Held(6), tasks=np.int64(6), timeout=float("inf")):
+        np.testing.assert_allclose(np.asarray(CUT(*XS)), np.asarray(WHOLE(*XS)))
+
+
+def test_an_executor_that_gives_one_future_for_two_tasks_is_told():
+    """Results would lack slices."""
+
+    class Same(Silent):
+        def submit(self, fn, /, *args):
+            return self.futures[0] if self.futures else super().submit(fn, *args)
+
+    text = "one future for two tasks, slices 0 to 1 of 6 and slices 2 to 3 of 6; its submit must make one for each"
+    with run_on(Same(), tasks=3), pytest.raises(WorkerError, match=text):
+        CUT(*XS)
 
 
 def test_an_executor_that_is_shut_down_is_told():

@@ -58,7 +58,11 @@ class Picked:
 
 
 def _checked(nums: tuple[Any, ...], count: int, what: str) -> tuple[int, ...]:
-    """Numbers of arguments, counted from the first one."""
+    """Numbers of arguments, counted from the first one.
+
+    Raises:
+        ArgumentError: one is no number of an argument.
+    """
     for n in nums:
         if n.__class__ is not int or not -count <= n < count:
             raise ArgumentError(

@@ -44,12 +44,12 @@ def einsum(
         optimize: how the order of pairwise contractions is found: a strategy of opt_einsum, ``"cotengra"``, ``False``
             for left to right, an optimizer of either library, or an explicit order, as a path ``[(i, j), ...]`` or as
             a tree ``((0, 1), (2, 3))`` of operand numbers.
-        time_limit: seconds that the search of an order may take; it then uses all of them.
+        time_limit: seconds that the search of an order may take; it goes on while there is time for one more order.
         progress: ``True`` for a progress bar of the search, or a function of the part of the time that is over and of
             the multiplications of the best order so far.
         memory_budget: bytes that the call may allocate at once, its result included; with operands that are
-            differentiated, its gradient included too. Where the contraction needs more it is done in slices, one value
-            of some labels at a time, with the same result and gradient; `run_on` spreads slices over workers.
+            differentiated, its gradient included too. Where the contraction needs more it is done in slices, one part
+            of some axes at a time, with the same result and gradient; `run_on` spreads slices over workers.
 
     Returns:
         Array with one axis per output label, of the promoted dtype of the operands.
@@ -57,6 +57,7 @@ def einsum(
     Raises:
         ArgumentError: malformed subscripts or path.
         ShapeError: the operands do not fit the subscripts or each other.
+        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
         MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> import numpy as np
@@ -66,7 +67,8 @@ def einsum(
     >>> einsum("ii->", np.array([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
-    if len(args) == 3 and memory_budget is None and time_limit is None and optimize == "auto":
+    usual = optimize.__class__ is str and optimize == "auto" and memory_budget is None and time_limit is None
+    if usual and len(args) == 3:
         try:
             op = PAIRS.table.get((args[0], args[1].spec, args[2].spec))
         except (AttributeError, TypeError):  # no tensors, or labels in lists
@@ -101,6 +103,8 @@ def plan(
     Raises:
         ArgumentError: malformed subscripts or path.
         ShapeError: the operands do not fit the subscripts or each other.
+        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
+        MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> import numpy as np
     >>> chain = plan("ij,jk,kl->il", np.eye(2), np.eye(2), np.eye(2))
@@ -134,6 +138,7 @@ def contract_path(
     Raises:
         ArgumentError: malformed subscripts or path.
         ShapeError: the operands do not fit the subscripts or each other.
+        UnsupportedError: the result has more axes than arrays can have, or `optimize` names a missing library.
         MemoryBudgetError: even one slice needs more memory than the budget.
 
     >>> from tenferro_tensor import Spec

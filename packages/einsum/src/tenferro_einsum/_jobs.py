@@ -77,8 +77,7 @@ class Job:
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the outputs."""
-        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
-        return [tuple([self.extents[x] for x in t]) for t in terms]
+        return [tuple([self.extents[x] for x in t]) for t in self._results]
 
     def split(self, workers: int) -> Split | None:
         """What is done before the slices, or branches that so many workers do at the same time, where there are any."""
@@ -121,9 +120,13 @@ class Job:
         """Labels of the arrays."""
         return (self.output, *self.inputs) if self.wanted is not None else self.inputs
 
+    @cached_property
+    def _results(self) -> Steps:
+        """Labels of the outputs."""
+        return (self.output,) if self.wanted is None else tuple([self.inputs[i] for i in self.wanted])
+
     def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
         """What the slices with the given numbers add to the outputs."""
-        terms = [self.output] if self.wanted is None else [self.inputs[i] for i in self.wanted]
         for number in numbers:
             bounds = self.bounds(number)
             there = bounds if not self.begins else self._moved(bounds)
@@ -131,7 +134,7 @@ class Job:
                 x[_index(labels, there)] if labels else x for labels, x in zip(self._operands, arrays, strict=True)
             ]
             results = self._compute(bounds)(*parts)
-            for k, labels in enumerate(terms):
+            for k, labels in enumerate(self._results):
                 yield k, _index(labels, bounds), results[k]
                 results[k] = None  # added up before the next slice begins
 

@@ -90,10 +90,6 @@ class Network:
         found = self._engine()
         return {} if found is None else {row.step: row.kernel for row in found.report()}
 
-    def flops(self) -> int:
-        """Multiplications and additions."""
-        return ContractionIR(self.like.dtype, self.inputs, self.sizes, self.output, self.steps).flops
-
     def worth_keeping(self) -> Numbers:
         """Values that take longer to make anew for a gradient than it takes to hand them on."""
         values, factor = self.values, 8 if self.like.cplx else 2

@@ -23,7 +23,7 @@ _MARKS: Final = frozenset(",.->() \t\n\r")
 _FIRST: Final = 0x10000
 """Where labels begin that stand for others: none of `_MARKS` comes after it."""
 
-BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r"), " ")
+_BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r"), " ")
 """Long subscripts are broken into lines. Other spaces of Unicode are labels: counting symbols reaches them."""
 
 
@@ -73,7 +73,7 @@ def parse(subscripts: str, ndims: Sequence[int]) -> Contraction:
     """
     if not isinstance(subscripts, str):
         raise ArgumentError(f"einsum takes a string of subscripts first, got a {type(subscripts).__name__}")
-    left, arrow, right = subscripts.translate(BLANKS).partition("->")
+    left, arrow, right = subscripts.translate(_BLANKS).partition("->")
     if any(c in "->()" for c in right) or "-" in left or ">" in left:
         raise ArgumentError(
             f"einsum subscripts {subscripts!r} may hold one '->', and besides labels only ',', '...' and, before '->', "

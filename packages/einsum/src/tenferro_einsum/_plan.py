@@ -42,7 +42,7 @@ from tenferro_tensor_core import example_of, weak
 AXES: Final = 60
 """Largest number of axes that a value may have before axes of extent 1 are left out."""
 
-MOST: Final = 64
+MOST_AXES: Final = 64
 """Axes that NumPy's arrays have at most."""
 
 
@@ -64,10 +64,10 @@ class ContractionPlan:
             raise ArgumentError("einsum needs at least one operand")
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1):
             raise ArgumentError(f"einsum takes memory_budget as a positive number of bytes, got {budget!r}")
-        if len(contraction.output) > MOST:
+        if len(contraction.output) > MOST_AXES:
             raise UnsupportedError(
-                f"einsum: the result has {len(contraction.output)} axes, but arrays have {MOST} at most; leave out "
-                "axes of extent 1, or sum some"
+                f"einsum: the result has {len(contraction.output)} axes, but arrays have {MOST_AXES} at most; leave "
+                "out axes of extent 1, or sum some"
             )
         self._read: Callable[[], Contraction] = lambda: contraction
         self._first, self.specs = contraction, tuple(specs)
@@ -272,7 +272,9 @@ class ContractionPlan:
     def _adapted(self, values: Sequence[Any], given: Sequence[Any]) -> list[Any]:
         """Python's scalars take the dtype that they were planned with; other operands must have their specs."""
         if len(values) != len(self.specs):
-            raise ShapeError(f"the plan was made for {len(self.specs)} operands, got {len(values)}")
+            raise ShapeError(
+                f"the plan was made for {len(self.specs)} operands, got {len(values)}; give one for each term"
+            )
         found = []
         for n, (x, spec) in enumerate(zip(values, self.specs, strict=True)):
             if given[n].__class__ in SCALARS and not spec.ndim:

@@ -52,8 +52,7 @@ class Search:
             raise ArgumentError(
                 f"einsum takes optimize as a bool, a name or a list of steps, a tree or an optimizer, got {order!r}"
             )
-        if not isinstance(self.progress, bool) and not callable(self.progress):
-            raise ArgumentError(f"einsum takes progress as a bool or a function, got {self.progress!r}")
+        require_progress("einsum", self.progress)
         if self.time_limit is not None and not (isinstance(self.time_limit, Real) and 0 < self.time_limit < math.inf):
             raise ArgumentError(f"einsum takes time_limit as a positive number of seconds, got {self.time_limit!r}")
         if self.time_limit is not None and self.optimize not in (True, "auto", "random-greedy", "cotengra"):
@@ -81,7 +80,7 @@ class Search:
         return PATHS.get_or_make(key, lambda: self._found(terms, result, extents))
 
     def require_known(self) -> None:
-        """The error of a search, where there is nothing to search."""
+        """Refuse what a search would refuse, where there is nothing to search: unknown names, missing libraries."""
         if isinstance(self.optimize, str) and self.optimize not in STRATEGIES:
             if self.optimize == "cotengra":
                 _cotengra()
@@ -158,6 +157,12 @@ def _by_name(name: Any) -> Any:
             "'cotengra' are some",
             optimize=name,
         ) from cause
+
+
+def require_progress(what: str, progress: Any) -> None:
+    """Refuse what `reporting` could tell nothing."""
+    if not isinstance(progress, bool) and not callable(progress):
+        raise ArgumentError(f"{what} takes progress as a bool or a function, got {progress!r}")
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
-from numbers import Real
+from numbers import Integral, Real
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from tenferro_einsum._search import Progress, reporting
+from tenferro_einsum._search import Progress, reporting, require_progress
 from tenferro_runtime.extension import ArgumentError, TenferroError
 
 
@@ -71,7 +71,8 @@ def run_on(
         progress: ``True`` for a bar, or a function of the part that is done and the number of finished tasks.
 
     Raises:
-        ArgumentError: `executor` is none and makes none, or `tasks`, `retries` or `timeout` are too small.
+        ArgumentError: `executor` is none and makes none, `tasks`, `retries` or `timeout` are too small or no numbers,
+            or `progress` is neither a bool nor a function.
         WorkerError: a contraction in the block has a task that failed more often than `retries` allows, or whose
             executor is broken, silent or shut down and cannot be made again.
 
@@ -83,15 +84,21 @@ def run_on(
     ...     float(einsum("ij,jk,kl,li->", x, x, x, x, memory_budget=100_000))
     100000000.0
     """
-    if tasks < 1 or retries < 0:
-        raise ArgumentError(f"run_on takes tasks of at least 1 and retries of at least 0, got {tasks} and {retries}")
+    if not (isinstance(tasks, Integral) and tasks >= 1 and isinstance(retries, Real) and retries >= 0):
+        raise ArgumentError(
+            f"run_on takes whole numbers, tasks of at least 1 and retries of at least 0, got {tasks!r} and {retries!r}"
+        )
     if timeout is not None and not (isinstance(timeout, Real) and timeout > 0):
-        raise ArgumentError(f"run_on takes timeout as a positive number of seconds, got {timeout!r}")
+        raise ArgumentError(
+            f"run_on takes timeout as a positive number of seconds, got {timeout!r}; None waits for any time"
+        )
+    require_progress("run_on", progress)
     own = not hasattr(executor, "submit")
     if own and not callable(executor):
         raise ArgumentError(f"run_on takes an Executor or a function that makes one, got a {type(executor).__name__}")
     make: Any = executor if own else lambda: executor
-    token = _ACTIVE.set(Workers(make, own, tasks, retries, timeout, progress))
+    seconds = None if timeout is None else float(timeout)
+    token = _ACTIVE.set(Workers(make, own, tasks, retries, seconds, progress))
     try:
         yield
     finally:
@@ -195,7 +202,6 @@ class _Run:
             while following in done:
                 yield done.pop(following)
                 following += 1
-        assert following == len(self.names), "the executor gave one future for two tasks"
 
     def _next(self) -> Future[Any]:
         """The next future that has ended.
@@ -225,6 +231,12 @@ class _Run:
                 task=t,
             ) from cause
         else:
+            if future in self.pending:
+                raise WorkerError(
+                    f"the executor gave one future for two tasks, {self.names[self.pending[future]]} and "
+                    f"{self.names[t]}; its submit must make one for each call",
+                    task=t,
+                )
             self.pending[future] = t
             future.add_done_callback(self.ended.put)  # unlike `wait`, it is told of cancelled ones, too
 
