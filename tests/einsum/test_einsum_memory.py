@@ -157,6 +157,7 @@ def test_networks_of_several_kinds(subscripts, shapes, dtype):
     """With the engine, and op by op for integers."""
     xs = [x.astype(dtype) for x in draw(shapes, "float64" if dtype == "int64" else dtype)]
     whole = plan(subscripts, *xs)
+    assert whole.report.peak == whole.peak_bytes
     require_predicted(whole, xs, backward=dtype != "int64")
     if dtype != "int64" and whole.peak_bytes > 2 * np.asarray(whole(*xs)).nbytes:
         require_predicted(plan(subscripts, *xs, memory_budget=whole.peak_bytes // 2), xs, backward=False)
@@ -171,6 +172,17 @@ def test_gradients_within_a_budget(subscripts, shapes, dtype):
     cut = plan(subscripts, *xs, memory_budget=int(0.8 * whole.backward_peak_bytes))
     assert cut.backward_slicing.count > 1
     require_predicted(cut, xs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_reports_tell_the_memory_of_the_kernels_that_run(dtype):
+    """Two operands, by products of the core and in slices."""
+    for subscripts, shapes, budget in (
+        ("ij,kj->ik", [(300, 200)] * 2, None), ("bij,bjk->bki", [(8, 60, 60)] * 2, None),
+        ("ij,jk->ik", [(400, 100), (100, 400)], 10**7), ("abi,bcj,cak->ijk", [(60, 60, 8)] * 3, 300_000),
+    ):  # fmt: skip
+        prepared = plan(subscripts, *draw(shapes, dtype), memory_budget=budget)
+        assert prepared.report.peak == prepared.peak_bytes
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])

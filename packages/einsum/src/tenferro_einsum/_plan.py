@@ -308,7 +308,7 @@ class ContractionPlan:
     @cached_property
     def report(self) -> PathReport:
         """What the steps cost."""
-        return report(self._network, self._names, self.slicing)
+        return report(self._network, self._names, self.peak_bytes, self.slicing)
 
     def _prepared(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Operands in the common dtype, without axes that stretch."""

@@ -92,8 +92,8 @@ def amount(n: float) -> str:
     return f"{n:.1f} TiB"
 
 
-def report(network: Network, names: Mapping[int, str], slicing: Slicing | None) -> PathReport:
-    """The report on a contraction; `names` are those of its labels."""
+def report(network: Network, names: Mapping[int, str], peak: int, slicing: Slicing | None) -> PathReport:
+    """The report on a contraction; `names` are those of its labels, `peak` the bytes that a call allocates at once."""
     dtype, sizes = network.like.dtype, network.sizes
     ir = with_extents(structure(network.inputs, network.output, network.steps), dtype, sizes)
     factor = 8 if dtype.kind == "c" else 2
@@ -116,6 +116,5 @@ def report(network: Network, names: Mapping[int, str], slicing: Slicing | None) 
     largest = max([row.bytes for row in rows], default=network.bytes(network.output))
     flops = sum(row.flops for row in rows)
     if slicing is None:
-        return PathReport(flops, naive, largest, network.forward(), 1, flops, 0, tuple(rows))
-    sliced = (slicing.peak, slicing.count, slicing.flops, slicing.once_flops)
-    return PathReport(flops, naive, largest, *sliced, tuple(rows))
+        return PathReport(flops, naive, largest, peak, 1, flops, 0, tuple(rows))
+    return PathReport(flops, naive, largest, peak, slicing.count, slicing.flops, slicing.once_flops, tuple(rows))
