@@ -185,12 +185,12 @@ def test_a_bar_is_drawn(capsys):
 
 INTERRUPTED = """
 import faulthandler, queue, signal, sys, threading
-faulthandler.dump_traceback_later(40, exit=True)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
 import test_einsum_workers as tests
 from concurrent.futures import ThreadPoolExecutor
 from tenferro_einsum import run_on, _jobs as jobs, _workers as workers
 
+faulthandler.dump_traceback_later(30, exit=True)
 work, ran, pools, waits, stopped = jobs.work, [], [], threading.Event(), threading.Event()
 
 class Ended(queue.SimpleQueue):
@@ -238,7 +238,7 @@ def test_an_interrupt_cancels_what_has_not_begun_and_leaves_no_threads(interrupt
     """Whether the signal arrives in the thread that waits or in another one."""
     found = subprocess.run(
         [sys.executable, "-c", INTERRUPTED.replace("INTERRUPT", interrupt)],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=90, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
     )  # fmt: skip
     assert (found.returncode, found.stdout.strip()) == (0, "1 1"), found.stderr
