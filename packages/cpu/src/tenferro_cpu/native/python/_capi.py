@@ -81,5 +81,6 @@ def _allocates(address: int) -> bool:
     )(address)  # fmt: skip
     descr = np.dtype("float32")
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(descr))  # the function takes a reference over
-    made = make(np.ndarray, id(descr), 2, ctypes.addressof((ctypes.c_int64 * 2)(2, 3)), None, None, 0, None)
+    shape = (ctypes.c_int64 * 2)(2, 3)  # named: its address says nothing to the collector
+    made = make(np.ndarray, id(descr), 2, ctypes.addressof(shape), None, None, 0, None)
     return isinstance(made, np.ndarray) and made.shape == (2, 3) and made.dtype is descr and made.flags.c_contiguous
