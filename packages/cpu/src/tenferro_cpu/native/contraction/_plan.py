@@ -29,7 +29,7 @@ MANY: Final = 5
 LONG_WORK: Final = 100_000
 """Multiplications and additions from which on other Python threads may run meanwhile."""
 
-FREE, SAVED = 1 << 16, 0.8
+FREE, SAVED = 1 << 14, 0.97
 """Elements of an output from which on it may lie in another order than that of its labels, and the part of the time
 that it may then take at most."""
 
@@ -51,7 +51,7 @@ class _Planner:
     """Goes through the steps once; pointers are those of operands, arena, outputs, and the number one.
 
     Values that later steps take may lie in any order. Outputs that none takes, and the first one, lie in the order of
-    their labels, but for large ones that cost much less otherwise.
+    their labels, but for larger ones that cost less otherwise.
     """
 
     def __init__(
@@ -314,7 +314,7 @@ class _Planner:
         return ways[costs.index(min(costs))]
 
     def result_layout(self, labels: Sequence[int], left: Value, right: Value) -> Labels:
-        """How a large output lies: in the order of its labels, or in one that costs much less."""
+        """How a large output lies: in the order of its labels, or in one that costs less."""
         best = tuple(labels)
         value = Value(0, 0, self.strides(best))
         plain = self.step_of(left, right, value)
