@@ -145,10 +145,10 @@ def _raw(name: str, x: Any, spec: Spec) -> Any:
                 "which the rule does not know; pass it as an argument"
             )
         if x.spec is spec:
-            return x.data
+            return x._data
     if x.shape != spec.shape or x.dtype != spec.dtype:
         raise GradientError(
             f"{name} returned {x.dtype.name}{list(x.shape)} where its inference says {spec!r}; correct infer, or "
             "convert the result"
         )
-    return x if isinstance(x, (np.ndarray, np.generic)) else x.data
+    return x if isinstance(x, (np.ndarray, np.generic)) else x._data

@@ -76,7 +76,7 @@ y = {y}
 try:
     if {concrete}:
         z = new(Tensor)
-        z.data = run({raws})
+        z._data = run({raws})
         z.spec = out
     else:
         z = operate(x, y)
@@ -106,17 +106,18 @@ def _methods_text(op: Op, spec: Spec) -> str:
     on_the_left = {"x": "self.value", "operands": "self, other"}
     texts = {
         "both": recording(
-            (0, 1), **on_the_left, y="other.value", parents="self.node, other.node", raws="x.data, y.data",
+            (0, 1), **on_the_left, y="other.value", parents="self.node, other.node", raws="x._data, y._data",
             concrete="x.__class__ is Tensor is y.__class__",
         ),
         "left": recording(
-            (0,), **on_the_left, y="other", parents="self.node", raws="x.data, y.data", concrete="x.__class__ is Tensor"
+            (0,), **on_the_left, y="other", parents="self.node", raws="x._data, y._data",
+            concrete="x.__class__ is Tensor",
         ),
         "number_right": recording(
-            (0,), **on_the_left, y="other", parents="self.node", raws="x.data, y", concrete="x.__class__ is Tensor"
+            (0,), **on_the_left, y="other", parents="self.node", raws="x._data, y", concrete="x.__class__ is Tensor"
         ),
         "number_left": recording(
-            (1,), x="other", y="self.value", operands="other, self", parents="self.node", raws="x, y.data",
+            (1,), x="other", y="self.value", operands="other, self", parents="self.node", raws="x, y._data",
             concrete="y.__class__ is Tensor",
         ),
     }  # fmt: skip
@@ -278,7 +279,7 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
             run, out, plan = entry
             if x.__class__ is Tensor is y.__class__:
                 z = _new(Tensor)
-                z.data = run(x.data, y.data)
+                z._data = run(x._data, y._data)
                 z.spec = out
             else:
                 z = op(x, y)
@@ -313,7 +314,7 @@ def unary(self: EagerTensor, op: Op) -> Any:
     x = self.value
     if x.__class__ is Tensor:
         z = _new(Tensor)
-        z.data = run(x.data)
+        z._data = run(x._data)
         z.spec = out
     else:
         z = x._unary(op)

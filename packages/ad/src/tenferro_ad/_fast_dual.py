@@ -27,19 +27,19 @@ SHORT: Final[BoundedCache[Any, Code | None]] = BoundedCache("short pushes", 4096
 def _write(program: Program, arrays: int, tangents: int, moves: bool) -> Code:
     """``code(level, *arrays, *tangents)``: the dual value of an op of one output."""
     xs = [f"x{i}" for i in range(arrays)] + [f"t{i}" for i in range(tangents)]
-    raws = ", ".join(f"{x}.data" for x in xs)
+    raws = ", ".join(f"{x}._data" for x in xs)
     lines = [f"def code(level, {', '.join(xs)}):", "    z = new(Tensor)"]
     if moves:
         lines += [
             "    t = new(Tensor)",
-            f"    z.data, t.data = run({raws})",
+            f"    z._data, t._data = run({raws})",
             "    z.spec, t.spec = spec, spec",
             "    d = new(Dual)",
             "    d.value, d.spec, d.level, d.tangent = z, spec, level, t",
             "    return d",
         ]
     else:
-        lines += [f"    z.data, = run({raws})", "    z.spec = spec", "    return z"]
+        lines += [f"    z._data, = run({raws})", "    z.spec = spec", "    return z"]
     names: dict[str, Any] = {
         "__name__": "tenferro_ad.rendered",
         "new": object.__new__, "Tensor": Tensor, "Dual": Dual, "spec": program.outputs[0],

@@ -91,7 +91,7 @@ def _raw_lines(
     found = [f"c{k}" if k in made else same.get(k, "None") for k in range(len(site.need))]
     lines = []
     if made:
-        text = {v: name if name in scalars else f"{name}.data" for v, name in by_id.items()}
+        text = {v: name if name in scalars else f"{name}._data" for v, name in by_id.items()}
         for name, dtype in scalars.items():
             if name in arguments:
                 names[f"type_{name}"] = {"float64": float, "complex128": complex}.get(dtype.name, dtype.type)
@@ -101,14 +101,14 @@ def _raw_lines(
         for k, v in zip(places, program.output_ids):
             if k in made:
                 names[f"spec{k}"] = site.given[site.need[k]]
-                lines.append(f"    c{k} = new(Tensor); c{k}.data = {text[v]}; c{k}.spec = spec{k}")
+                lines.append(f"    c{k} = new(Tensor); c{k}._data = {text[v]}; c{k}.spec = spec{k}")
     lines.append(f"    return ({', '.join(found)},)")
     return lines
 
 
 def _steps(program: Program, text: dict[int, str], names: dict[str, Any], wanted: set[int]) -> list[str]:
     """The kernel calls of a program that its wanted outputs need; `text` says what its variables are called."""
-    names.update((f"k{v}", c.data) for v, c in program.constants.items())
+    names.update((f"k{v}", c._data) for v, c in program.constants.items())
     text.update((v, f"k{v}") for v in program.constants)
     every = program.output_ids
     program = program.with_(output_ids=tuple([v for v in every if v in wanted]))
@@ -136,7 +136,7 @@ def _described(
     steps, alias = aliases(raw_steps(kept))
     if any(step.many for step in steps):
         return None
-    constants = [(len(operands) + k, c.data) for k, c in enumerate(kept.constants.values())]
+    constants = [(len(operands) + k, c._data) for k, c in enumerate(kept.constants.values())]
     at.update(zip(kept.constants, [register for register, _ in constants]))
     for step in steps:
         for v in step.operands:

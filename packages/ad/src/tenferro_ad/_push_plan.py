@@ -82,7 +82,7 @@ class PushPlan:
         wrap = Tensor.wrap
 
         def code(lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
-            raws = kernel(*[lower[i].data for i in places], *[t.data for t in tangents])
+            raws = kernel(*[lower[i]._data for i in places], *[t._data for t in tangents])
             values = [wrap(raw, spec) for raw, spec in zip(raws, specs)]
             moved: list[Any] = [None] * count
             for k, t in zip(there, values[count:]):

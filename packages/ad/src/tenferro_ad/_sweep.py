@@ -94,7 +94,7 @@ def _total(have: Any, c: Any) -> Any:
     if not (have.__class__ is Tensor is c.__class__ and c.spec.place is HOST):
         return have + c
     z = _new(Tensor)  # NumPy arrays of one spec: their own sum is the kernel
-    z.data, z.spec = have.data + c.data, c.spec
+    z._data, z.spec = have._data + c._data, c.spec
     return z
 
 

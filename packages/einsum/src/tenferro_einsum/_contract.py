@@ -81,7 +81,7 @@ def kernel(
 
     def run(*raws: Any) -> Any:
         results = way(*[wrap(x, s) for x, s in zip(raws, ins, strict=True)])
-        return tuple([z.data for z in results]) if kept else results[0].data
+        return tuple([z._data for z in results]) if kept else results[0]._data
 
     return run
 

@@ -130,7 +130,7 @@ def kernel(
 
     def run(*raws: Any) -> Any:
         values = [wrap(x, s) for x, s in zip(raws, ins, strict=True)]
-        return tuple([z.data for z in by_ops(values, inputs, steps, outputs, conjugated)])
+        return tuple([z._data for z in by_ops(values, inputs, steps, outputs, conjugated)])
 
     return run
 

@@ -21,7 +21,7 @@ def target(out: Any, spec: Spec, operands: Sequence[Any]) -> Any:
         ArgumentError: it is no writeable array in main memory, or shares memory with an operand.
         ShapeError: it has another shape or dtype.
     """
-    raw = out.data if out.__class__ is Tensor else out
+    raw = out._data if out.__class__ is Tensor else out
     if not isinstance(raw, np.ndarray) or spec.place is not HOST:
         raise ArgumentError(
             f"einsum takes out= as a NumPy array, or a tensor that holds one, for operands in main memory; got a "
@@ -37,7 +37,7 @@ def target(out: Any, spec: Spec, operands: Sequence[Any]) -> Any:
     if any(x.__class__ is not Tensor for x in operands):
         raise ArgumentError("einsum: out= takes results of plain tensors, not of traced or differentiated ones")
     for n, x in enumerate(operands):
-        if _share(raw, x.data):
+        if _share(raw, x._data):
             raise ArgumentError(f"einsum: out= shares memory with operand {n}; give an array of its own", operand=n)
     return raw
 
@@ -65,8 +65,8 @@ def _overlaps_itself(x: Any) -> bool:
 def into(raw: Any, kernel: ContractionKernel | None, operands: Sequence[Any], otherwise: Callable[[], Any]) -> Tensor:
     """The result in a raw array: written there by an engine, or copied."""
     if kernel is not None:
-        kernel(*[x.data for x in operands], out=raw)
+        kernel(*[x._data for x in operands], out=raw)
         return Tensor.wrap(raw, Spec(raw.shape, raw.dtype))
     result = otherwise()
-    np.copyto(raw, result.data)
+    np.copyto(raw, result._data)
     return Tensor.wrap(raw, result.spec)

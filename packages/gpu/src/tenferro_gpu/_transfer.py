@@ -86,7 +86,7 @@ def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, pending: bool = Fa
         return catalog.transfer(value, place=place)
     home = _runtime(target).device(target.index)
     source = _concrete("upload", value, "host")
-    book_raw(HOST.memory_space, place.memory_space, "", source.data)
+    book_raw(HOST.memory_space, place.memory_space, "", source._data)
     raw = home.upload(source.numpy(), home.copy_stream)
     result = Tensor.wrap(raw, source.spec.with_(place=place))
     return PendingTransfer(home.copy_stream.record(), lambda: result)
@@ -116,12 +116,12 @@ def download(x: Array, *, pending: bool = False) -> Any:
         return catalog.transfer(x, place=HOST)
     source = _concrete("download", x, None)
     runtime = _runtime(source.spec.place.device)
-    home = runtime.device_of(source.data)
+    home = runtime.device_of(source._data)
     copying = home.copy_stream
-    book_raw(source.spec.place.memory_space, HOST.memory_space, "", source.data)
-    for other in runtime.others(copying, (source.data,)):
+    book_raw(source.spec.place.memory_space, HOST.memory_space, "", source._data)
+    for other in runtime.others(copying, (source._data,)):
         copying.wait(other.record())
-    way = home.download(source.data, copying)
+    way = home.download(source._data, copying)
     spec = source.spec.with_(place=HOST)
     return PendingTransfer(
         way.event,

@@ -53,7 +53,7 @@ LIVE_OPS: Final = 2048
 
 _lock = threading.RLock()
 _new = object.__new__
-_spec_of, _data_of = attrgetter("spec"), attrgetter("data")
+_spec_of, _data_of = attrgetter("spec"), attrgetter("_data")
 _all: WeakSet[Primitive] = WeakSet()
 
 
@@ -126,7 +126,7 @@ class Op:
                 plan = self.one.get(x.spec)
                 if plan is not None:
                     z = _new(Primitive.concrete)
-                    z.data, z.spec = plan.run(x.data), plan.out
+                    z._data, z.spec = plan.run(x._data), plan.out
                     return z
             unary = getattr(x, "_unary", None)
             if unary is not None:
@@ -137,7 +137,7 @@ class Op:
                 plan = self.same.get(x.spec) if x.spec is y.spec else self.plans.get((x.spec, y.spec))
                 if plan is not None and not plan.many:
                     z = _new(Primitive.concrete)
-                    z.data, z.spec = plan.run(x.data, y.data), plan.out
+                    z._data, z.spec = plan.run(x._data, y._data), plan.out
                     return z
         elif not _select.open_scopes:
             for a in args:
@@ -147,7 +147,7 @@ class Op:
                 plan = self.plans.get(tuple(map(_spec_of, args)))
                 if plan is not None and not plan.many:
                     z = _new(Primitive.concrete)
-                    z.data, z.spec = plan.run(*map(_data_of, args)), plan.out
+                    z._data, z.spec = plan.run(*map(_data_of, args)), plan.out
                     return z
         bind: Any = None
         level = -1

@@ -37,16 +37,18 @@ _new = object.__new__
 class Tensor(Array):
     """A concrete array: raw data in some memory, and its `Spec`.
 
+    The slot ``_data`` holds the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a
+    CuPy array. It is for this library and its machine code.
+
     Attributes:
-        data: the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a CuPy array.
         spec: shape, dtype and place.
 
     >>> tensor([1.0, 2.0]) * 2 + 1
     Tensor([3., 5.])
     """
 
-    __slots__ = ("__weakref__", "data", "spec")
-    data: Any
+    __slots__ = ("__weakref__", "_data", "spec")
+    _data: Any
     spec: Spec
     level = 0
 
@@ -57,31 +59,36 @@ class Tensor(Array):
     def wrap(raw: Any, spec: Spec) -> Tensor:
         """A tensor of raw data that is known to agree with `spec`; nothing is copied or checked."""
         z = _new(Tensor)
-        z.data, z.spec = raw, spec
+        z._data, z.spec = raw, spec
         return z
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return bind(op, args)  # `_install_operators` puts `bind` itself here
+
+    @property
+    def data(self) -> Any:
+        """The raw array of the backend."""
+        return self._data
 
     def _unary(self, op: Op) -> Any:
         if not _select.open_scopes:
             plan = op.one.get(self.spec)
             if plan is not None:
                 z = _new(Tensor)
-                z.data, z.spec = plan.run(self.data), plan.out
+                z._data, z.spec = plan.run(self._data), plan.out
                 return z
         return bind(op, (self,))
 
     def _concrete(self) -> np.ndarray[Any, Any]:
         spec = self.spec
         if spec.place is HOST:
-            return np.asarray(self.data)
+            return np.asarray(self._data)
         if _ledger.watching and not spec.place.on_host:
             _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
-        return get_backend(spec.place.device.kind).download(self.data)
+        return get_backend(spec.place.device.kind).download(self._data)
 
     def _raw(self) -> Any:
-        return self.data
+        return self._data
 
     def _origin(self) -> str:
         return told(line_of(self))
@@ -94,7 +101,7 @@ class Tensor(Array):
         if plan is None:
             return _first_product(self, other)
         z = _new(Tensor)
-        z.data, z.spec = plan.run(self.data, other.data), plan.out
+        z._data, z.spec = plan.run(self._data, other._data), plan.out
         return z
 
     def __getitem__(self, key: Any) -> Any:
@@ -113,7 +120,7 @@ class Tensor(Array):
                 out = None
             if out is not None:
                 z = _new(Tensor)
-                z.data, z.spec = self.data[key], out
+                z._data, z.spec = self._data[key], out
                 return z
             z = getitem(self, key)
             if token is not None and spec.ndim and key_token(key) is not None:
@@ -132,7 +139,7 @@ class Tensor(Array):
         return self
 
     def __deepcopy__(self, memo: object) -> Tensor:
-        return Tensor.wrap(self.data.copy(), self.spec)
+        return Tensor.wrap(self._data.copy(), self.spec)
 
 
 _VIEWS: Final = Table("specs of views by keys of integers and slices")
@@ -172,7 +179,7 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
             return _join(op, args)
         args, plan = _planned(op, args)
     try:
-        out = plan.run(*[a.data if a.__class__ is Tensor else a for a in args])
+        out = plan.run(*[a._data if a.__class__ is Tensor else a for a in args])
     except OverflowError as cause:
         raise ArgumentError(
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
@@ -185,7 +192,7 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
     if plan.many:
         return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
     z = _new(Tensor)
-    z.data, z.spec = out, plan.out
+    z._data, z.spec = out, plan.out
     return z
 
 
@@ -320,7 +327,7 @@ def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: b
     out = x if goal.dtype == x.spec.dtype else catalog.convert(x, dtype=goal.dtype)
     out = out if goal.place is out.spec.place else catalog.transfer(out, place=goal.place)
     # Views and mere changes of the compute device share memory.
-    return out if not copy or moved or goal.dtype != x.spec.dtype else Tensor.wrap(out.data.copy(), out.spec)
+    return out if not copy or moved or goal.dtype != x.spec.dtype else Tensor.wrap(out._data.copy(), out.spec)
 
 
 def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
@@ -361,7 +368,7 @@ def _fast_reflected(op: Op, general: Callable[[Any, Any], Any]) -> Callable[[Ten
             return general(self, other)
         z = _new(Tensor)
         try:
-            z.data, z.spec = plan.run(other, self.data), plan.out
+            z._data, z.spec = plan.run(other, self._data), plan.out
         except OverflowError:
             return general(self, other)
         return z
@@ -381,7 +388,7 @@ def _fast_binary(op: Op) -> Callable[[Tensor, Any], Any]:
                 plan = same.get(spec) if other.spec is spec else plans.get((spec, other.spec))
                 if plan is not None:
                     z = _new(Tensor)
-                    z.data, z.spec = plan.run(self.data, other.data), plan.out
+                    z._data, z.spec = plan.run(self._data, other._data), plan.out
                     return z
             return bind(op, (self, other))
         if other.__class__ in SCALARS:
@@ -390,7 +397,7 @@ def _fast_binary(op: Op) -> Callable[[Tensor, Any], Any]:
                 return bind(op, (self, other))
             z = _new(Tensor)
             try:
-                z.data, z.spec = plan.run(self.data, other), plan.out
+                z._data, z.spec = plan.run(self._data, other), plan.out
             except OverflowError:
                 return bind(op, (self, other))
             return z

@@ -105,7 +105,7 @@ class Compiled:
                     return self._run(hit, known[1])
         renewed = self._renewed(values) if self.renewals else None
         if renewed is not None:
-            return self._run(renewed, [t.data for t in values])
+            return self._run(renewed, [t._data for t in values])
         dynamic, static = self.signature.split(values)
         if open_scopes() and _select.recorder() is not None:  # which is told of each operation
             return self.signature.apply(self.f, dynamic, static)
@@ -125,7 +125,7 @@ class Compiled:
         if found.around.plain:
             self._remember(values, leaves, treedef, form, hit)
         given = form.donation.leaves if form.donation else ()
-        return self._run(hit, [t if i in given else t.data for i, t in enumerate(found.leaves)])
+        return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)])
 
     def _run(self, hit: Hit, raws: Iterable[Any]) -> Any:
         try:

@@ -276,7 +276,7 @@ def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
     dynamic = [n for n in names if n not in signature.static_names]
     parts = [f"__key({n})" if n in signature.static_names else f"{n}.spec" for n in names]
     key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-    raws = [n if n in signature.donated else f"{n}.data" for n in dynamic]
+    raws = [n if n in signature.donated else f"{n}._data" for n in dynamic]
     tests = [f"{n}.__class__ is __T" for n in dynamic]
     return f"""\
 def entry({_heads(signature, space)}):
@@ -292,7 +292,7 @@ def entry({_heads(signature, space)}):
                     if __spec is None:
                         return __finish(__run({", ".join(["__values", *raws])}))
                     __z = __new(__T)
-                    __z.data = __run({", ".join(["__values", *raws])})
+                    __z._data = __run({", ".join(["__values", *raws])})
                     __z.spec = __spec
                     return __z
                 except Exception as __error:

@@ -51,7 +51,7 @@ def scan_elsewhere(
         ]
         fixed, kept, made = raws[:consts], raws[consts : consts + carry], []
         for i in reversed(range(n)) if reverse else range(n):
-            results = step(*fixed, *kept, *[x[i].data for x in sliced])
+            results = step(*fixed, *kept, *[x[i]._data for x in sliced])
             kept = tuple(results[:carry])
             made.append(results[carry:])
         if reverse:
@@ -67,6 +67,6 @@ def _with_numbers(spec: Spec, n: int, numbers: dict[str, int]) -> Spec:
 
 def _stacked(spec: Spec, rows: Sequence[Any], shape: tuple[int, ...]) -> Any:
     if not rows:
-        return zeros(shape, dtype=spec.dtype, device=spec.place.device).data
+        return zeros(shape, dtype=spec.dtype, device=spec.place.device)._data
     row = spec.with_(shape=shape[1:])
-    return stack([Tensor.wrap(raw, row) for raw in rows]).data
+    return stack([Tensor.wrap(raw, row) for raw in rows])._data

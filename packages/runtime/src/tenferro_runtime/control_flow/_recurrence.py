@@ -92,7 +92,7 @@ def recurrence(body: Program, consts: int, carry: int) -> Recurrence | None:
     return Recurrence(
         region,
         program.specs[eq.results[0]].place.device.kind,
-        tuple([place[v] if v in place else program.constants[v].data for v in eq.variables]),
+        tuple([place[v] if v in place else program.constants[v]._data for v in eq.variables]),
         back,
         tuple([v in place and place[v] >= consts + carry for v in eq.variables]),
         tuple([made[v] for v in ends]),

@@ -30,7 +30,7 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., tuple[
 
     def run(raw: Any, *shape: Any) -> tuple[Any, ...]:
         whole = Tensor.wrap(raw, x.with_(shape=shape[0]) if shape else x)
-        return tuple([whole[i].data for i in range(len(outs))])
+        return tuple([whole[i]._data for i in range(len(outs))])
 
     return run
 

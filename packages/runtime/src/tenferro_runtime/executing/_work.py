@@ -44,5 +44,5 @@ def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:
         views = not all(makes(eq, v) for v in eq.results)
         tasks.append(Task(run, step.operands, step.results, step.many, where[eq.results], eq, views))
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    constants = {v: c.data for v, c in program.constants.items()}
+    constants = {v: c._data for v, c in program.constants.items()}
     return Work(program.input_ids, constants, tuple(tasks), outputs, program.specs)

@@ -64,7 +64,7 @@ def _op_by_op(program: Program, region: Region, place: Place) -> Callable[..., A
         if eq.op.primitive is catalog.broadcast_in_dim:
             (v,) = eq.variables
             constant = program.constants.get(v)
-            alias[eq.results[0]] = alias.get(v, v) if constant is None else Literal(constant.data.item())
+            alias[eq.results[0]] = alias.get(v, v) if constant is None else Literal(constant._data.item())
             continue
         operands = tuple([alias.get(v, v) if v.__class__ is int else v for v in eq.operands])
         out = program.specs[eq.results[0]]

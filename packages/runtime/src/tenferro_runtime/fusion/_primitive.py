@@ -50,7 +50,7 @@ def _form(program: Program) -> tuple[Any, ...]:
         tuple([(eq.op, eq.operands, eq.results) for eq in program.equations]),
         program.output_ids,
         program.memo.get(ORDERED, False),
-        tuple([(v, c.spec, c.data.tobytes()) for v, c in program.constants.items()]),
+        tuple([(v, c.spec, c._data.tobytes()) for v, c in program.constants.items()]),
     )
 
 

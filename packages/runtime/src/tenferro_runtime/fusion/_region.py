@@ -79,7 +79,7 @@ class _Reader:
         (v,), (result,) = eq.variables, eq.results
         constant = self.program.constants.get(v)
         if constant is not None and constant.spec.ndim == 0:
-            self._literal(result, constant.data.item(), constant.spec)
+            self._literal(result, constant._data.item(), constant.spec)
         elif self.numbers.get(v, len(self.axes)) < len(self.axes) and self.axes[self.numbers[v]] is None:
             self.axes[self.numbers[v]] = eq.op.params["dims"]
             self.numbers[result] = self.numbers[v]

@@ -85,7 +85,7 @@ def _inside(
             bad = _walk(inner, values, infinities, env)
             if bad is not None:
                 raise _Found(bad, number)
-            return tuple([env[v].data for v in inner.output_ids])
+            return tuple([env[v]._data for v in inner.output_ids])
 
         return run
 
@@ -95,7 +95,7 @@ def _inside(
     try:
         make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind)
         if make is not None:
-            make(ins, outs, **eq.op.params)(*[x.data if isinstance(x, Tensor) else x for x in operands])
+            make(ins, outs, **eq.op.params)(*[x._data if isinstance(x, Tensor) else x for x in operands])
     except _Found as found:
         bad, number = found.bad, found.run
         times = f"run {number} of " if number > 1 else ""

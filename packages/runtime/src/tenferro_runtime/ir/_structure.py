@@ -136,6 +136,6 @@ class _Same:
 
 
 def _constant(c: Tensor) -> tuple[Any, ...]:
-    if c.spec.place is HOST and c.data.nbytes <= BY_VALUE:
-        return c.spec, c.data.tobytes()
+    if c.spec.place is HOST and c._data.nbytes <= BY_VALUE:
+        return c.spec, c._data.tobytes()
     return (_Same(c),)

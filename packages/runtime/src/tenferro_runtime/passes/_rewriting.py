@@ -123,10 +123,10 @@ Rules = Mapping[Primitive, Sequence[Rule]]
 
 def _uniform(c: Tensor) -> Any:
     """The Python number of which a constant consists."""
-    if c.spec.place is not HOST or c.spec.size == 0 or c.data.nbytes > UNIFORM:
+    if c.spec.place is not HOST or c.spec.size == 0 or c._data.nbytes > UNIFORM:
         return None
-    raw = c.data.tobytes()
+    raw = c._data.tobytes()
     if raw != raw[: c.spec.dtype.itemsize] * (len(raw) // c.spec.dtype.itemsize):
         return None
-    value = c.data.flat[0].item() if c.spec.ndim else c.data.item()
+    value = c._data.flat[0].item() if c.spec.ndim else c._data.item()
     return value if value.__class__ in SCALARS else None

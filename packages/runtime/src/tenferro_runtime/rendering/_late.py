@@ -184,4 +184,4 @@ class Definition:
         """The value as an array of 64-bit integers."""
         if self.elsewhere is None:
             return k if k.dtype is INT64 else k.astype(INT64)
-        return catalog.convert(Tensor.wrap(k, self.elsewhere), dtype=INT64).data
+        return catalog.convert(Tensor.wrap(k, self.elsewhere), dtype=INT64)._data

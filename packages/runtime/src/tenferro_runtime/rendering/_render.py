@@ -43,7 +43,7 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
         if program.symbolic:
             raise ArgumentError("kernels need numbers as sizes; render_open gives a function for all sizes")
         steps, alias = aliases(raw_steps(program))
-        constants = {v: c.data for v, c in program.constants.items()}
+        constants = {v: c._data for v, c in program.constants.items()}
     else:
         steps, alias = value_steps(program), {}
         constants = dict(program.constants)
@@ -108,7 +108,7 @@ def render_open(
     binder = Binder(variables(program) if names is None else names, filled)
     with decided(program):
         steps, alias = aliases(raw_steps(program, binder))
-    constants = {v: c.data for v, c in program.constants.items()}
+    constants = {v: c._data for v, c in program.constants.items()}
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
     bind = binder.function(program.outputs)
     victims = overwriting(program, donated)

@@ -84,16 +84,16 @@ _references: Final[Callable[[Any], int] | None] = getattr(sys, "getrefcount", No
 def _take(t: Any, left: Any) -> tuple[Any, int]:
     """The raw array of a tensor, and how many references to it are counted here; leaves something else behind."""
     with _LOCK:
-        raw = t.data
-        t.data = left
+        raw = t._data
+        t._data = left
     return raw, 0 if _references is None else _references(raw)
 
 
 class _Holder:
-    __slots__ = ("data",)
+    __slots__ = ("_data",)
 
     def __init__(self) -> None:
-        self.data = np.empty(1)
+        self._data = np.empty(1)
 
 
 _ALONE: Final = _take(_Holder(), None)[1]

@@ -186,13 +186,13 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             return replayed(program, given, named(program, sizes))
         return call(*given, program=program, sizes=sizes)  # type: ignore[no-any-return]
     if not program.symbolic and not definitions(program):
-        return _run(executable(program), [t.data for t in given], program.outputs)
+        return _run(executable(program), [t._data for t in given], program.outputs)
     cache = program.memo.get("bound")
     if cache is None:
         cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
     key = (scoped_device(), *specs)
     found: Ready = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
-    return _run(partial(found.run, found.values), [t.data for t in given], found.outputs)
+    return _run(partial(found.run, found.values), [t._data for t in given], found.outputs)
 
 
 def _run(function: Callable[..., tuple[Any, ...]], raws: list[Any], specs: tuple[Spec, ...]) -> tuple[Tensor, ...]:

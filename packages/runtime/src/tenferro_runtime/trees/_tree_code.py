@@ -67,7 +67,7 @@ def reader(
         if kind is int:
             w.lines.append(f"if not {-(2**63)} <= {leaf} < {2**63}: return None")
         keys.append(f"{leaf}.spec" if kind is Tensor else w.bind(kind))
-        raws.append(f"{leaf}.data, " if kind is Tensor else RAW[kind].format(leaf) + ", ")
+        raws.append(f"{leaf}._data, " if kind is Tensor else RAW[kind].format(leaf) + ", ")
     keys += [f"key(a{i})" for i, place in enumerate(order) if place is None]
     return w.define("read(values)", f"({', '.join(keys)},), ({''.join(raws)})")
 
@@ -126,7 +126,7 @@ def builder(
         if late[len(specs)]:
             w.lines.append(f"    t{i} = wrapped({raw}, s{i})")
         else:
-            w.lines.append(f"    t{i} = new(T); t{i}.data = {raw}; t{i}.spec = s{i}")
+            w.lines.append(f"    t{i} = new(T); t{i}._data = {raw}; t{i}.spec = s{i}")
         leaves.append(f"t{i}")
         specs.append(f"s{i}, ")
     names = [f"{''.join(specs)} = specs"] if specs else []

@@ -66,7 +66,7 @@ def enter_text(at: Offsets) -> str:
     b.store(values, given)
     raws = b.at(given, 8)
     with Loop(b, k, "%nargs", "raw") as i:
-        raw = b.load(b.load(item(b, "%args", i)), at["tensor.data"])
+        raw = b.load(b.load(item(b, "%args", i)), at["tensor._data"])
         b.hold(raw)
         b.store(raw, item(b, raws, i))
     b.branch(b.same(direct, "@tenferro_none"), "program", "step")

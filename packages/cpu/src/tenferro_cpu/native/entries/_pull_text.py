@@ -46,7 +46,7 @@ def pull_text(at: Offsets) -> str:
     f.require([(f.type_of(g), tensor), (f.type_of(saved), "@tenferro_tuple_class"), (opened, "@tenferro_zero")], "slow")
     count = f.load(p, HEAD.saved, "i64")
     f.guard(f.get(f"icmp eq i64 {f.load(saved, 16, 'i64')}, {count}"), "slow")
-    f.store(f.load(g, at["tensor.data"]), frame)
+    f.store(f.load(g, at["tensor._data"]), frame)
     mask = f.load(p, HEAD.mask, "i64")
 
     def loop(counter: str, bound: str, name: str, after: str) -> str:
@@ -68,7 +68,7 @@ def pull_text(at: Offsets) -> str:
     f.branch(f.get(f"icmp ne i64 {bit}, 0"), "array", "bare")
     f.label("array")
     f.require([(f.type_of(value), tensor)], "slow")
-    f.store(f.load(value, at["tensor.data"]), place)
+    f.store(f.load(value, at["tensor._data"]), place)
     f.jump("next_saved")
     f.label("bare")
     f.store(value, place)

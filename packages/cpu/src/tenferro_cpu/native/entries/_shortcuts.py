@@ -254,7 +254,7 @@ def _key(table: dict[str, Any], name: str) -> str:
 def install() -> bool:
     """Offer short cuts to all eager values, once; False where they cannot be had."""
     layout = Layout.found() if machine() is not None else None
-    tensor = slots("tensor", Tensor, "data spec") if layout is not None else None
+    tensor = slots("tensor", Tensor, "_data spec") if layout is not None else None
     plan = slots("plan", Plan, "run out many") if layout is not None else None
     op = slots("op", Op, "one same plans") if layout is not None else None
     if layout is None or tensor is None or plan is None or op is None:

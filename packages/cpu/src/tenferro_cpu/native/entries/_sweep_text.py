@@ -119,7 +119,7 @@ def _total(at: Offsets) -> str:
     f.require([(spec, f.load("%y", at["tensor.spec"]))], "slow")
     plan = f.call("tenferro_get_item", _item(f, at, "sums"), spec)
     f.present(plan, "slow")
-    run, x, y = f.load(plan, at["plan.run"]), f.load("%x", at["tensor.data"]), f.load("%y", at["tensor.data"])
+    run, x, y = f.load(plan, at["plan.run"]), f.load("%x", at["tensor._data"]), f.load("%y", at["tensor._data"])
     f.hold(run, spec, x, y)
     data = f.call("call_2", run, x, y)
     f.drop(run, x, y)
