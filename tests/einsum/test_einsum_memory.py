@@ -71,9 +71,12 @@ HEAVY = [
     "bin_outer_product_4096", "lm_batch_likelihood_sentence_3_12d", "str_mps_varying_inner_product_200",
 ]  # fmt: skip
 BUDGETS = [
-    ("lm_batch_likelihood_sentence_4_4d", 0.3, 0.1), ("nary_matmul_chain_64", 0.6, 0.9),
+    ("lm_batch_likelihood_sentence_4_4d", 0.3, 0.1), ("nary_matmul_chain_64", 0.6, 0.7),
 ]  # fmt: skip
-"""Parts of the memory of the whole contraction, and of the whole gradient, that are allowed."""
+"""Parts of the memory of the whole contraction, and of the whole gradient, that are allowed.
+
+Each thread packs blocks of its own, so the whole takes less on fewer cores: the parts are small enough for one.
+"""
 
 
 @pytest.mark.parametrize(
