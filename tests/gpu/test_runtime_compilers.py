@@ -1,6 +1,7 @@
 """Compilers of kernels: what is compiled once, what is kept on disk, what is said where something is missing."""
 
 import ctypes
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,7 @@ import pytest
 from tenferro_gpu.compiling import RuntimeCompiler, _compiler, _libraries, runtime_library
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_tensor.catalog import arithmetic
-from tenferro_tensor.device_model import Apply, CompileError, KernelIR, ObjectCache, Operand, ProgramSpec
+from tenferro_tensor.device_model import Apply, CompileError, KernelIR, ObjectCache, Operand, ProgramSpec, user_cache
 from tenferro_tensor_core import BackendUnavailableError
 
 
@@ -77,14 +78,29 @@ def test_code_is_kept_on_disk_by_source_compiler_and_architecture(tmp_path):
     assert len(library.compiled) == 3
 
 
+@pytest.fixture
+def fresh_caches():
+    user_cache.cache_clear()
+    yield
+    user_cache.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_caches")
 def test_the_compiler_of_the_process_keeps_code_in_the_folder_of_its_architecture(monkeypatch, tmp_path):
     monkeypatch.setattr(_compiler, "runtime_library", lambda kind, major: Library())
     monkeypatch.setenv("TENFERRO_CACHE_DIR", str(tmp_path))
     _compiler.compiler.__wrapped__("rocm", "gfx90a:sramecc+").compile(spec())
     assert len(list((tmp_path / "rocm" / "gfx90a").glob("*.obj"))) == 1
-    monkeypatch.delenv("TENFERRO_CACHE_DIR")
-    monkeypatch.setattr(_compiler, "user_folder", lambda kind: (_ for _ in ()).throw(ImportError("platformdirs")))
+
+
+@pytest.mark.usefixtures("fresh_caches")
+def test_without_platformdirs_code_stays_in_memory_and_the_log_says_so(monkeypatch, caplog):
+    monkeypatch.setattr(_compiler, "runtime_library", lambda kind, major: Library())
+    monkeypatch.delenv("TENFERRO_CACHE_DIR", raising=False)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    monkeypatch.setattr("tenferro_tensor._libraries._imported", {})
     assert _compiler.compiler.__wrapped__("cuda", "90").compile(spec()).code == b"text for 90"
+    assert "compiled kernels are not kept on disk" in caplog.text and "platformdirs" in caplog.text
 
 
 @pytest.fixture

@@ -135,15 +135,6 @@ def test_a_folder_that_cannot_be_looked_through_costs_nothing_but_its_bound(tmp_
     assert cache.get("ab") == b"longer than the bound"
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path):
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o777)
-    cache = ObjectCache(folder)
-    cache.put("k", b"code")
-    assert not cache.usable and cache.get("k") is None and list(folder.iterdir()) == []
-
-
 def test_external_functions_are_given_by_address(make):
     engine = make()
     keep = UNARY(lambda x: 7 * x)

@@ -18,11 +18,12 @@ def info() -> dict[str, Any]:
         Usable ``cores``; ``threads``, the limit of the innermost ``with threads(n)`` or None; ``team``, the numbers of
         the thread team, or None without machine code; versions of ``numpy`` and ``scipy``; ``blas``, the BLAS that
         NumPy was built with; ``products``, the BLAS that matrix products go to, why, and every BLAS of the process;
-        ``native``, whether machine code is compiled here, else the reason why not; ``memory``, the statistics of the
-        memory pool, or None without one; ``pools``, the CPU pools that are open, by device.
+        ``native``, whether machine code is compiled here, else the reason why not; ``cache``, the folder that keeps it
+        on disk, or None (a line in the log ``tenferro`` says why); ``memory``, the statistics of the memory pool, or
+        None without one; ``pools``, the CPU pools that are open, by device.
 
     >>> sorted(info())
-    ['blas', 'cores', 'memory', 'native', 'numpy', 'pools', 'products', 'scipy', 'team', 'threads']
+    ['blas', 'cache', 'cores', 'memory', 'native', 'numpy', 'pools', 'products', 'scipy', 'team', 'threads']
     """
     build: Any = np.show_config(mode="dicts")
     memory, team = _pool.pool(), _team.team()
@@ -36,6 +37,7 @@ def info() -> dict[str, Any]:
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
         "products": _blas.report(),
         "native": _jit.unavailable() or True,
+        "cache": _jit.folder(),
         "memory": None if memory is None else memory.stats(),
         "pools": {str(pool.device): repr(pool) for pool in open_pools()},
     }

@@ -8,7 +8,7 @@ from functools import cache
 
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
 from tenferro_tensor._forks import mended_after_fork
-from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_folder
+from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_cache
 
 
 class RuntimeCompiler(Compiler):
@@ -96,9 +96,5 @@ def compiler(kind: str, architecture: str, major: int | None = None) -> RuntimeC
     Raises:
         BackendUnavailableError: there is no compiler; the text says what to install.
     """
-    library = runtime_library(kind, major)
-    try:
-        folder = user_folder(kind) / architecture.split(":")[0]
-    except ImportError:  # CuPy came without this package's extra, and nothing says where the folder is
-        return RuntimeCompiler(library, architecture)
-    return RuntimeCompiler(library, architecture, ObjectCache(folder))
+    cache = user_cache(kind, architecture.split(":")[0])
+    return RuntimeCompiler(runtime_library(kind, major), architecture, cache)

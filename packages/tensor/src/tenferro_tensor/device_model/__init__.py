@@ -10,9 +10,10 @@ from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Pr
 from tenferro_tensor.device_model._errors import CompileError
 from tenferro_tensor.device_model._expansions import expanded, expansion
 from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
-from tenferro_tensor.device_model._object_cache import ObjectCache, user_folder
+from tenferro_tensor.device_model._object_cache import ObjectCache
 from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
 from tenferro_tensor.device_model._region import Later, Region, in_rows
+from tenferro_tensor.device_model._user_cache import user_cache
 
 __all__ = [
     "Access",
@@ -44,5 +45,5 @@ __all__ = [
     "expanded",
     "expansion",
     "in_rows",
-    "user_folder",
+    "user_cache",
 ]

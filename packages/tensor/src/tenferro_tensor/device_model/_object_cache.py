@@ -1,13 +1,13 @@
 """`ObjectCache`: compiled objects on disk, shared by the processes of one user.
 
-An entry is loaded as machine code, so it is trusted only in a folder that nobody else can write to, and only if its
-own key and checksum agree. Anything else counts as absent and is replaced.
+An entry is loaded as machine code, so it counts only where `_trust` says that nobody else can have written it, and only
+if its own key and checksum agree. Anything else counts as absent and is replaced.
 """
 
 import contextlib
 import hashlib
 import os
-import stat
+import re
 import sys
 import tempfile
 import time
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from tenferro_tensor._libraries import library
+from tenferro_tensor.device_model._trust import distrust, private_folder, trusted_bytes
 
 BOUND = 256 << 20
 """Bytes that the folder may hold; the entries used longest ago go first."""
@@ -29,15 +29,7 @@ REST = 86400.0
 _PRUNED = "pruned"
 _MAGIC = b"tenferro-object-1"
 _STRIPES = 64
-
-
-def user_folder(kind: str) -> Path:
-    """Where this user's compiled kernels for a kind of device are kept; ``TENFERRO_CACHE_DIR`` names another place."""
-    chosen = os.environ.get("TENFERRO_CACHE_DIR")
-    if chosen:
-        return Path(chosen) / kind
-    home = library("platformdirs").user_cache_dir("tenferro", appauthor=False)  # comes with extras, as compilers do
-    return Path(home) / kind
+_KEY = re.compile(r"[\w-]+")  # a name of a file in this folder and of no other
 
 
 class ObjectCache:
@@ -52,39 +44,32 @@ class ObjectCache:
 
     def __init__(self, folder: Path, bound: int = BOUND) -> None:
         self.folder, self.bound = folder, bound
-        self.usable = self._prepare()
+        self.refused: str | None = None
+        """Why nothing is kept here, or None."""
         self._written: int | None = None
-
-    def _prepare(self) -> bool:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if os.name != "posix":
-                return True  # per-user folders are private there
-            seen = self.folder.stat()
-            mine = seen.st_uid == os.geteuid()
-            return mine and not stat.S_IMODE(seen.st_mode) & 0o022 and os.access(self.folder, os.W_OK)
-        except OSError:
-            return False
+            self.folder = private_folder(folder)
+        except OSError as reason:
+            self.refused = f"{folder} cannot be made: {reason.strerror}"
+        else:
+            self.refused = distrust(self.folder)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.obj"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes stored under `key`; None where there are none or they are damaged or another's."""
-        if not self.usable:
+        """The bytes stored under `key`; None where there are none, or damaged ones, or others could have made them."""
+        if self.refused is not None or not _KEY.fullmatch(key) or distrust(self.folder) is not None:
             return None
-        path = self._path(key)
-        try:
-            data = path.read_bytes()
-            os.utime(path)  # age is time since last use
-        except OSError:
+        data = trusted_bytes(self._path(key))
+        if data is None:
             return None
         payload = data[len(self._entry(key, b"")) :]
         return payload if data == self._entry(key, payload) else None
 
     def has(self, key: str) -> bool:
         """Whether something is stored under `key`; what it is worth, `get` will tell."""
-        return self.usable and self._path(key).exists()
+        return self.refused is None and self._path(key).exists()
 
     @staticmethod
     def _entry(key: str, payload: bytes) -> bytes:
@@ -94,7 +79,7 @@ class ObjectCache:
 
     def put(self, key: str, payload: bytes) -> None:
         """Store `payload`; a full disk or a folder gone read-only costs the entry, never the program."""
-        if not self.usable:
+        if self.refused is not None:
             return
         try:
             handle, name = tempfile.mkstemp(dir=self.folder, suffix=".new")
@@ -129,7 +114,7 @@ class ObjectCache:
             (self.folder / _PRUNED).touch()
         for path in self.folder.iterdir():
             with contextlib.suppress(OSError):
-                seen = path.stat()
+                seen = path.lstat()
                 if path.suffix == ".new" and seen.st_mtime < time.time() - 3600:
                     path.unlink()
                 elif path.suffix == ".obj":
@@ -144,7 +129,7 @@ class ObjectCache:
 
     def clear(self) -> None:
         """Delete every entry."""
-        if self.usable:
+        if self.refused is None:
             for path in self.folder.glob("*.obj"):
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -152,12 +137,12 @@ class ObjectCache:
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[None]:
         """Hold off other processes that would make the same entry; gives up after `PATIENCE` seconds."""
-        if not self.usable:
+        if self.refused is not None:
             yield
             return
         stripe = int(hashlib.sha256(key.encode()).hexdigest()[:4], 16) % _STRIPES
         try:
-            file = open(self.folder / f"{stripe:02}.lock", "ab")
+            file = open(os.open(self.folder / f"{stripe:02}.lock", os.O_RDWR | os.O_CREAT, 0o600), "ab")
         except OSError:
             yield
             return

@@ -21,7 +21,7 @@ import numpy as np
 
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect
 from tenferro_tensor._forks import mended_after_fork
-from tenferro_tensor.device_model import CompileError, ObjectCache, user_folder
+from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 OLDEST_LLVM = 20
@@ -38,7 +38,7 @@ def unavailable() -> str | None:
     """Why native kernels cannot be had here, or None."""
     if os.environ.get(SWITCH, "1") == "0":
         return f"{SWITCH}=0 turns them off"
-    if importlib.util.find_spec("llvmlite") is None or importlib.util.find_spec("platformdirs") is None:
+    if importlib.util.find_spec("llvmlite") is None:
         return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
     if int(np.__version__.split(".")[0]) < 2:
         return f"they need NumPy 2, and this is {np.__version__}"
@@ -69,6 +69,7 @@ class Engine:
     """
 
     def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
+        import llvmlite
         import llvmlite.binding as llvm
 
         if limit is not None and limit not in LEVELS:
@@ -102,7 +103,8 @@ class Engine:
             cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
         )
         self._cache = cache
-        self._target = repr((llvm.llvm_version_info, self.host.triple, self.host.cpu, self.host.features))
+        build = (sys.version, np.__version__, llvmlite.__version__, llvm.llvm_version_info)
+        self._target = repr((build, self.host.triple, self.host.cpu, self.host.features))
         self._loaded: dict[str, tuple[int, ...]] = {}
         self._notes: dict[str, str] = {}
         self._symbols: dict[str, int] = {}
@@ -140,9 +142,7 @@ class Engine:
             found = self._loaded.get(key)
             if found is None:
                 self._define(symbols or {})
-                unique = tuple(f"{name}.{key[:24]}" for name in names)
-                self._load(self._object(key, ir_text, names, unique, level))
-                found = self._loaded[key] = tuple(map(self._execution.get_function_address, unique))
+                found = self._fetched(key, names) or self._made(key, ir_text, names, level)
             return found
 
     def rendered(self, what: str, name: str, render: Callable[[], str]) -> int:
@@ -159,8 +159,9 @@ class Engine:
         key = self._note(title)
         if key is not None:
             with self._lock:
-                if key in self._loaded or self._fetched(key, name):
-                    return self._loaded[key][0]
+                found = self._loaded.get(key) or self._fetched(key, (name,))
+                if found is not None:
+                    return found[0]
         text = render()
         address = self.function(text, name)
         self._write(title, self.key(text, (name,)))
@@ -183,7 +184,7 @@ class Engine:
         found = self._notes.get(what)
         if found is None and self._cache is not None and (stamp := renderer()) is not None:
             stored = self._cache.get(self.key(stamp, (what,)))
-            if stored is not None:
+            if stored is not None and stored.isascii():
                 found = self._notes[what] = stored.decode()
         return found
 
@@ -192,14 +193,29 @@ class Engine:
         if self._cache is not None and (stamp := renderer()) is not None:
             self._cache.put(self.key(stamp, (what,)), line.encode())
 
-    def _fetched(self, key: str, name: str) -> bool:
+    def _fetched(self, key: str, names: Sequence[str]) -> tuple[int, ...] | None:
+        """Addresses from the object on disk; None where there is none, or one that cannot be linked."""
         stored = None if self._cache is None else self._cache.get(key)
         if stored is None:
-            return False
+            return None
+        try:
+            found = self._linked(key, stored, names)
+        except CompileError:
+            return None
         self._counts["from_disk"] += 1
-        self._load(stored)
-        self._loaded[key] = (self._execution.get_function_address(f"{name}.{key[:24]}"),)
-        return True
+        return found
+
+    def _made(self, key: str, text: str, names: Sequence[str], level: int) -> tuple[int, ...]:
+        """Addresses from an object that is compiled now, unless another process does so at this moment."""
+        if self._cache is None:
+            return self._linked(key, self._compile(key, text, names, level), names)
+        with self._cache.writing(key):
+            found = self._fetched(key, names)
+            if found is not None:
+                return found
+            stored = self._compile(key, text, names, level)
+            self._cache.put(key, stored)
+        return self._linked(key, stored, names)
 
     def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
         """Content, compiler, processor and flags: what makes compiled code another."""
@@ -214,22 +230,9 @@ class Engine:
                 )
             self._llvm.add_symbol(name, address)
 
-    def _object(self, key: str, text: str, names: Sequence[str], unique: Sequence[str], level: int) -> bytes:
-        if self._cache is None:
-            return self._compile(text, names, unique, level)
-        stored = self._cache.get(key)
-        if stored is None:
-            with self._cache.writing(key):
-                stored = self._cache.get(key)  # another process may have made it meanwhile
-                if stored is None:
-                    stored = self._compile(text, names, unique, level)
-                    self._cache.put(key, stored)
-                    return stored
-        self._counts["from_disk"] += 1
-        return stored
-
-    def _compile(self, text: str, names: Sequence[str], unique: Sequence[str], level: int) -> bytes:
+    def _compile(self, key: str, text: str, names: Sequence[str], level: int) -> bytes:
         """An object, after a line that lists the external functions it needs."""
+        unique = _unique(key, names)
         for name, new in zip(names, unique, strict=True):
             text = re.sub(rf'@(?:{re.escape(name)}(?![\w.$-])|"{re.escape(name)}")', f"@{new}", text)
         context = self._llvm.create_context()  # constants live as long as their context
@@ -257,18 +260,32 @@ class Engine:
         builder = self._llvm.create_pass_builder(self._machine, options)
         builder.getModulePassManager().run(module, builder)
 
-    def _load(self, stored: bytes) -> None:
+    def _linked(self, key: str, stored: bytes, names: Sequence[str]) -> tuple[int, ...]:
+        """Load an object, and find and remember the addresses of its functions.
+
+        Raises:
+            CompileError: it needs what nothing defines, or it is damaged. Either ends the process where LLVM is left
+                to find out.
+        """
         line, _, code = stored.partition(b"\n")
-        # An unresolved name ends the process when LLVM links, so it is looked for before.
-        missing = [n for n in line.decode().split() if n not in self._symbols and not self._llvm.address_of_symbol(n)]
+        needs = line.decode(errors="replace").split()
+        missing = [n for n in needs if n not in self._symbols and not self._llvm.address_of_symbol(n)]
         if missing:
             raise CompileError(
                 f"the text calls {', '.join(missing)}, which nothing defines; give the address among the symbols",
                 missing=tuple(missing),
             )
-        self._execution.add_object_file(self._llvm.ObjectFileRef.from_data(code))
+        read = self._llvm.ObjectFileRef.from_data(code)
+        if not read._ptr:  # llvmlite reports what LLVM cannot read by nothing else
+            raise CompileError(f"the object of {', '.join(names)} is damaged", names=tuple(names))
+        self._execution.add_object_file(read)
         self._execution.finalize_object()
+        found = tuple(map(self._execution.get_function_address, _unique(key, names)))
+        if not all(found):
+            raise CompileError(f"the object of {', '.join(names)} is another's", names=tuple(names))
         self._counts["object_bytes"] += len(code)
+        self._loaded[key] = found
+        return found
 
     def stats(self) -> dict[str, int]:
         """How many modules are loaded, were compiled, came from disk; bytes of their objects."""
@@ -278,6 +295,11 @@ class Engine:
         """Delete the user's compiled objects on disk; loaded code stays, for its addresses are in use."""
         if self._cache is not None:
             self._cache.clear()
+
+
+def _unique(key: str, names: Sequence[str]) -> tuple[str, ...]:
+    """What functions are called inside of their object, so that modules may use equal names."""
+    return tuple(f"{name}.{key[:24]}" for name in names)
 
 
 @cache
@@ -318,8 +340,14 @@ def engine() -> Engine:
             )
         with _making:
             if _engine is None:
-                _engine = Engine(ObjectCache(user_folder("cpu")), os.environ.get(LEVEL) or None)
+                _engine = Engine(user_cache("cpu"), os.environ.get(LEVEL) or None)
     return _engine
+
+
+def folder() -> str | None:
+    """The folder that keeps machine code on disk, or None where none is kept."""
+    cache = user_cache("cpu") if available() else None
+    return None if cache is None else str(cache.folder)
 
 
 def host() -> Host:

@@ -1,0 +1,72 @@
+"""Which files may be loaded as machine code: those that nobody but this user and root could have written.
+
+A file counts only if it is regular, belongs to one of the two and gives nobody else the right to write; so must every
+folder on the way to it, or somebody could put another in its place. A folder like ``/tmp``, whose sticky bit keeps
+users from each other's entries, may be on the way, but may not hold the files itself.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+POSIX = os.name == "posix"
+"""Elsewhere the folders of a user are private by themselves, and modes say nothing."""
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Links are not followed, and a pipe does not make its reader wait."""
+
+
+def distrust(folder: Path) -> str | None:
+    """Why files in `folder`, an absolute path without links, may not be loaded; None where they may."""
+    if not POSIX:
+        return None
+    try:
+        for part in (folder, *folder.parents):
+            seen = os.lstat(part)
+            if not stat.S_ISDIR(seen.st_mode):
+                return f"{part} is not a folder"
+            if seen.st_uid not in _owners():
+                return f"{part} belongs to another user (uid {seen.st_uid})"
+            shared = seen.st_mode & _OTHERS_WRITE
+            if shared and not (seen.st_mode & stat.S_ISVTX and part != folder):
+                return f"others may write to {part} (mode {stat.S_IMODE(seen.st_mode):04o}; chmod go-w mends it)"
+    except OSError as reason:
+        return f"{folder} cannot be examined: {reason.strerror}"
+    return None
+
+
+def private_folder(folder: Path) -> Path:
+    """Make `folder` and the missing ones above it, for this user only, and give it as a path without links.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = folder.absolute()
+    for part in reversed((folder, *folder.parents)):
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
+    return folder.resolve(strict=True)
+
+
+def trusted_bytes(path: Path) -> bytes | None:
+    """What a trusted file holds, marked as used now; None where there is none. Its folder is the caller's concern."""
+    try:
+        with open(os.open(path, _OPEN), "rb") as file:
+            seen = os.fstat(file.fileno())
+            if POSIX and not (
+                stat.S_ISREG(seen.st_mode) and seen.st_uid in _owners() and not seen.st_mode & _OTHERS_WRITE
+            ):
+                return None
+            data = file.read()
+    except OSError:
+        return None
+    try:
+        os.utime(path)
+    except OSError:
+        pass  # root's file, or gone meanwhile: its age matters to nobody here
+    return data
+
+
+def _owners() -> tuple[int, int]:
+    return os.geteuid(), 0

@@ -1,0 +1,41 @@
+"""Where the compiled kernels of this user are kept."""
+
+import logging
+import os
+from functools import cache
+from pathlib import Path
+
+from tenferro_tensor._libraries import library
+from tenferro_tensor.device_model._object_cache import ObjectCache
+
+FOLDER = "TENFERRO_CACHE_DIR"
+"""The variable that names the folder; by default it is the one that the system has for caches of a user."""
+
+log = logging.getLogger("tenferro")
+
+
+def user_folder(kind: str) -> Path:
+    """Where this user's compiled kernels for a kind of device are kept; the variable `FOLDER` names another place.
+
+    Raises:
+        ModuleNotFoundError: the variable is not set, and platformdirs is not installed.
+    """
+    chosen = os.environ.get(FOLDER)
+    if chosen:
+        return Path(chosen) / kind
+    home = library("platformdirs").user_cache_dir("tenferro", appauthor=False)  # comes with extras, as compilers do
+    return Path(home) / kind
+
+
+@cache
+def user_cache(kind: str, part: str = "") -> ObjectCache | None:
+    """The compiled kernels of a kind of device on disk; None, with one line in the log, where none can be kept."""
+    try:
+        found = ObjectCache(user_folder(kind) / part)
+        why = found.refused
+    except ModuleNotFoundError:
+        why = f"platformdirs, which knows the folder for it, is not installed (or name a folder in {FOLDER})"
+    if why is None:
+        return found
+    log.warning("compiled kernels are not kept on disk, so that every process compiles its own: %s", why)
+    return None
