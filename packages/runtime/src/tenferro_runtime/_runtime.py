@@ -11,7 +11,7 @@ from tenferro_runtime._caches import caches
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import PASSES, Pass, keeping_bits
-from tenferro_tensor import clear_plans, plan_stats
+from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 
 FUSION: Final = "fusion"
@@ -107,8 +107,7 @@ class Runtime:
 
     def clear(self) -> None:
         """Empty every cache of the process; what is needed again is made again."""
-        for cache in caches():
-            cache.clear()
+        _clear_caches()
         clear_plans()
 
     def __enter__(self) -> Runtime:
@@ -146,6 +145,13 @@ def promised_like(program: Program, model: Program) -> Program:
         program.memo[FUSION] = model.memo[FUSION]
     return program
 
+
+def _clear_caches() -> None:
+    for cache in caches():
+        cache.clear()
+
+
+REGISTRY.changed.append(_clear_caches)
 
 _open: Final[ContextVar[tuple[Runtime, ...]]] = ContextVar("tenferro runtimes", default=())
 """The runtimes whose scopes are open here, from the outside in."""

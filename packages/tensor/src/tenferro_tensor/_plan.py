@@ -9,11 +9,13 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import Backend, get_backend
+from tenferro_tensor._foreign import kernel_of
 from tenferro_tensor._ledger import Booked
 from tenferro_tensor._normalise import Operand, targets
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
 from tenferro_tensor._refusal import spec_of
+from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._select import Decision, Recorder, Rule, decide
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._table import TABLES
@@ -56,7 +58,7 @@ def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
     specs = targets(op, operands) if op.primitive.elementwise else operands
     out = op.infer(*specs)  # type: ignore[arg-type]
     outs = out if isinstance(out, tuple) else (out,)
-    run = get_backend(device.kind).kernel(op, specs, outs, device)  # type: ignore[arg-type]
+    run = kernel_of(get_backend(device.kind), op, specs, outs, device)  # type: ignore[arg-type]
     if op.primitive is catalog.transfer and specs[0].place.memory_space is not outs[0].place.memory_space:  # type: ignore[union-attr]
         run = Booked(run, specs[0].place.memory_space, outs[0].place.memory_space)  # type: ignore[union-attr]
     casts = [
@@ -120,7 +122,7 @@ def _cast(x: Spec, goal: np.dtype[Any], device: ComputeDevice) -> Callable[[Any]
     if device.kind == "cpu":
         return lambda raw: raw.astype(goal)
     op = catalog.convert.op(dtype=goal)
-    return get_backend(device.kind).kernel(op, (x,), (x.with_(dtype=goal),), device)
+    return kernel_of(get_backend(device.kind), op, (x,), (x.with_(dtype=goal),), device)
 
 
 def _with_casts(run: Callable[..., Any], casts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[..., Any]:
@@ -158,3 +160,6 @@ def clear_plans() -> None:
             op.forget()
     for table in TABLES:
         table.clear()
+
+
+REGISTRY.changed.append(clear_plans)

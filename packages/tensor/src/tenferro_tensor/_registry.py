@@ -6,13 +6,19 @@ entry points ``tenferro.extensions`` when a primitive of theirs first misses som
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from typing import Any, Final, NamedTuple
 
 from tenferro_tensor import _entry_points
+from tenferro_tensor._owners import Owner, calling, in_house
 from tenferro_tensor._primitive import Primitive
+from tenferro_tensor._registration import Registration
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
+
+log = logging.getLogger("tenferro")
 
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
@@ -63,46 +69,49 @@ class Registry:
     """Tables of kernels, rules and lowerings by primitive.
 
     Each registration says who wins only by being the only one: a second, different entry for a key is a
-    `RegistryError`, unless ``replace=True``.
+    `RegistryError`, unless ``replace=True``. An entry that replaces another one is logged, stands in `replacements`
+    and in the output of ``explain``, and is taken back by its `Registration`. Eager calls and compiled functions
+    follow at once; a `Program` that has run before keeps the kernels that it was prepared with.
     """
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {
             name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost")
         }
+        self._live: dict[tuple[str, Any], list[Registration]] = {}
         self._loaded: set[str] = set()
         self._registering: list[str] = []
         self._registrant: int | None = None
-        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._guest: EntryPoint | None = None
+        self._journal: list[Registration] = []
+        self.changed: list[Callable[[], None]] = []
+        """Called after an entry was replaced or taken back; what was made of the old one must be made anew."""
         # Two locks: an extension may be imported by one thread, filling tables, while another waits to load it.
         self._lock = threading.RLock()
         self._loading = threading.RLock()
 
-    def kernel(self, primitive: Primitive, backend: str, make: KernelMaker, *, replace: bool = False) -> None:
+    def kernel(self, primitive: Primitive, backend: str, make: KernelMaker, *, replace: bool = False) -> Registration:
         """Register the kernel of a primitive for a backend name.
 
         Args:
             primitive: the primitive.
             backend: backend name, as in ``"cpu"`` or ``"cuda"``.
             make: called as ``make(ins, outs, **params)`` with concrete specs; returns a callable on raw arrays.
-            replace: take the place of an earlier entry; forward plans that hold it are dropped.
+            replace: take the place of an earlier entry.
         """
-        self._put("kernel", (primitive, backend), make, replace)
-        if replace:
-            for op in primitive.live_ops():
-                op.forget()
+        return self._put("kernel", primitive, backend, make, replace)
 
-    def rule(self, primitive: Primitive, record: Any, *, replace: bool = False) -> None:
+    def rule(self, primitive: Primitive, record: Any, *, replace: bool = False) -> Registration:
         """Register the derivative rule of a primitive, one of the records of ``tenferro_runtime.extension``."""
-        self._put("rule", primitive, record, replace)
+        return self._put("rule", primitive, None, record, replace)
 
-    def lowering(self, primitive: Primitive, lower: Callable[..., Any], *, replace: bool = False) -> None:
+    def lowering(self, primitive: Primitive, lower: Callable[..., Any], *, replace: bool = False) -> Registration:
         """Register the StableHLO lowering of a primitive, read by ``tenferro_xla``."""
-        self._put("lowering", primitive, lower, replace)
+        return self._put("lowering", primitive, None, lower, replace)
 
     def pruning(
         self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False
-    ) -> None:
+    ) -> Registration:
         """Register what replaces an op of which only some outputs are used.
 
         Args:
@@ -113,7 +122,7 @@ class Registry:
                 pruned only then.
             replace: take the place of an earlier entry.
         """
-        self._put("pruning", primitive, Pruning(prune, keeps_bits), replace)
+        return self._put("pruning", primitive, None, Pruning(prune, keeps_bits), replace)
 
     def codec(
         self,
@@ -122,7 +131,7 @@ class Registry:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         *,
         replace: bool = False,
-    ) -> None:
+    ) -> Registration:
         """Register how the metadata of a primitive go into program files, where they are more than plain data.
 
         Args:
@@ -131,11 +140,11 @@ class Registry:
             decode: maps such a dictionary back; it gets what a file holds, and raises `ValueError` where that is wrong.
             replace: take the place of an earlier entry.
         """
-        self._put("codec", primitive, Codec(encode, decode), replace)
+        return self._put("codec", primitive, None, Codec(encode, decode), replace)
 
-    def cost(self, primitive: Primitive, model: Callable[..., Any], *, replace: bool = False) -> None:
+    def cost(self, primitive: Primitive, model: Callable[..., Any], *, replace: bool = False) -> Registration:
         """Register what a primitive costs: ``model(ins, outs, **params)`` gives its `Cost`, sizes left open."""
-        self._put("cost", primitive, model, replace)
+        return self._put("cost", primitive, None, model, replace)
 
     def find(self, table: str, primitive: Primitive, key: Any = None) -> Any | None:
         """The entry for a primitive, loading the extension that brings it if there is one; else ``None``.
@@ -179,54 +188,105 @@ class Registry:
                     extension=name,
                 )
             register = _entry_points.load(EXTENSIONS, name)
-            start, outer = len(self._journal), self._registrant
+            start, outer, around = len(self._journal), self._registrant, self._guest
             self._registering.append(name)
-            self._registrant = threading.get_ident()
+            self._registrant, self._guest = threading.get_ident(), offered[name]
             try:
                 register(self)
                 # Only now: other threads that see the name rely on its entries.
                 self._loaded.add(name)
-            except Exception as cause:
+            except BaseException as cause:  # a guest that calls sys.exit must not end the program
                 self._undo(start)
-                if isinstance(cause, TenferroError):
+                if isinstance(cause, (TenferroError, KeyboardInterrupt)):
                     raise
                 raise RegistryError(
                     f"the extension {name!r} of {_entry_points.owner(offered[name])} cannot be registered: "
                     f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
                     extension=name,
                 ) from cause
-            except BaseException:
-                self._undo(start)
-                raise
             finally:
                 del self._journal[start:]
                 self._registering.pop()
-                self._registrant = outer
+                self._registrant, self._guest = outer, around
 
     def _undo(self, start: int) -> None:
         """Take back what a registration that failed half-way has put, so that it can be tried again."""
-        with self._lock:
-            for entries, key, before in reversed(self._journal[start:]):
-                if before is None:
-                    entries.pop(key, None)
-                else:
-                    entries[key] = before
+        for made in reversed(self._journal[start:]):
+            made.undo()
 
     def extensions(self) -> dict[str, bool]:
         """Installed extensions by name, and whether each has been loaded."""
         return {name: name in self._loaded for name in sorted(_entry_points.installed(EXTENSIONS))}
 
-    def _put(self, table: str, key: Any, entry: Any, replace: bool) -> None:
+    def registration(self, table: str, primitive: Primitive, key: Any = None) -> Registration | None:
+        """The registration of the entry that `find` gives now, loading nothing."""
+        for wanted in [primitive] if key is None else [(primitive, key), (primitive, "*")]:
+            made = self._live.get((table, wanted))
+            if made and wanted in self._tables[table]:
+                return made[-1]
+        return None
+
+    def is_replaced(self, primitive: Primitive, backend: str) -> bool:
+        """Whether the kernel for a backend took the place of another one: code that knows only that one keeps away."""
+        made = self.registration("kernel", primitive, backend)
+        return made is not None and made.replaced is not None
+
+    def replacements(self) -> tuple[Registration, ...]:
+        """The entries that are valid now and took the place of another one, in the order of their registration."""
         with self._lock:
-            entries = self._tables[table]
-            before = entries.get(key)
-            if not replace and entries.setdefault(key, entry) is not entry:
+            return tuple([made[-1] for made in self._live.values() if made and made[-1].replaced is not None])
+
+    def _put(self, table: str, primitive: Primitive, backend: str | None, entry: Any, replace: bool) -> Registration:
+        guest = self._guest if self._registrant == threading.get_ident() else None
+        owner = calling(2, "" if guest is None else _entry_points.owner(guest))
+        with self._lock:
+            entries, key = self._tables[table], primitive if backend is None else (primitive, backend)
+            live = self._live.setdefault((table, key), [])
+            if key not in entries:
+                live.clear()
+            before = live[-1] if live else None
+            if before is not None and before.entry is entry:
+                return before
+            if before is not None and not replace:
                 raise RegistryError(
                     f"a {table} for {key!r} is registered already; pass replace=True to take its place", key=repr(key)
                 )
+            made = Registration(table, primitive, backend, entry, owner, before, self._take_back)
+            live.append(made)
             entries[key] = entry
-            if self._registrant == threading.get_ident():
-                self._journal.append((entries, key, before))
+            # Parts of tenferro that a guest is the first to import stay, whatever becomes of the guest.
+            if guest is not None and (in_house(guest.module) or not owner.ours):
+                self._journal.append(made)
+        if before is not None:
+            log.log(_level(before.owner, owner), "%r; REGISTRY.replacements() lists such entries", made)
+            self._tell()
+        return made
+
+    def _take_back(self, made: Registration) -> None:
+        with self._lock:
+            live = self._live.get((made.table, made.key), [])
+            if made not in live:
+                return
+            live.remove(made)
+            for later in live:
+                if later.replaced is made:
+                    later.replaced = made.replaced
+            entries = self._tables[made.table]
+            if live:
+                entries[made.key] = live[-1].entry
+            else:
+                entries.pop(made.key, None)
+        self._tell()
+
+    def _tell(self) -> None:
+        for forget in self.changed:
+            forget()
+
+
+def _level(before: Owner, after: Owner) -> int:
+    """A guest that changes what another one brings deserves more notice than one that changes its own."""
+    same = before.module.partition(".")[0] == after.module.partition(".")[0]
+    return logging.INFO if same else logging.WARNING
 
 
 REGISTRY: Final = Registry()

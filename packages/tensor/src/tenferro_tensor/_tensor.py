@@ -23,7 +23,6 @@ from tenferro_tensor.functions.reading import getitem, key_token
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,
-    RegistryError,
     TracingError,
     dtype,
     from_numpy,
@@ -173,7 +172,6 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on concrete operands."""
     key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in args])
     plan = op.plans.get(_scoped(key) if _select.open_scopes else key)
-    known = plan is not None
     if plan is None:
         if op.symbolic:
             return _join(op, args)
@@ -185,8 +183,6 @@ def bind(op: Op, args: tuple[Any, ...]) -> Any:
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
             primitive=op.primitive.name,
         ) from cause
-    if not known:
-        _require_result(op, plan, out)
     if _select.open_scopes:
         return _observed(op, args, plan, out)
     if plan.many:
@@ -227,22 +223,6 @@ def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
             yield value
         elif value.__class__ is tuple:
             yield from _open_sizes(value)
-
-
-def _require_result(op: Op, plan: Plan, out: Any) -> None:
-    """Hold the first result of a kernel against the inference: a guest's mistake would else travel on silently."""
-    wanted = plan.out if plan.many else (plan.out,)
-    raws = out if plan.many and isinstance(out, tuple) else (out,)
-    seen = [(getattr(raw, "shape", None), getattr(raw, "dtype", type(raw).__name__)) for raw in raws]
-    if seen == [(spec.shape, spec.dtype) for spec in wanted]:
-        return
-    op.forget()
-    shown = ", ".join(f"{dtype}{list(shape) if shape is not None else ''}" for shape, dtype in seen)
-    raise RegistryError(
-        f"the kernel of {op.primitive.name} returned {shown}, but its inference says {', '.join(map(repr, wanted))}; "
-        "mend the kernel, or the inference function",
-        primitive=op.primitive.name,
-    )
 
 
 def _scoped(key: tuple[Any, ...]) -> tuple[Any, ...]:

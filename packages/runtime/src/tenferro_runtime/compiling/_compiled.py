@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._runtime import current_runtime
@@ -28,7 +29,7 @@ from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
-from tenferro_tensor import SCALARS, Array, Primitive, Spec, Tensor, _select
+from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, _select
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
 
@@ -56,6 +57,21 @@ class Found(NamedTuple):
     outer: bool
     captured: tuple[Any, ...]
     around: Snapshot
+
+
+_live: Final[WeakSet[Compiled]] = WeakSet()
+_live_lock: Final = threading.Lock()
+
+
+def forget_programs() -> None:
+    """Have every compiled function trace anew, as it does after a kernel or a rule was replaced."""
+    with _live_lock:
+        live = list(_live)
+    for compiled in live:
+        compiled.clear()
+
+
+REGISTRY.changed.append(forget_programs)
 
 
 class Compiled:
@@ -95,6 +111,8 @@ class Compiled:
         self.renewals: tuple[NewSizes, ...] = ()
         self.recent: list[Any] = [None]
         self.shortened = False
+        with _live_lock:
+            _live.add(self)
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         for read in self.readers:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tenferro_runtime.fusion._region import REDUCTIONS
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Program
-from tenferro_tensor import Primitive, Spec, available_backends, catalog, get_backend
+from tenferro_tensor import REGISTRY, Primitive, Spec, available_backends, catalog, get_backend
 from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor_core import DimLike
 
@@ -72,7 +72,7 @@ class Candidates:
 
     def _asked(self, eq: Equation, out: Spec) -> bool:
         backend = out.place.device.kind
-        if backend not in self._installed:
+        if backend not in self._installed or REGISTRY.is_replaced(eq.op.primitive, backend):
             return False
         seen = tuple([v.value.__class__ if isinstance(v, Literal) else self._specs[v] for v in eq.operands])
         dtypes = tuple([s.dtype for s in operand_specs(eq.op, seen)])

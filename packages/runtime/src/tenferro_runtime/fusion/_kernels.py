@@ -17,6 +17,7 @@ from tenferro_runtime.rendering._render import render_steps
 from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_tensor import REGISTRY, Op, Place, Spec, catalog, get_backend
+from tenferro_tensor._foreign import shapeless_kernel_of
 from tenferro_tensor.device_model import Region
 
 KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_runtime: fused kernels", 4096)
@@ -84,7 +85,7 @@ def _kernel(
     shape = (
         extents if op.primitive.elementwise else tuple([n for k, n in enumerate(extents) if k not in region.reduced])
     )
-    return get_backend(place.device.kind).kernel(op, ins, (out.with_(shape=shape),), place.device)
+    return shapeless_kernel_of(get_backend(place.device.kind), op, ins, (out.with_(shape=shape),), place.device)
 
 
 def wait() -> None:

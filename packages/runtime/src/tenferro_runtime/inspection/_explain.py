@@ -89,7 +89,7 @@ def _operands(program: Program, eq: Equation) -> tuple[Spec | str, ...]:
 
 
 def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]:
-    """Device of an equation, and the module that brings its kernel."""
+    """Device of an equation, and the module that brings its kernel; who replaced the kernel, where somebody did."""
     place = program.specs[(*eq.variables, *eq.results)[0]].place
     if storage.is_view(eq):
         return str(place.device), "view"
@@ -97,4 +97,7 @@ def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]
         get_backend(place.device.kind)  # registers its kernels
     make: Any = REGISTRY.find("kernel", eq.op.primitive, place.device.kind)
     module = "none" if make is None else str(getattr(make, "__module__", type(make).__module__))
+    made = REGISTRY.registration("kernel", eq.op.primitive, place.device.kind)
+    if made is not None and made.replaced is not None:
+        return str(place.device), f"replaced by {made.owner.distribution or made.owner.module}"
     return str(place.device), module.replace("tenferro_", "").replace("._", ".")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._backend import OpenKernel
+from tenferro_tensor._foreign import kernel_of
 from tenferro_tensor._plan import OpenStep
 from tenferro_tensor._sized import followed
 from tenferro_tensor_core import Dim, DimLike, Guard
@@ -109,7 +110,7 @@ class Binder:
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
         self._names = {name: f"n{i}" for i, name in enumerate(variables)}
-        self._space: dict[str, Any] = {"B": Binding, "S": Spec, "P": Op, "F": followed, "V": fill}
+        self._space: dict[str, Any] = {"B": Binding, "S": Spec, "P": Op, "F": followed, "K": kernel_of, "V": fill}
         self._objects: dict[int, str] = {}
         self._lines: list[str] = []
         self._known: dict[Any, str] = {}
@@ -159,7 +160,7 @@ class Binder:
         else:
             op = self._object(step.op)
         ins, outs = ("".join(f"{self._spec(s)}, " for s in specs) for specs in (step.operands, step.outputs))
-        return f"{self._object(step.backend)}.kernel({op}, ({ins}), ({outs}), {self._object(step.device)})"
+        return f"K({self._object(step.backend)}, {op}, ({ins}), ({outs}), {self._object(step.device)})"
 
     def _bound(self, spec: Spec) -> bool:
         return all(d.__class__ is int or self._names.keys() >= d.variables for d in spec.shape)  # type: ignore[union-attr]

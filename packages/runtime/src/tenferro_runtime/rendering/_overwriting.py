@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
-from tenferro_tensor import Backend, Place, Primitive, available_backends, catalog, get_backend
+from tenferro_tensor import REGISTRY, Backend, Place, Primitive, available_backends, catalog, get_backend
 
 OVERWRITING: Final = "overwriting"
 """Under this name a program remembers whether its steps may write over operands."""
@@ -83,7 +83,7 @@ def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | N
         return False
     out = program.specs[eq.results[0]]
     backend = backends[out.place]
-    if backend is None:
+    if backend is None or REGISTRY.is_replaced(eq.op.primitive, backend.name):
         return False
     if _is_region(eq):
         return backend.overwrites and not any(e.op.primitive in _REDUCTIONS for e in _inner(eq))

@@ -16,6 +16,7 @@ from tenferro_runtime.rendering._late import LateSizes
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import _select as select
+from tenferro_tensor._foreign import open_kernel_of
 from tenferro_tensor._ledger import Booked, book_raw, require_allowed
 from tenferro_tensor._plan import make_plan, open_step, remember
 from tenferro_tensor_core import DimLike, TenferroError
@@ -83,7 +84,7 @@ def _open_step(program: Program, eq: Equation, binder: Binder, late: LateSizes) 
     seen, many = _seen(program, eq), _many(program, eq)
     outs = tuple([program.specs[v] for v in eq.results])
     step = open_step(eq.op, seen, outs)
-    kernel = step.backend.open_kernel(eq.op, step.operands, outs, step.device)
+    kernel = open_kernel_of(step.backend, eq.op, step.operands, outs, step.device)
     if defining(program, eq):
         if kernel is None or kernel.large is not None:
             late.kernel(eq, seen, many, lambda op, specs: plan_of(op, specs, eq).run)

@@ -1,0 +1,157 @@
+"""Kernels that tenferro did not write: each result is held against the inference.
+
+A tensor is what its spec says, and everything behind a kernel relies on that, machine code included. The kernels of
+tenferro's own backends are tested to keep this law; those of a guest, and all that a guest's backend runs, are checked
+at every call, since a mistake may depend on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tenferro_tensor._backend import Backend, OpenKernel
+from tenferro_tensor._owners import in_house
+from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor._primitive import SCALARS, Op
+from tenferro_tensor._registry import REGISTRY
+from tenferro_tensor._spec import Spec
+from tenferro_tensor_core import RegistryError
+
+ANY: Final = None
+"""In the place of a shape: it is not known here."""
+
+_HOST: Final = (np.ndarray, np.generic)
+
+
+def kernel_of(
+    backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+) -> Callable[..., Any]:
+    """`Backend.kernel`; the results of a kernel that is not tenferro's are checked at every call.
+
+    Raises:
+        RegistryError: when it is called: a result is not what the inference says.
+    """
+    run = backend.kernel(op, ins, outs, device)
+    if trusted(backend, op, outs):
+        return run
+    results = Results(backend, op, ins, outs)
+    return results.checked(run, [out.shape for out in outs])
+
+
+def shapeless_kernel_of(
+    backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+) -> Callable[..., Any]:
+    """As `kernel_of`, for a kernel that is called with operands of other extents: shapes are not checked."""
+    run = backend.kernel(op, ins, outs, device)
+    if trusted(backend, op, outs):
+        return run
+    return Results(backend, op, ins, outs).checked(run, [ANY for _ in outs])
+
+
+def open_kernel_of(
+    backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+) -> OpenKernel | None:
+    """`Backend.open_kernel`; one that is not tenferro's is passed the shapes of its results too, and is checked."""
+    kernel = backend.open_kernel(op, ins, outs, device)
+    if kernel is None or trusted(backend, op, outs):
+        return kernel
+    shapes = tuple([out.shape for out in outs])
+    run = Results(backend, op, ins, outs).checked_open(kernel.run)
+    return kernel._replace(run=run, sizes=(*kernel.sizes, *shapes))
+
+
+def trusted(backend: Backend, op: Op, outs: tuple[Spec, ...]) -> bool:
+    """Whether kernel and backend are tenferro's own, and the results are in the memory of that backend."""
+    made = REGISTRY.registration("kernel", op.primitive, backend.name)
+    return (
+        in_house(type(backend).__module__)
+        and (made is None or made.owner.ours)
+        and all(out.place.memory_space.default_device.kind == backend.name for out in outs)
+    )
+
+
+class Results:
+    """What the results of one kernel have to be.
+
+    Args:
+        backend: runs the kernel.
+        op: the op.
+        ins: specs of the operands.
+        outs: specs of the results; extents may be symbolic.
+    """
+
+    def __init__(self, backend: Backend, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> None:
+        self.op, self.outs, self.backend = op, outs, backend.name
+        self.many = len(outs) != 1 or isinstance(op.infer(*ins), tuple)
+        # Operands in the memory of each result: outside of main memory, the result must be an array as they are.
+        self.beside = [
+            tuple([i for i, s in enumerate(ins) if s.place.memory_space is out.place.memory_space]) for out in outs
+        ]
+
+    def checked(self, run: Callable[..., Any], shapes: list[Any]) -> Callable[..., Any]:
+        """The kernel, its results held against these shapes."""
+        if self.many or not self.outs[0].place.on_host or shapes[0] is ANY:
+            return lambda *raws: self.held(run(*raws), raws, shapes)
+        shape, dtype = shapes[0], self.outs[0].dtype
+        single = (np.ndarray,) if shape else (np.ndarray, dtype.type)
+
+        def run_checked(*raws: Any) -> Any:
+            out = run(*raws)
+            if out.__class__ in single and out.shape == shape and out.dtype == dtype:
+                return out
+            return self.held(out, raws, shapes)
+
+        return run_checked
+
+    def checked_open(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel for all sizes, which is passed the shapes of its results last."""
+        count = len(self.outs)
+        return lambda *raws: self.held(run(*raws[:-count]), raws, raws[-count:])
+
+    def held(self, out: Any, raws: tuple[Any, ...], shapes: Any) -> Any:
+        """The result, or the error that says what is wrong with it."""
+        found = out if self.many else (out,)
+        if found.__class__ is not tuple or len(found) != len(self.outs):
+            self._refuse([_shown(x) for x in found] if isinstance(found, tuple) else [_shown(found)], shapes)
+        for raw, spec, shape, beside in zip(found, self.outs, shapes, self.beside, strict=True):
+            if not _is_array(raw, spec, [raws[i] for i in beside]):
+                self._refuse([_shown(x, type(x).__name__) for x in found], shapes)
+            if raw.dtype != spec.dtype or (shape is not ANY and tuple(raw.shape) != shape):
+                self._refuse([_shown(x) for x in found], shapes)
+        return out
+
+    def _refuse(self, found: list[str], shapes: Any) -> NoReturn:
+        name = self.op.primitive.name
+        wanted = [
+            repr(spec if shape is ANY else spec.with_(shape=tuple(shape)))
+            for spec, shape in zip(self.outs, shapes, strict=True)
+        ]
+        raise RegistryError(
+            f"the kernel of {name} returned {', '.join(found) or 'nothing'}, but its inference says "
+            f"{', '.join(wanted)}{' in a tuple' if self.many else ''}; correct the kernel{self._owner()}, or the "
+            "inference function",
+            primitive=name,
+        )
+
+    def _owner(self) -> str:
+        made = REGISTRY.registration("kernel", self.op.primitive, self.backend)
+        return "" if made is None or made.owner.ours else f" of {made.owner}"
+
+
+def _is_array(raw: Any, spec: Spec, beside: list[Any]) -> bool:
+    if spec.place.on_host:
+        return raw.__class__ is np.ndarray or (isinstance(raw, np.generic) and raw.shape == ())
+    for like in beside:
+        if type(like) not in SCALARS:
+            return isinstance(raw, _HOST if isinstance(like, _HOST) else type(like))
+    return hasattr(raw, "shape") and hasattr(raw, "dtype")
+
+
+def _shown(raw: Any, kind: str = "") -> str:
+    shape, dtype = getattr(raw, "shape", None), getattr(raw, "dtype", None)
+    if shape is None or dtype is None:
+        return type(raw).__name__
+    return f"{kind}{' ' if kind else ''}{dtype}{list(shape)}"

@@ -1,0 +1,59 @@
+"""`Registration`: one entry of the registry, who made it, and how it is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_tensor._owners import Owner
+from tenferro_tensor._primitive import Primitive
+
+
+class Registration:
+    """What a registration returns: `undo` takes the entry back, and so does the end of a ``with`` block.
+
+    Where the entry replaced another one, that one is valid again afterwards.
+
+    Attributes:
+        table: name of the table, as in ``"kernel"``.
+        primitive: the primitive.
+        backend: backend name of a kernel, else ``None``.
+        entry: what was registered.
+        owner: whose code registered it.
+        replaced: the registration whose place it took, or ``None``.
+    """
+
+    __slots__ = ("_undo", "backend", "entry", "owner", "primitive", "replaced", "table")
+
+    def __init__(
+        self,
+        table: str,
+        primitive: Primitive,
+        backend: str | None,
+        entry: Any,
+        owner: Owner,
+        replaced: Registration | None,
+        undo: Callable[[Registration], None],
+    ) -> None:
+        self.table, self.primitive, self.backend, self.entry = table, primitive, backend, entry
+        self.owner, self.replaced, self._undo = owner, replaced, undo
+
+    @property
+    def key(self) -> Any:
+        """The key of the entry in its table."""
+        return self.primitive if self.backend is None else (self.primitive, self.backend)
+
+    def undo(self) -> None:
+        """Take the entry back; a second time, nothing happens."""
+        self._undo(self)
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        place = f" for {self.backend!r}" if self.backend else ""
+        instead = f", in place of that of {self.replaced.owner}" if self.replaced else ""
+        return f"<the {self.table} of {self.primitive.name}{place}: that of {self.owner}{instead}>"
