@@ -4,6 +4,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
+from tenferro_tensor._host_kernel import host_kernel
 from tenferro_tensor._ledger import no_transfers
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
@@ -74,6 +75,7 @@ __all__ = [
     "current_stream",
     "device_runtime",
     "get_backend",
+    "host_kernel",
     "library",
     "next_level",
     "no_transfers",

@@ -89,7 +89,8 @@ class OpenStep(NamedTuple):
 
 def open_step(op: Op, operands: tuple[Operand, ...], outs: tuple[Spec, ...]) -> OpenStep:
     """Select the device of an op whose operands are in the form of programs: those of an element-wise op alike."""
-    device = device_of(op, [o for o in operands if isinstance(o, Spec)] or list(outs))
+    given = [o for o in operands if isinstance(o, Spec)]
+    device = device_of(op, given) if given else outs[0].place.device
     specs: Any = targets(op, operands) if op.primitive.elementwise else operands
     return OpenStep(op, specs, outs, get_backend(device.kind), device)
 

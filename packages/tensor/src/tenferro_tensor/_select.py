@@ -2,7 +2,7 @@
 
 Order of decision:
 
-1. the explicit ``device=`` argument of functions that make or move arrays (`_backend.place_of`);
+1. the explicit ``device=`` argument of functions that make or move arrays (`explicit`);
 2. the operands' own compute device (``x.with_compute_device("cpu:1")``), which results inherit;
 3. ``with compute_device(...)``;
 4. ``with compute_context(...)``, also where it is the inner one of the two;
@@ -15,7 +15,7 @@ Nothing is ever transferred to make an op fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -93,6 +93,11 @@ def compute_device(device: str | ComputeDevice) -> Any:
     cpu:0
     """
     return _scopes.scope(_device, ComputeDevice(device))
+
+
+def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
+    """Context manager: the steps that make a value run where its ``device=`` says, whatever scope is open."""
+    return nullcontext() if device is None or not open_scopes else compute_device(device)
 
 
 def compute_context(context: ComputeContext) -> Any:

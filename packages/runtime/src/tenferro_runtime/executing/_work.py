@@ -21,9 +21,9 @@ def devices_of(program: Program) -> tuple[ComputeDevice, ...]:
 
 
 def _device(program: Program, eq: Equation) -> ComputeDevice:
-    if eq.op.primitive is catalog.transfer:
+    if eq.op.primitive is catalog.transfer or not eq.variables:  # metadata name the place
         return program.specs[eq.results[0]].place.device
-    return device_of(eq.op, [program.specs[v] for v in eq.variables or eq.results])
+    return device_of(eq.op, [program.specs[v] for v in eq.variables])
 
 
 def work_of(program: Program, devices: Sequence[ComputeDevice]) -> Work:

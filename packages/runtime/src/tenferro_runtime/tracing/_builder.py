@@ -213,7 +213,10 @@ class Builder:
         """
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
         arrays = [a for a in lifted if a.__class__ is TracedTensor]
-        strong = next((i for i, a in enumerate(lifted) if a.__class__ is TracedTensor and a.id not in self._weak), None)
+        said = op.primitive is catalog.convert  # a weak operand stands for a scalar, unless the op says the dtype
+        strong = next(
+            (i for i, a in enumerate(lifted) if a.__class__ is TracedTensor and (said or a.id not in self._weak)), None
+        )
         named = op.primitive is catalog.transfer or any(a.spec.place.compute_device for a in arrays)
         if strong is None or named or inner_programs(op.params):  # inner programs say it themselves
             return self._bind_weak(op, tuple(lifted))

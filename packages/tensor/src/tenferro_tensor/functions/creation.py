@@ -15,6 +15,7 @@ from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._origins import noted
 from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._select import explicit
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
 from tenferro_tensor.functions.dtypes import astype
@@ -90,9 +91,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
 
 
 def _adapted(x: Any, dtype: Any, device: Any) -> Any:
-    if device is not None:
-        x = to_device(x, device)
-    return x if dtype is None else astype(x, dtype)
+    with explicit(device):
+        x = x if device is None else to_device(x, device)
+        return x if dtype is None else astype(x, dtype)
 
 
 def _holds_values(obj: Any) -> bool:
@@ -154,10 +155,12 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
         x = fill_value if dtype is None else astype(fill_value, dtype)
         if x.spec.ndim:
             raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
-        return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
+        with explicit(device):
+            return catalog.broadcast_in_dim(x if device is None else to_device(x, device), shape=extents, dims=())
     goal = None if dtype is None else known_dtype(dtype)
     if any(isinstance(d, Dim) for d in extents) or not place.on_host:
-        return catalog.broadcast_in_dim(_constant((), fill_value, goal, place), shape=extents, dims=())
+        with explicit(device):
+            return catalog.broadcast_in_dim(_constant((), fill_value, goal, place), shape=extents, dims=())
     return _constant(extents, fill_value, goal, place)
 
 
@@ -258,7 +261,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         )
         dtype = int64 if whole else float64
     if any(isinstance(v, Dim) for v in (start, stop, step)):
-        return _open_range(start, stop, step, known_dtype(dtype), place_of(device))
+        with explicit(device):
+            return _open_range(start, stop, step, known_dtype(dtype), place_of(device))
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
     if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
         raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
@@ -296,15 +300,17 @@ def linspace(
     if isinstance(num, int) and num > sys.maxsize // 16:
         raise ShapeError(f"linspace cannot make {num} numbers, more than memory can be addressed for", num=num)
     if hasattr(start, "spec") or hasattr(stop, "spec"):
-        steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=device)
-        out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
-        return out if dtype is None else astype(out, dtype)
+        with explicit(device):
+            steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=device)
+            out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
+            return out if dtype is None else astype(out, dtype)
     goal = None if dtype is None else known_dtype(dtype)
     if goal is not None:
         keep_imaginary("linspace", np.result_type(start, stop), goal)
     if isinstance(num, Dim):
-        out = _open_linspace(start, stop, num, endpoint, place_of(device))
-        return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal)
+        with explicit(device):
+            out = _open_linspace(start, stop, num, endpoint, place_of(device))
+            return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal)
     return noted(Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device))
 
 
@@ -328,10 +334,11 @@ def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, de
     rows = size_of("eye", "n_rows", n_rows)
     cols = rows if n_cols is None else size_of("eye", "n_cols", n_cols)
     if isinstance(rows, Dim) or isinstance(cols, Dim):
-        down, across = (
-            catalog.iota(shape=(rows, cols), dtype=int64, axis=axis, place=place_of(device)) for axis in (0, 1)
-        )
-        return catalog.convert(catalog.eq(catalog.add(down, whole("eye", "k", k)), across), dtype=dtype)
+        with explicit(device):
+            down, across = (
+                catalog.iota(shape=(rows, cols), dtype=int64, axis=axis, place=place_of(device)) for axis in (0, 1)
+            )
+            return catalog.convert(catalog.eq(catalog.add(down, whole("eye", "k", k)), across), dtype=dtype)
     if min(rows, cols) < 0:
         raise ArgumentError(f"eye makes a matrix with extents of at least 0, got ({rows}, {cols})", shape=(rows, cols))
     if max(rows, cols) > sys.maxsize:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_tensor._normalise import keep_imaginary
+from tenferro_tensor._select import explicit
 from tenferro_tensor.functions._operand import converted, value
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor_core import DType, DTypeError, can_convert, is_inexact, is_integer, real_of
@@ -28,9 +29,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """
     x, dtype = value(x), known_dtype(dtype)
     keep_imaginary("astype", x.spec.dtype, dtype)
-    if device is not None:
-        x = to_device(x, device)
-    return converted(x, dtype)
+    with explicit(device):
+        return converted(x if device is None else to_device(x, device), dtype)
 
 
 def convert(x: Any, dtype: Any, /) -> Any:

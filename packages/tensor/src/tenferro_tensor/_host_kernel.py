@@ -1,0 +1,46 @@
+"""`host_kernel`: what an operation does to arrays in main memory, for accelerators that compute with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor._libraries import library
+from tenferro_tensor._place import HOST
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._registry import REGISTRY
+from tenferro_tensor._spec import Spec
+from tenferro_tensor.reference import kernels
+from tenferro_tensor.reference._table import Table
+
+
+@cache
+def _core() -> Table:
+    return kernels(np, lambda: library("scipy.special"))
+
+
+def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any] | None:
+    """The kernel of an op on NumPy arrays, wherever its specs lie: the reference, or what a family has for the CPU.
+
+    It takes NumPy arrays and Python numbers, and gives an array or a tuple of them, which may be views. A backend whose
+    accelerator computes on memory that the host can reach calls it on that memory, and wraps the results.
+
+    Returns:
+        The kernel. None for `transfer`, and for ops that a family registered for every backend, because they are made
+        of other ops: ``Backend.kernel`` has them. None also where nobody has a kernel.
+
+    >>> from tenferro_tensor import MemorySpace, Place, catalog
+    >>> far = Spec((2,), np.dtype("float64"), Place(MemorySpace("abacus:0")))
+    >>> host_kernel(catalog.exp.op(), (far,), (far,))(np.zeros(2))
+    array([1., 1.])
+    """
+    primitive = op.primitive
+    make = _core().get(primitive) or REGISTRY.find("kernel", primitive, "cpu")
+    if make is None or primitive is catalog.transfer or make is REGISTRY.find("kernel", primitive, "*"):
+        return None
+    here = [tuple([s.with_(place=HOST) if isinstance(s, Spec) else s for s in specs]) for specs in (ins, outs)]
+    return make(*here, **op.params)
