@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
+import tenferro_runtime as tr
 import tenferro_tensor.catalog as c
+from simulated.installed import simulated
 from tenferro_runtime import Program
 from tenferro_runtime.extension import Builder, ProgramError
 from tenferro_runtime.passes.fusion import fuse
@@ -300,3 +302,17 @@ def test_fused_steps_are_lowered_as_what_they_mean():
     program = fuse(program_of(lambda x, y: c.reduce_sum(c.mul(c.tanh(c.mul(x, y)), x), axes=(0,)), x, y))
     (got,) = XLA.run(program, x, y)
     np.testing.assert_allclose(got._concrete(), (np.tanh(x * y) * x).sum(0), rtol=1e-12)
+
+
+def test_the_executor_takes_and_returns_tensors_in_main_memory():
+    with simulated():
+        far, near = tr.ones(3, device="sim:0"), tr.ones(3)
+        double, constant = (lambda v: v * 2), (lambda v: (v, far + 1))
+        for f, x, what in ((double, far, "argument 0"), (constant, near, "result 1")):
+            text = rf"{what} of the program is float64\[3\] at sim:0, but XlaExecutor takes and returns tensors in main"
+            with pytest.raises(PlacementError, match=text):
+                XLA.run(tr.trace(f, x), x)
+        with pytest.raises(ProgramError, match=r"argument 0 of the module is float64\[3\], got float64\[3\] at sim:0"):
+            XLA.run(tr.trace(double, near), far)
+    with pytest.raises(ArgumentError, match="takes a program, got <function"):
+        XLA.run(double, near)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
-from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule, check_family_id
+from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
 
@@ -92,7 +92,8 @@ def _primitive(f: Function, rule: Rule, infer: Function | None, family: str | No
 
     specs_of.__name__, specs_of.__doc__, specs_of.__module__ = name, f.__doc__, f.__module__
     specs_of.__signature__ = signature  # type: ignore[attr-defined]
-    primitive = Primitive(specs_of, family=None if family is None else check_family_id(family))
+    specs_of.__wrapped__ = f  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
+    primitive = Primitive(specs_of, family=family)
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:
         many = isinstance(primitive.infer(*ins, **params), tuple)

@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import Any, Final
 
 from tenferro_tensor import Array, ComputeDevice, available_backends, get_backend
-from tenferro_tensor._entry_points import installed
+from tenferro_tensor._entry_points import installed, usurped
 from tenferro_tensor._registry import EXTENSIONS
 from tenferro_tensor._select import scoped_device
+from tenferro_tensor._spec import MAX_AXES
 from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,
@@ -47,7 +48,7 @@ class ArrayNamespaceInfo:
 
     def capabilities(self) -> dict[str, Any]:
         """What the library can do beyond the core: boolean indexing, data-dependent shapes, largest number of axes."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": MAX_AXES}
 
     def default_device(self) -> ComputeDevice:
         """The device that new arrays go to when nothing else is said."""
@@ -97,8 +98,10 @@ def family(name: str) -> Any:
     """
     entry = installed(EXTENSIONS).get(name)
     if entry is None:
+        instead = usurped(EXTENSIONS, name)
         raise MissingFamilyError(
-            f"the {name} functions are a distribution of their own, which is not installed here; {FAMILIES[name]}",
+            f"the {name} functions are a distribution of their own, which is not installed here; {FAMILIES[name]}"
+            f"{f' ({instead})' if instead else ''}",
             family=name,
         )
     return import_module(entry.module.partition(".")[0])

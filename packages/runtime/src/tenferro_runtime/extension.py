@@ -19,9 +19,6 @@ primitives with `primitive`, and registers kernels per backend name, rule record
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from tenferro_runtime._caches import BoundedCache, caches
 from tenferro_runtime._rule_check import check_rule
 from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
@@ -53,6 +50,7 @@ from tenferro_tensor import (
     sized,
     tensor,
 )
+from tenferro_tensor._family import check_family_id
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
@@ -150,26 +148,6 @@ __all__ = [
     "tensor",
     "unflatten",
 ]
-
-_FAMILY: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
-
-
-def check_family_id(family: str) -> str:
-    """The id, if it has the form ``<distribution>.<op>.v<major>``.
-
-    Raises:
-        RegistryError: it has not.
-
-    >>> check_family_id("tenferro-linalg.svd.v1")
-    'tenferro-linalg.svd.v1'
-    """
-    if not isinstance(family, str) or not _FAMILY.fullmatch(family):
-        raise RegistryError(
-            f"{family!r} is no family id; the form is '<distribution>.<op>.v<major>', "
-            "for example 'tenferro-linalg.svd.v1'",
-            family=family,
-        )
-    return family
 
 
 def family_id(distribution: str, op: str, major: int) -> str:

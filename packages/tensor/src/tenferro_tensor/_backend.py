@@ -282,9 +282,9 @@ def get_backend(name: str) -> Backend:
             make, who = _maker(name) if registered is None else (registered, f"{registered!r}")
             try:
                 made = make()
-            except TenferroError:
+            except (TenferroError, KeyboardInterrupt):
                 raise
-            except Exception as cause:
+            except BaseException as cause:  # a guest that calls sys.exit must not end the program
                 raise RegistryError(
                     f"the backend {name!r} of {who} cannot be made: {type(cause).__name__}: {cause}; "
                     "reinstall or remove what offers it",

@@ -1,25 +1,51 @@
-"""Lazy discovery of installed parts: a group is scanned once, on first need, and each entry loaded on first use."""
+"""Lazy discovery of installed parts: a group is scanned once, on first need, and each entry loaded on first use.
+
+Whatever is wrong with one distribution is said when something of that distribution is asked for, and never before.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, distributions, entry_points
+from typing import Any, Final
 
-from tenferro_tensor_core import RegistryError
+from tenferro_tensor._owners import HOUSE
+from tenferro_tensor._requirements import normal, unmet
+from tenferro_tensor_core import RegistryError, TenferroError
+
+RESERVED: Final = {
+    ("tenferro.extensions", "einsum"): "tenferro-einsum",
+    ("tenferro.extensions", "fft"): "tenferro-fft",
+    ("tenferro.extensions", "linalg"): "tenferro-linalg",
+    ("tenferro.backends", "cpu"): "tenferro-cpu",
+}
+"""Names that belong to one of tenferro's own distributions: nobody else can take them, or make them ambiguous."""
+
+log = logging.getLogger("tenferro")
 
 _groups: dict[str, dict[str, EntryPoint]] = {}
 _rivals: dict[tuple[str, str], EntryPoint] = {}
+_usurpers: dict[tuple[str, str], EntryPoint] = {}
 _lock = threading.RLock()
 
 
 def installed(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name; where two distributions claim one, `load` refuses that name alone."""
+    """The entry points of a group by name; where two distributions claim one, `load` refuses that name alone.
+
+    A name that belongs to tenferro counts only where it is tenferro's.
+    """
     with _lock:
         found = _groups.get(group)
         if found is None:
             found = {}
-            for ep in entry_points(group=group):
+            for ep in _scanned(group):
+                rightful = RESERVED.get((group, ep.name))
+                if rightful is not None and _name(ep) != rightful:
+                    _usurpers[group, ep.name] = ep
+                    log.warning("%s", usurped(group, ep.name))
+                    continue
                 other = found.setdefault(ep.name, ep)
                 if other.value != ep.value:
                     _rivals[group, ep.name] = ep
@@ -27,11 +53,20 @@ def installed(group: str) -> dict[str, EntryPoint]:
         return found
 
 
+def usurped(group: str, name: str) -> str:
+    """Who claims a name that belongs to a distribution of tenferro, in words; empty where nobody does."""
+    ep = _usurpers.get((group, name))
+    if ep is None:
+        return ""
+    return f"{owner(ep)} claims {group} {name!r}, which belongs to {RESERVED[group, name]}; the claim is ignored"
+
+
 def load(group: str, name: str) -> Any:
-    """Import what an entry point names.
+    """Import what an entry point names: a function.
 
     Raises:
-        RegistryError: two distributions claim the name, or the import fails; the text names the distributions.
+        RegistryError: two distributions claim the name, the distribution needs other versions of tenferro, or the
+            import fails; the text names the distributions.
     """
     ep = installed(group)[name]
     rival = _rivals.get((group, name))
@@ -41,15 +76,20 @@ def load(group: str, name: str) -> Any:
             group=group,
             name=name,
         )
+    if _name(ep) not in HOUSE:
+        _require_versions(ep)
+    if not isinstance(ep.value, str) or EntryPoint.pattern.match(ep.value) is None:
+        raise _broken(ep, f"{ep.value!r} is not of the form 'package.module:function'")
     try:
-        return ep.load()
-    except Exception as cause:
-        raise RegistryError(
-            f"{group} {name!r} of {owner(ep)} cannot be loaded from {ep.value}: {cause}; "
-            "reinstall or remove that distribution",
-            group=group,
-            name=name,
-        ) from cause
+        found = ep.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as cause:  # a guest that calls sys.exit must not end the program
+        what = str(cause) if isinstance(cause, (ImportError, TenferroError)) else f"{type(cause).__name__}: {cause}"
+        raise _broken(ep, what) from cause
+    if not callable(found):
+        raise _broken(ep, f"it is the {type(found).__name__} {found!r:.60}, where a function is due")
+    return found
 
 
 def rescan() -> None:
@@ -57,8 +97,75 @@ def rescan() -> None:
     with _lock:
         _groups.clear()
         _rivals.clear()
+        _usurpers.clear()
 
 
 def owner(ep: EntryPoint) -> str:
     """Who installed an entry point, in words."""
-    return f"distribution {ep.dist.name} {ep.dist.version}" if ep.dist else "an unnamed distribution"
+    name = _name(ep)
+    version = version_of(ep)
+    return f"distribution {name}{f' {version}' if version else ''}" if name else "an unnamed distribution"
+
+
+def distribution_of(ep: EntryPoint) -> str:
+    """Name of the distribution that installed an entry point; empty where its metadata do not say."""
+    return _name(ep)
+
+
+def version_of(ep: EntryPoint) -> str:
+    """Version of the distribution that installed an entry point; empty where its metadata do not say."""
+    return _said(ep, "version")
+
+
+def _name(ep: EntryPoint) -> str:
+    return normal(_said(ep, "name"))
+
+
+def _said(ep: EntryPoint, what: str) -> str:
+    """What the metadata of a distribution say; damaged ones raise whatever the parser makes of them."""
+    try:
+        found = getattr(ep.dist, what)
+    except Exception:
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _scanned(group: str) -> Iterable[EntryPoint]:
+    try:
+        return list(entry_points(group=group))
+    except Exception as cause:  # one malformed file of entry points; the parser does not say of which distribution
+        log.warning("the entry points of an installed distribution cannot be read: %s: %s", type(cause).__name__, cause)
+    found: list[EntryPoint] = []
+    seen: set[str] = set()
+    for distribution in distributions():
+        try:
+            name = normal(distribution.metadata["Name"])
+            points = [] if name in seen else [ep for ep in distribution.entry_points if ep.group == group]
+        except Exception as cause:
+            log.warning("%s is skipped: %s: %s", distribution, type(cause).__name__, cause)
+            continue
+        seen.add(name)
+        found += points
+    return found
+
+
+def _require_versions(ep: EntryPoint) -> None:
+    for wanted, name, version in unmet(ep.dist):
+        raise RegistryError(
+            f"{ep.group} {ep.name!r} of {owner(ep)} needs {wanted}, but {name} "
+            f"{f'{version} is installed' if version else 'is not installed'}; install a version of {name} that it "
+            f"takes, or a version of {_name(ep)} for the one that is there",
+            group=ep.group,
+            name=ep.name,
+            requirement=wanted,
+            installed=version,
+        )
+
+
+def _broken(ep: EntryPoint, what: str) -> RegistryError:
+    return RegistryError(
+        f"{ep.group} {ep.name!r} of {owner(ep)} cannot be loaded from {ep.value}: {what}; "
+        "reinstall or remove that distribution",
+        group=ep.group,
+        name=ep.name,
+    )

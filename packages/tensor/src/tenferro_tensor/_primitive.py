@@ -26,8 +26,9 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from tenferro_tensor import _select
+from tenferro_tensor._family import claim
 from tenferro_tensor._spec import Spec, common_place
-from tenferro_tensor_core import ArgumentError, Dim, DTypeError, ShapeError, as_size
+from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 """Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
@@ -243,6 +244,8 @@ class Primitive:
         self._rule = infer
         self.elementwise, self.domain, self.chooser = elementwise, domain, chooser
         self.family, self.extension = family, extension
+        if family is not None:
+            claim(self)
         self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()
         self._alive: dict[Any, Op] = {}
         self.bare: Op | None = None if self.metadata else Op(self, {})
@@ -308,7 +311,14 @@ class Primitive:
                 place = common_place(self.name, specs)
                 specs = tuple([s.with_(place=place) for s in specs])
                 break
-        return self._rule(*specs, **params)
+        out = self._rule(*specs, **params)
+        if out.__class__ is not Spec and (out.__class__ is not tuple or not all(o.__class__ is Spec for o in out)):
+            raise RegistryError(
+                f"the inference function of {self.name} returned {out!r:.80}, neither a Spec nor a tuple of Specs; "
+                "correct the function under @primitive",
+                primitive=self.name,
+            )
+        return out
 
     @property
     def signature(self) -> str:

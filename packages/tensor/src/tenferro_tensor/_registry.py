@@ -182,9 +182,11 @@ class Registry:
                 return
             offered = _entry_points.installed(EXTENSIONS)
             if name not in offered:
+                instead = _entry_points.usurped(EXTENSIONS, name)
                 raise RegistryError(
                     f"no installed distribution offers the extension {name!r}; installed: {sorted(offered) or 'none'}; "
-                    f"install the distribution that declares it under [project.entry-points.{EXTENSIONS!r}]",
+                    f"install the distribution that declares it under [project.entry-points.{EXTENSIONS!r}]"
+                    f"{f' ({instead})' if instead else ''}",
                     extension=name,
                 )
             register = _entry_points.load(EXTENSIONS, name)

@@ -7,7 +7,7 @@ import operator
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,6 +16,9 @@ from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size
 from tenferro_tensor_core import dtype as known_dtype
+
+MAX_AXES: Final = 64
+"""Largest number of axes of an array."""
 
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
 _references: dict[Any, Any] = _interned.data  # type: ignore[attr-defined]  # read without a call of Python
@@ -38,7 +41,13 @@ def _extent(d: Any) -> DimLike:
 
 
 def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> None:
-    """What no machine can address is refused here, before a kernel meets it in its own way."""
+    """What NumPy or the machine cannot hold is refused here, before a kernel meets it in its own way."""
+    if len(shape) > MAX_AXES:
+        raise ShapeError(
+            f"an array of {len(shape)} axes was asked for, but arrays have at most {MAX_AXES}, as in NumPy; merge axes "
+            "with reshape first",
+            axes=len(shape),
+        )
     # As NumPy counts: empty axes do not make room for others without end.
     count = math.prod([d for d in shape if isinstance(d, int) and d])
     if count * dtype.itemsize > sys.maxsize:

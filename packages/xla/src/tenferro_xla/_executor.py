@@ -8,7 +8,7 @@ import numpy as np
 
 from tenferro_runtime.extension import BoundedCache, Program, ProgramError, Tensor, tensor
 from tenferro_runtime.ir._call import concrete
-from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor_core import BackendUnavailableError, PlacementError
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 
 
@@ -35,8 +35,14 @@ class XlaExecutor:
         self.cache: BoundedCache[str, Any] = BoundedCache(f"tenferro_xla: executables for {platform}:{index}", 256)
 
     def compile(self, program: Program | StableHloModule) -> XlaExecutable:
-        """The executable of a program or module, from the cache where it has been compiled before."""
-        module = lower_to_stablehlo(program) if isinstance(program, Program) else program
+        """The executable of a program or module, from the cache where it has been compiled before.
+
+        Raises:
+            ArgumentError: it is neither.
+            PlacementError: its inputs or outputs are not in main memory.
+        """
+        module = program if isinstance(program, StableHloModule) else lower_to_stablehlo(program)
+        _require_main_memory(module)
         loaded = self.cache.get_or_make(module.fingerprint, lambda: self._load(module))
         return XlaExecutable(module, loaded, self._device)
 
@@ -87,6 +93,18 @@ class XlaExecutable:
         results = self._loaded.execute_sharded([_put(x._concrete(), self._device) for x in arrays])
         parts = results.disassemble_into_single_device_arrays()
         return tuple(Tensor.wrap(np.asarray(p[0]), s) for p, s in zip(parts, self.module.outputs, strict=True))
+
+
+def _require_main_memory(module: StableHloModule) -> None:
+    """Arguments and results pass through main memory, whatever device XLA computes on."""
+    for what, specs in (("argument", module.inputs), ("result", module.outputs)):
+        for i, spec in enumerate(specs):
+            if not spec.place.on_host:
+                raise PlacementError(
+                    f"{what} {i} of the program is {spec!r}, but XlaExecutor takes and returns tensors in main memory; "
+                    "move the arrays there with .to_device('cpu:0') and trace the function for them",
+                    device=str(spec.place.device),
+                )
 
 
 def _put(array: np.ndarray[Any, Any], device: Any) -> Any:

@@ -29,7 +29,7 @@ class Decoder:
 
     Args:
         tables: the entries of each table.
-        about: user lines, names, example sizes.
+        about: user lines, names, example sizes, distributions of extensions.
         constant: gives the constant of an index, spec and hash.
         limits: bounds.
     """
@@ -38,7 +38,7 @@ class Decoder:
         self, tables: Any, about: Any, constant: Callable[[int, Spec, str], Tensor], limits: FileLimits
     ) -> None:
         self._about, self._constant, self._limits = about, constant, limits
-        self._vocabulary = Vocabulary()
+        self._vocabulary = Vocabulary(_bringers(about.get("extensions", {})))
         self._examples: dict[str, int] = {}
         for entry, part in zip(tables["programs"], about["programs"], strict=True):
             self._examples.update(_examples(entry, part))
@@ -225,6 +225,11 @@ def _examples(entry: Any, about: Any) -> dict[str, int]:
     return {str(name): _integer(n) for name, n in zip(entry["sizes"], about["examples"], strict=True)}
 
 
+def _bringers(data: Any) -> dict[str, list[str]]:
+    """Distribution and version by extension, where they were known."""
+    return {str(name): _texts(found, 2) for name, found in data.items() if found is not None}
+
+
 def _integer(data: Any) -> int:
     if data.__class__ is not int:
         raise ValueError(f"{data!r} should be an integer")
@@ -239,5 +244,5 @@ def _comparison(data: Any) -> str:
 
 def _texts(entry: Any, count: int) -> list[Any]:
     if len(entry) != count or any(t is not None and t.__class__ is not str for t in entry):
-        raise ValueError(f"{entry!r} names no primitive")
+        raise ValueError(f"{entry!r} should be {count} texts")
     return list(entry)

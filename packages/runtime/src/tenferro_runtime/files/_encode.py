@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.files._errors import ProgramFileError
-from tenferro_runtime.files._vocabulary import identify
+from tenferro_runtime.files._vocabulary import brought, identify
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_tensor import REGISTRY, ComputeDevice, MemorySpace, Op, Place, Spec, Tensor
 from tenferro_tensor_core import Atom, Dim, DimLike
@@ -28,13 +28,14 @@ class Encoder:
     Attributes:
         tables: the entries of each table, plain data.
         arrays: elements of the constants, in order.
-        about: what is no part of a program's meaning: user lines, names of inputs, example sizes.
+        about: what is no part of a program's meaning: user lines, names of inputs, example sizes, and which
+            distributions bring its extensions.
     """
 
     def __init__(self) -> None:
         self.tables: dict[str, list[Any]] = {name: [] for name in TABLES}
         self.arrays: list[np.ndarray[Any, Any]] = []
-        self.about: dict[str, Any] = {"sources": [], "programs": []}
+        self.about: dict[str, Any] = {"sources": [], "programs": [], "extensions": {}}
         self._known: dict[Any, int] = {}
         self._alive: list[Any] = []
 
@@ -81,6 +82,8 @@ class Encoder:
         def made() -> list[Any]:
             p = op.primitive
             index = self._once("primitives", p, lambda: identify(p))
+            if p.extension is not None:
+                self._note_extension(p.extension)
             codec = REGISTRY.find("codec", p)
             params = dict(op.params) if codec is None else codec.encode(dict(op.params))
             try:
@@ -93,6 +96,11 @@ class Encoder:
                 ) from cause
 
         return self._once("ops", op, made)
+
+    def _note_extension(self, extension: str) -> None:
+        known = self.about["extensions"]
+        if extension not in known:
+            known[extension] = brought(extension)
 
     def value(self, value: Any) -> Any:
         """A metadata value: itself, a list for a tuple, or a dictionary with one key that says what it is."""

@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from tenferro_runtime.files._errors import ProgramFileError
 from tenferro_tensor import REGISTRY, Primitive
+from tenferro_tensor._entry_points import distribution_of, installed, version_of
+from tenferro_tensor._family import member, members
 from tenferro_tensor._primitive import primitives
+from tenferro_tensor._registry import EXTENSIONS
 from tenferro_tensor_core import RegistryError
 
 CORE: Final = ("tenferro_tensor.", "tenferro_runtime.")
@@ -35,43 +38,67 @@ def identify(p: Primitive) -> list[Any]:
     return [p.name, p.family, p.extension]
 
 
+def brought(extension: str) -> list[str] | None:
+    """Distribution and version that bring an extension, for a file; ``None`` where nothing installed does."""
+    point = installed(EXTENSIONS).get(extension)
+    return None if point is None else [distribution_of(point), version_of(point)]
+
+
 class Vocabulary:
-    """Finds primitives by their names in a file, loading the extensions that bring them."""
+    """Finds primitives by their names in a file, loading the extensions that bring them.
 
-    def __init__(self) -> None:
-        self._index()
+    Args:
+        bringers: distribution and version that brought each extension when the file was written; older files have none.
+    """
 
-    def _index(self) -> None:
-        self.core: dict[str, Primitive] = {}
-        self.families: dict[str, Primitive] = {}
-        for p in primitives():
-            if p.family is not None:
-                self.families[p.family] = p
-            elif p._rule.__module__.startswith(CORE):
-                self.core[p.name] = p
+    def __init__(self, bringers: dict[str, list[str]]) -> None:
+        self.bringers = bringers
+        self.core = {p.name: p for p in primitives() if p.family is None and p._rule.__module__.startswith(CORE)}
 
     def find(self, name: str, family: str | None, extension: str | None) -> Primitive:
         """The primitive.
 
         Raises:
-            ProgramFileError: it is not installed, or in another version; names the distribution.
+            ProgramFileError: it is not installed, or in another version, or something else has its name; names the
+                distribution.
         """
         if family is None:
-            found = self.core.get(name)
-            if found is None:
+            core = self.core.get(name)
+            if core is None:
                 raise ProgramFileError(
                     f"the program uses the primitive {name}, which this tenferro does not have; upgrade "
                     "tenferro-runtime and tenferro-tensor",
                     primitive=name,
                 )
-            return found
-        found = self.families.get(family)
+            return core
+        if extension is not None:
+            self._require_bringer(family, extension)
+        found: Primitive | None = member(family)
         if found is None:
             self._load(family, extension)
-            found = self.families.get(family)
+            found = member(family)
         if found is None:
-            raise self._missing(family)
+            raise self._missing(family, extension)
+        if (found.name, found.extension) != (name, extension):
+            raise ProgramFileError(
+                f"the program uses {name} of {family} ({_words(extension)}), but here that family id belongs to "
+                f"{found.name} of module {found._rule.__module__} ({_words(found.extension)}); "
+                f"{self._install(family, extension)} in a process without the other",
+                family=family,
+            )
         return found
+
+    def _require_bringer(self, family: str, extension: str) -> None:
+        """A file must not run what another distribution calls by the same name."""
+        wanted, there = self.bringers.get(extension), brought(extension)
+        if wanted and wanted[0] and there is not None and there[0] != wanted[0]:
+            raise ProgramFileError(
+                f"the program uses {family} of the extension {extension!r} of {' '.join(wanted)}, but here that "
+                f"extension is of {' '.join(there) if there[0] else 'an unnamed distribution'}; "
+                f"pip install {wanted[0]}, and uninstall the other",
+                family=family,
+                extension=extension,
+            )
 
     def _load(self, family: str, extension: str | None) -> None:
         distribution = family.split(".", 1)[0]
@@ -81,13 +108,19 @@ class Vocabulary:
             elif distribution in HOUSE:
                 import_module(HOUSE[distribution])
         except (ImportError, RegistryError) as cause:
-            raise self._missing(family) from cause
-        self._index()
+            raise self._missing(
+                family, extension, f" ({cause})" if extension in REGISTRY.extensions() else ""
+            ) from cause
 
-    def _missing(self, family: str) -> ProgramFileError:
+    def _install(self, family: str, extension: str | None) -> str:
+        """What to install, in words: the distribution that the file names, else the one that the family id names."""
+        name, version = self.bringers.get(extension or "") or [family.split(".", 1)[0], ""]
+        return f"pip install {name}{f' (the program was saved with {version})' if version else ''}"
+
+    def _missing(self, family: str, extension: str | None, why: str = "") -> ProgramFileError:
         distribution = family.split(".", 1)[0]
         parts = _FAMILY.fullmatch(family)
-        others = [f for f in self.families if parts and f.rpartition(".v")[0] == parts[1]]
+        others = [f for f in members() if parts and f.rpartition(".v")[0] == parts[1]]
         if others and parts:
             newer = int(parts[2]) > int(others[0].rpartition(".v")[2])
             return ProgramFileError(
@@ -97,6 +130,10 @@ class Vocabulary:
                 family=family,
             )
         return ProgramFileError(
-            f"the program uses {family}, which nothing installed here brings; pip install {distribution}",
+            f"the program uses {family}, which nothing installed here brings{why}; {self._install(family, extension)}",
             family=family,
         )
+
+
+def _words(extension: str | None) -> str:
+    return "no extension" if extension is None else f"extension {extension!r}"

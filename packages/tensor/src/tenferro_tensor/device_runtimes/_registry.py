@@ -192,9 +192,9 @@ class DeviceRuntimes:
         self._making = kind
         try:
             made = offer.runtime()
-        except TenferroError:
+        except (TenferroError, KeyboardInterrupt):
             raise
-        except Exception as cause:
+        except BaseException as cause:  # a guest that calls sys.exit must not end the program
             raise RegistryError(
                 f"the device runtime for {kind!r} cannot be made: {type(cause).__name__}: {cause}; "
                 f"mend {_named(offer.runtime)}, or register another one",
@@ -232,7 +232,7 @@ class DeviceRuntimes:
             register()
         except BaseException as cause:
             self._offers = before
-            if isinstance(cause, TenferroError) or not isinstance(cause, Exception):
+            if isinstance(cause, (TenferroError, KeyboardInterrupt)):
                 raise
             raise RegistryError(
                 f"the device runtime for {kind!r} of {who} cannot be registered: {type(cause).__name__}: {cause}; "

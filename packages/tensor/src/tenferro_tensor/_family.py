@@ -1,0 +1,88 @@
+"""Family ids: the names by which program files find the primitives of guests. One id is one operation."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from importlib.metadata import packages_distributions
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from tenferro_tensor import _entry_points
+from tenferro_tensor_core import RegistryError
+
+_FORM: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
+
+_claimed: Final[WeakValueDictionary[str, Any]] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def check_family_id(family: str) -> str:
+    """The id, if it has the form ``<distribution>.<op>.v<major>``.
+
+    Raises:
+        RegistryError: it has not.
+
+    >>> check_family_id("tenferro-linalg.svd.v1")
+    'tenferro-linalg.svd.v1'
+    """
+    if not isinstance(family, str) or not _FORM.fullmatch(family):
+        raise RegistryError(
+            f"{family!r} is no family id; the form is '<distribution>.<op>.v<major>', "
+            "for example 'tenferro-linalg.svd.v1'",
+            family=family,
+        )
+    return family
+
+
+def claim(primitive: Any) -> None:
+    """Give a primitive its family id, which is new, or that of an earlier definition by the same code.
+
+    Raises:
+        RegistryError: other code has a primitive of the same id; the text names who brings the two.
+    """
+    family = check_family_id(primitive.family)
+    with _lock:
+        other = _claimed.get(family)
+        if other is not None and not _redefined(other, primitive):
+            raise RegistryError(
+                f"the family id {family!r} belongs to {other.name} of {_brought_by(other)}, and "
+                f"{primitive.name} of {_brought_by(primitive)} claims it too; a saved program could run either: "
+                "uninstall one of the two, or give one another id",
+                family=family,
+            )
+        _claimed[family] = primitive
+
+
+def member(family: str) -> Any:
+    """The primitive of a family id, ``None`` where it is not there; the newest where the same code was run again."""
+    return _claimed.get(family)
+
+
+def members() -> list[str]:
+    """The family ids that are there, sorted."""
+    with _lock:
+        return sorted(_claimed)
+
+
+def _redefined(old: Any, new: Any) -> bool:
+    """Whether the same code made both: a module that was loaded again, or a cell that was run again."""
+    (module, file, name), (module_, file_, name_) = map(_code, (old, new))
+    return name == name_ and (module == module_ or file == file_)
+
+
+def _code(primitive: Any) -> tuple[str, Any, str]:
+    rule = inspect.unwrap(primitive._rule)
+    code = getattr(rule, "__code__", None)
+    file = object() if code is None else code.co_filename
+    return str(rule.__module__), file, getattr(rule, "__qualname__", rule.__name__)
+
+
+def _brought_by(primitive: Any) -> str:
+    module = primitive._rule.__module__
+    point = _entry_points.installed("tenferro.extensions").get(primitive.extension or "")
+    if point is not None:
+        return f"{_entry_points.owner(point)} (extension {primitive.extension!r}, module {module})"
+    named = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
+    return f"{f'distribution {named[0]}, ' if named else ''}module {module}"
