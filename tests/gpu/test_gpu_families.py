@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from cupy_interface import faithful
 from device_cases import elementwise, families, structure
 from fake_cupy import DeviceArray, FakeCupy
 from tenferro_einsum import einsum
@@ -59,7 +60,11 @@ def test_contractions_go_to_cutensor_where_it_is_installed(with_cupy, monkeypatc
         calls.append(x.device.id)
         out.view(np.ndarray)[...] = np.einsum(x.view(np.ndarray), list(mx), y.view(np.ndarray), list(my), list(mo))
 
-    monkeypatch.setitem(sys.modules, "cupyx.cutensor", SimpleNamespace(contraction=contraction))
+    monkeypatch.setitem(
+        sys.modules,
+        "cupyx.cutensor",
+        SimpleNamespace(contraction=faithful("cupyx.cutensor", "contraction", contraction)),
+    )
     rng = np.random.default_rng(0)
     a, b, c = (rng.standard_normal(shape) for shape in ((3, 4, 5), (5, 4, 6), (6, 3, 2)))
     on_device = [tr.asarray(x, device="cuda:1") for x in (a, b, c)]

@@ -1,7 +1,8 @@
 """A stand-in for CuPy on NumPy: arrays remember the device and stream that were current when they were made.
 
 It checks what a test without a GPU can check: that work runs with the right device and stream current, that nothing
-mixes devices or memories, and that what was current before is restored. Modules load libraries of `host_kernels`.
+mixes devices or memories, that what was current before is restored, and that nothing is called that the real CuPy does
+not have, or as it cannot be called. Modules load libraries of `host_kernels`.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cupy_interface import NAMES, faithful, like, require
 from host_kernels import HostFunction
 
 
@@ -25,6 +27,7 @@ class OutOfMemoryError(MemoryError):
     """What CuPy raises where memory does not suffice."""
 
 
+@like("cupy.ndarray")
 class DeviceArray(np.ndarray):
     """An array in the memory of a simulated device."""
 
@@ -93,6 +96,18 @@ class DeviceArray(np.ndarray):
         return as_device(getattr(ufunc, method)(*plain, **kwargs))
 
 
+def _absent(name: str) -> property:
+    def refused(self: DeviceArray) -> Any:
+        raise AttributeError(f"an array of CuPy {NAMES['version']} has no {name!r}")
+
+    return property(refused)
+
+
+for _name in dir(np.ndarray):
+    if not _name.startswith("_") and _name not in NAMES["cupy.ndarray"]:
+        setattr(DeviceArray, _name, _absent(_name))
+
+
 _first: weakref.WeakValueDictionary[int, DeviceArray] = weakref.WeakValueDictionary()
 
 
@@ -111,6 +126,7 @@ def as_device(x: Any) -> Any:
     return made
 
 
+@like("cupy.cuda.Device")
 class Device:
     """CuPy's device: a context manager that makes it current."""
 
@@ -129,6 +145,7 @@ class Device:
         FakeCupy.synchronized.append(self.id)
 
 
+@like("cupy.cuda.Stream")
 class Stream:
     """CuPy's stream; work is done when it is issued, and what was ordered is written down."""
 
@@ -160,6 +177,7 @@ class Stream:
 Stream.null = Stream(null=True)
 
 
+@like("cupy.cuda.Event")
 class Event:
     """CuPy's event."""
 
@@ -178,6 +196,7 @@ class Event:
             raise FakeCupy.failing
 
 
+@like("cupy.cuda.function.Module")
 class Module:
     """A loaded library of kernels."""
 
@@ -204,10 +223,13 @@ class OnDevice(types.ModuleType):
         self._library = library
 
     def __getattr__(self, name: str) -> Any:
+        require(self.__name__, name)
         found = getattr(import_module(self._library), name)
         if isinstance(found, types.ModuleType):
             return OnDevice(f"{self.__name__}.{name}", found.__name__)
-        return on_device(found) if callable(found) and not isinstance(found, (type, np.ufunc)) else found
+        if not callable(found) or isinstance(found, (type, np.ufunc)):
+            return found
+        return faithful(self.__name__, name, on_device(found))
 
 
 def on_device(function: Any) -> Any:
@@ -240,6 +262,15 @@ def fake_cupyx() -> dict[str, types.ModuleType]:
     return made
 
 
+def module_like(owner: str, **names: Any) -> types.SimpleNamespace:
+    """A module of CuPy: each name is one that it has, each function called as it can be."""
+    for name, found in names.items():
+        require(owner, name)
+        if isinstance(found, (types.FunctionType, types.MethodType)):
+            names[name] = faithful(owner, name, found)
+    return types.SimpleNamespace(**names)
+
+
 class _Current(threading.local):
     """What is current in a thread, and what was before."""
 
@@ -270,6 +301,7 @@ class _Module(type):
         _local.stream = stream
 
 
+@like("cupy")
 class FakeCupy(types.ModuleType, metaclass=_Module):
     """The module; functions are NumPy's, their results are arrays of the current device."""
 
@@ -296,16 +328,18 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             FakeCupy.ordered.append(("peer", home, goal))
             ctypes.memmove(to, source, nbytes)
 
-        runtime = types.SimpleNamespace(
+        runtime = module_like(
+            "cupy.cuda.runtime",
             is_hip=is_hip, getDeviceCount=get_device_count, getDevice=lambda: FakeCupy.current,
             getDeviceProperties=properties,
             CUDARuntimeError=CUDARuntimeError, runtimeGetVersion=lambda: 13020, memGetInfo=lambda: (2**29, 2**30),
             deviceCanAccessPeer=lambda a, b: 1, memcpyPeerAsync=memcpy_peer,
         )  # fmt: skip
-        self.cuda = types.SimpleNamespace(
+        self.cuda = module_like(
+            "cupy.cuda",
             Device=Device, runtime=runtime, Stream=Stream, Event=Event,
-            memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-            function=types.SimpleNamespace(Module=Module), alloc_pinned_memory=self._alloc_pinned,
+            memory=module_like("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
+            function=module_like("cupy.cuda.function", Module=Module), alloc_pinned_memory=self._alloc_pinned,
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray
@@ -358,9 +392,8 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         self.used -= nbytes
 
     def __getattr__(self, name: str) -> Any:
+        require("cupy", name)
         found = getattr(np, name)
-        if isinstance(found, (type, np.dtype)) or not callable(found):
+        if isinstance(found, (type, np.dtype, np.ufunc)) or not callable(found):
             return found
-        if isinstance(found, np.ufunc):
-            return found
-        return lambda *args, **kwargs: as_device(found(*args, **kwargs))
+        return faithful("cupy", name, lambda *args, **kwargs: as_device(found(*args, **kwargs)))
