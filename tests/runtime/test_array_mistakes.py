@@ -170,3 +170,14 @@ def test_long_chains_need_no_stack():
 
     np.testing.assert_allclose(np.asarray(grad(chain)(np.ones(2))), 1.0)
     assert float(tr.compile(chain)(np.zeros(2))) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("numbers", [[0, 2**64 - 1], [2**53 + 1, 0.5], [[2**63 + 1], [0]]])
+def test_large_integers_of_a_list_do_not_pass_through_floats(numbers):
+    assert tr.asarray(numbers, dtype=tr.uint64).numpy().tolist() == np.asarray(numbers, "uint64").tolist()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30, 2**64 + 0.0])
+def test_a_number_that_an_integer_dtype_cannot_hold_is_an_error(number):
+    with pytest.raises(ArgumentError, match="int64 cannot hold a number of the sequence.*pass a wider dtype"):
+        tr.asarray([number], dtype=tr.int64)

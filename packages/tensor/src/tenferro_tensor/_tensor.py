@@ -311,13 +311,10 @@ def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: b
 
 
 def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
-    if not isinstance(x, np.ndarray):
-        if isinstance(x, (list, tuple)):
-            x = _stackable(x)
-        try:
-            x = np.asarray(x)
-        except ValueError as cause:
-            raise ArgumentError(f"nested sequences must have one length per level: {cause}") from cause
+    if isinstance(x, (list, tuple)):
+        x = _stacked(_stackable(x), wanted)
+    elif not isinstance(x, np.ndarray):
+        x = np.asarray(x)
     array = from_numpy(x, copy=copy)
     if wanted is not None:
         goal = dtype(wanted)
@@ -329,6 +326,21 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
             _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)
         raw = get_backend(place.device.kind).upload(array, place.device)
     return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))
+
+
+def _stacked(x: list[Any], wanted: Any) -> np.ndarray[Any, Any]:
+    """Nested sequences as one array; straight to an integer dtype where NumPy would take a way through floats."""
+    try:
+        array = np.asarray(x)
+    except ValueError as cause:
+        raise ArgumentError(f"nested sequences must have one length per level: {cause}") from cause
+    goal = array.dtype if wanted is None else dtype(wanted)
+    if array.dtype.kind != "f" or goal.kind not in "iu":
+        return array
+    try:
+        return np.asarray(x, goal)
+    except (ValueError, OverflowError) as cause:
+        raise ArgumentError(f"{goal} cannot hold a number of the sequence: {cause}; pass a wider dtype") from cause
 
 
 def _stackable(x: Any) -> Any:

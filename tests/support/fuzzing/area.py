@@ -1,0 +1,62 @@
+"""`Area`: one kind of thing that a campaign tries, and `Mismatch`: what it finds."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+Case = dict[str, Any]
+"""One trial as plain data, so that it can be written to a file and tried again: names, shapes, seeds, texts."""
+
+WITH, WITHOUT, ALWAYS = "with", "without", "always"
+"""How a process uses machine code: as users get it, not at all, or also where results are small (and waited for)."""
+
+
+class Mismatch(AssertionError):
+    """The library did something other than its oracle; the text says what was expected and what was seen."""
+
+
+class Area:
+    """Draws cases, runs them, makes them smaller, and writes them as programs.
+
+    Everything follows from the case: `draw` from the random numbers it is given alone, `run` from the case alone.
+
+    Attributes:
+        name: on the command line and in corpus files.
+        patience: seconds after which one case counts as a hang.
+        machines: how the processes of this area use machine code, in turn.
+        share: part of the time of a campaign, relative to other areas.
+    """
+
+    name: str
+    patience: float = 60.0
+    machines: tuple[str, ...] = (WITH, WITHOUT)
+    share: float = 1.0
+
+    def draw(self, rng: random.Random) -> Case:
+        """A new case."""
+        raise NotImplementedError
+
+    def run(self, case: Case) -> None:
+        """Try it.
+
+        Raises:
+            Mismatch: expected and seen differ. Every other error that comes out is a finding too.
+        """
+        raise NotImplementedError
+
+    def shrink(self, case: Case) -> Iterator[Case]:
+        """Smaller cases, the boldest first; any of them may turn out to be fine."""
+        yield from ()
+
+    def code(self, case: Case) -> str:
+        """A program of few lines that shows the same without this package."""
+        raise NotImplementedError
+
+
+def halves(items: list[Any]) -> Iterator[list[Any]]:
+    """The list without a half, a quarter, ... of it, last of all without single items."""
+    size = len(items) // 2
+    while size:
+        for start in range(0, len(items), size):
+            yield items[:start] + items[start + size :]
+        size //= 2

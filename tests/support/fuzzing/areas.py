@@ -1,0 +1,17 @@
+"""All areas by name, in the order in which a campaign tries them."""
+
+from fuzzing.archives import Archives
+from fuzzing.area import Area
+from fuzzing.gradients import Gradients
+from fuzzing.indexing import Indexing
+from fuzzing.interchange import Interchange
+from fuzzing.planted import Planted
+from fuzzing.programs import Programs
+from fuzzing.singles import Singles
+from fuzzing.subscripts import Subscripts
+
+_ALL = (Singles(), Programs(), Gradients(), Indexing(), Interchange(), Archives(), Subscripts())
+AREAS: dict[str, Area] = {area.name: area for area in _ALL}
+
+PLANTED: dict[str, Area] = {"planted": Planted()}
+"""Tests of the campaign itself ask for it; no campaign chooses it."""

@@ -1,0 +1,193 @@
+"""`Campaign`: batches of all areas in child processes until time is up, and what they found."""
+
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fuzzing.area import Area, Case
+from fuzzing.process import Gone, Process, Stopped
+from fuzzing.reducing import Failure, Reducer, signature
+from fuzzing.worker import rng_of
+
+HISTORY = 3000
+"""So many cases before a failing one are tried as its cause."""
+
+
+@dataclass
+class Finding:
+    """One defect, as far as can be told from outside."""
+
+    area: str
+    machine: str
+    signature: str
+    cases: list[Case]
+    failure: Failure
+    seed: int
+    number: int
+    reproduced: bool
+    code: str
+    comment: str = ""
+    times: int = 1
+
+    def document(self) -> dict[str, Any]:
+        """What files hold."""
+        return {k: v for k, v in vars(self).items() if k not in ("times", "code")}
+
+
+@dataclass
+class Campaign:
+    """Runs areas by turns.
+
+    Attributes:
+        areas: what to try.
+        seconds: for all of it.
+        seed: of the first batch; the next ones count up.
+        jobs: batches at a time.
+        folder: where findings are written.
+        cases: most cases of each area.
+        batch: seconds of one batch, and so of one process.
+        reduction: seconds for making one finding small.
+    """
+
+    areas: list[Area]
+    seconds: float
+    seed: int
+    jobs: int = 1
+    folder: Path | None = None
+    cases: int = 1 << 62
+    batch: float = 60.0
+    reduction: float = 60.0
+    findings: dict[str, Finding] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    spent: Counter[str] = field(default_factory=Counter)
+    batches: Counter[str] = field(default_factory=Counter)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    errors: list[BaseException] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Until time or cases are used up, or `stopping` is set."""
+        self._lock = threading.Lock()
+        self._begin = time.monotonic()
+        self._next_seed = self.seed
+        self._planned: Counter[str] = Counter()
+        threads = [threading.Thread(target=self._serve) for _ in range(self.jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():  # in short steps: signals are handled between them
+                thread.join(0.2)
+        if self.errors:
+            raise self.errors[0]
+
+    def left(self) -> float:
+        """Seconds until the campaign ends."""
+        return 0.0 if self.stopping.is_set() else self.seconds - (time.monotonic() - self._begin)
+
+    def _serve(self) -> None:
+        try:
+            while self.left() > 0 and (chosen := self._choose()) is not None:
+                self._run_batch(*chosen)
+        except BaseException as error:  # of the campaign itself; shown by `run`
+            self.errors.append(error)
+            self.stopping.set()
+
+    def _choose(self) -> tuple[Area, str, int, int] | None:
+        """The area that has had least of its share, how it uses machine code now, a seed, and how many cases."""
+        with self._lock:
+            open_ = [a for a in self.areas if self._planned[a.name] < self.cases]
+            if not open_:
+                return None
+            area = min(open_, key=lambda a: (self.spent[a.name] / a.share, self.batches[a.name]))
+            machine = area.machines[self.batches[area.name] % len(area.machines)]
+            rounds = len(area.machines) if self.cases < 1 << 62 else 1
+            cases = min(-(-self.cases // rounds), self.cases - self._planned[area.name])
+            self._planned[area.name] += cases if self.cases < 1 << 62 else 0
+            self.batches[area.name] += 1
+            self.spent[area.name] += 1e-3  # another job chooses another area meanwhile
+            self._next_seed += 1
+            return area, machine, self._next_seed, cases
+
+    def _run_batch(self, area: Area, machine: str, seed: int, cases: int) -> None:
+        begin = time.monotonic()
+        count, new = 0, []
+        seconds = min(self.batch, max(1.0, self.left()))
+        try:
+            with Process(machine, area.patience, self.stopping) as process:
+                for reply in process.ask({"area": area.name, "seed": seed, "seconds": seconds, "cases": cases}):
+                    if "done" in reply:
+                        count = reply["count"]
+                    elif "number" in reply:
+                        new.append((reply["number"], reply["failure"]))
+        except Stopped:
+            return
+        except Gone as gone:
+            count = gone.number + 1
+            new.append((gone.number, gone.failure))
+        took = time.monotonic() - begin
+        with self._lock:
+            self.counts[area.name] += count
+            self.spent[area.name] += took
+        print(f"{area.name:12} {machine:8} seed {seed}: {count} cases, {count / took:.0f} per s", flush=True)
+        for number, failure in new:
+            self._note(area, machine, seed, number, failure)
+
+    def _note(self, area: Area, machine: str, seed: int, number: int, failure: Failure) -> None:
+        name = signature(area.name, failure)
+        with self._lock:
+            if name in self.findings:
+                self.findings[name].times += 1
+                return
+            case = area.draw(rng_of(seed, number))
+            finding = Finding(area.name, machine, name, [case], failure, seed, number, False, "")
+            self.findings[name] = finding
+        if not self.stopping.is_set():
+            history = [area.draw(rng_of(seed, i)) for i in range(max(0, number - HISTORY), number)]
+            reducer = Reducer(area, machine, self.reduction, self.stopping)
+            try:
+                finding.cases, finding.failure, finding.reproduced = reducer.reduce(history, case, failure)
+            except Stopped:
+                pass  # the finding stays as large as it is
+            finally:
+                reducer.close()
+        finding.code = code_of(area, finding)
+        print(text_of(finding), flush=True)
+        if self.folder is not None:
+            write(finding, self.folder)
+
+
+def code_of(area: Area, finding: Finding) -> str:
+    """Programs of the cases, one after the other, under a line that says what they show."""
+    lead = [f"# {line}" for line in finding.failure["text"].splitlines()[-6:]]
+    if finding.machine != "with":
+        setting = {"without": "TENFERRO_CPU_JIT=0", "always": "tenferro_cpu.native.regions._region.SMALL = -1"}
+        lead.append(f"# machine code {finding.machine}: {setting[finding.machine]}")
+    return "\n".join([*lead, *[area.code(c) for c in finding.cases[-20:]]]) + "\n"
+
+
+def text_of(finding: Finding) -> str:
+    """A finding as the terminal shows it."""
+    how = "" if finding.reproduced else " (seen once, not again)"
+    head = f"FINDING {finding.signature}{how}\n  seed {finding.seed}, case {finding.number}, machine {finding.machine}"
+    return head + "\n" + "\n".join(f"    {line}" for line in finding.code.splitlines()[:60])
+
+
+def write(finding: Finding, folder: Path) -> None:
+    """The finding as data, to replay, and as a program, to read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{finding.area}-{finding.seed}-{finding.number}.json"
+    path.write_text(json.dumps(finding.document(), indent=1) + "\n")
+    path.with_suffix(".py.txt").write_text(finding.code)
+
+
+def replay(path: Path, areas: dict[str, Area]) -> Failure | None:
+    """What the cases of a file show now, in a new process."""
+    document = json.loads(path.read_text())
+    reducer = Reducer(areas[document["area"]], document["machine"], 0.0)
+    try:
+        return reducer.fails(document["cases"], alone=True)
+    finally:
+        reducer.close()
