@@ -2,15 +2,17 @@
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
 from ._decide import COMPARISONS, decide
-from ._dims import Dim, DimLike, divisible, evaluate, nonnegative
+from ._dims import Dim, DimLike, evaluate, nonnegative
 from ._errors import InconclusiveDimError, TracingError
+from ._facts import Facts
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -56,7 +58,9 @@ class Decisions:
     ['n > 3', 'n == m']
     """
 
-    __slots__ = ("_lock", "equalities", "examples", "facts", "guards", "home", "strict", "unknown", "zeros")
+    __slots__ = (
+        "_canonical", "_lock", "equalities", "examples", "facts", "guards", "home", "strict", "unknown",
+    )  # fmt: skip
 
     def __init__(self, examples: Mapping[str, int], home: Any = None, *, strict: bool = False) -> None:
         self.home = home
@@ -69,12 +73,11 @@ class Decisions:
         """What the answers rely on, in the order asked, over the sizes as asked."""
         self.equalities: dict[str, DimLike] = {}
         """Learned equalities: variable name to the size that stands for it."""
-        self.zeros: list[DimLike] = []
-        """Differences of sizes that guards say are equal, where neither is a bare variable."""
         self.unknown: set[str] = set()
         """Sizes that depend on data: known only when the program runs."""
-        self.facts: list[DimLike] = []
-        """Sizes that are assumed not to be negative."""
+        self.facts: Facts = Facts()
+        """What guards say beyond these equalities."""
+        self._canonical: dict[Dim, DimLike] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "Decisions":
@@ -95,7 +98,15 @@ class Decisions:
         """Return the size after the learned equalities."""
         if not self.equalities or isinstance(d, int):
             return d
-        return d.substitute(self.equalities)
+        memo = self._canonical  # taken first: another thread may learn an equality meanwhile, and start another one
+        found = memo.get(d)
+        if found is None:
+            found = memo[d] = d.substitute(self.equalities)
+        return found
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """Tell whether one of the variables is a size of this trace."""
+        return any(name in self.examples or name in self.unknown for name in names)
 
     def decide(self, a: DimLike, op: str, b: DimLike) -> bool:
         """Answer `a op b`: by learned equalities and bounds, else by the examples with a guard.
@@ -110,7 +121,7 @@ class Decisions:
         if known is not None:
             return known
         examples = self._known_examples()
-        missing = sorted(n for d in (a, b) if isinstance(d, Dim) for n in d.variables - {*examples})
+        missing = sorted({n for d in (a, b) if isinstance(d, Dim) for n in d.variables if n not in examples})
         if missing:
             raise inconclusive(a, op, b, f"{', '.join(missing)} known only when the program runs", data=True)
         answer = COMPARISONS[op](evaluate(a, examples), evaluate(b, examples))
@@ -126,9 +137,9 @@ class Decisions:
             self._learn(a, b)
         elif op != "!=":
             low, high = (b, a) if op[0] == ">" else (a, b)
-            self.facts.append(high - low - (0 if op.endswith("=") else 1))
+            self.facts.add(self.canonical(high - low - (0 if op.endswith("=") else 1)))
         elif nonnegative(a - b):
-            self.facts.append(a - b - 1)
+            self.facts.add(self.canonical(a - b - 1))
 
     def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
         """What bounds, learned equalities and the equations of guards say."""
@@ -136,22 +147,19 @@ class Decisions:
         known = decide(a, op, b)
         if known is None:
             known = self._by_facts(a, op, b)
-        if known is None and op in ("==", "!=") and any(divisible(a - b, zero) for zero in self.zeros):
+        if known is None and op in ("==", "!=") and self.facts.imply_zero(a - b):
             return op == "=="
         return known
 
     def _by_facts(self, a: DimLike, op: str, b: DimLike) -> bool | None:
         """What sizes that are known not to be negative say."""
         if op in ("==", "!="):
-            apart = self._sure(a - b - 1) or self._sure(b - a - 1)
+            apart = self.facts.imply(a - b - 1) or self.facts.imply(b - a - 1)
             return op == "!=" if apart else None
         d = a - b if op[0] == ">" else b - a
         if len(op) == 1:
             d -= 1
-        return True if self._sure(d) else False if self._sure(-d - 1) else None
-
-    def _sure(self, d: DimLike) -> bool:
-        return any(nonnegative(d - self.canonical(fact)) for fact in self.facts)
+        return True if self.facts.imply(d) else False if self.facts.imply(-d - 1) else None
 
     def assume(self, a: DimLike, op: str, b: DimLike) -> None:
         """Rely on a condition from now on; it becomes a guard, which the program checks."""
@@ -169,7 +177,7 @@ class Decisions:
     def example_of(self, d: DimLike) -> int | None:
         """Return the example of a size; ``None`` where there is none."""
         examples = self._known_examples()
-        if isinstance(d, Dim) and d.variables - {*examples}:
+        if isinstance(d, Dim) and any(n not in examples for n in d.variables):
             return None
         return evaluate(d, examples)
 
@@ -191,7 +199,7 @@ class Decisions:
                 size=str(d),
             )
         examples = self._known_examples()
-        missing = sorted(d.variables - {*examples})
+        missing = sorted(n for n in d.variables if n not in examples)
         if missing:
             raise InconclusiveDimError(
                 f"{reason} makes a number of the size {d}{at_line()}, but {', '.join(missing)} is known only when the "
@@ -202,24 +210,27 @@ class Decisions:
         self._decide(d, "==", n, reason)
         return n
 
-    def _known_examples(self) -> dict[str, int]:
+    def _known_examples(self) -> Mapping[str, int]:
         """Examples of this trace and of those around it."""
-        found: dict[str, int] = {}
-        for decisions in ACTIVE.get():
-            found.update(decisions.examples)
-        return {**found, **self.examples}
+        around = [d.examples for d in reversed(ACTIVE.get()) if d is not self]
+        return ChainMap(self.examples, *around) if around else self.examples
 
     def _learn(self, a: DimLike, b: DimLike) -> None:
-        order = list(self._known_examples())
-        sides = [(self.canonical(a), self.canonical(b)), (self.canonical(b), self.canonical(a))]
-        # The later variable gives way: sizes of earlier arguments name the program's sizes.
-        sides = [(v, other) for v, other in sides if _is_variable(v) and not _occurs(v, other)]
-        if sides:
-            v, other = max(sides, key=lambda side: order.index(str(side[0])))
-            known = {n: d.substitute({str(v): other}) if isinstance(d, Dim) else d for n, d in self.equalities.items()}
-            self.equalities = {**known, str(v): other}
-        else:
-            self.zeros.append(self.canonical(a) - self.canonical(b))
+        a, b = _solved(self.canonical(a), self.canonical(b))
+        sides = [(v, other) for v, other in ((a, b), (b, a)) if (name := _name_of(v)) and not _occurs(name, other)]
+        if not sides:
+            self.facts.add_zero(a - b)
+            return
+        if len(sides) > 1:
+            # The later variable gives way: sizes of earlier arguments name the program's sizes.
+            order = {name: i for i, name in enumerate(self._known_examples())}
+            sides.sort(key=lambda side: order.get(str(side[0]), len(order)))
+        v, other = sides[-1]
+        name = str(v)
+        known = {n: d.substitute({name: other}) if _occurs(name, d) else d for n, d in self.equalities.items()}  # type: ignore[union-attr]
+        self.equalities = {**known, name: other}
+        self._canonical = {}
+        self.facts.rewrite(name, self.canonical)
 
 
 ACTIVE: Final[ContextVar[tuple[Decisions, ...]]] = ContextVar("tenferro_decisions", default=())
@@ -251,12 +262,28 @@ def at_line() -> str:
     return f" at {where}" if where else ""
 
 
-def _is_variable(d: DimLike) -> bool:
-    return isinstance(d, Dim) and len(d.terms) == 1 and str(d) in d.variables
+def _name_of(d: DimLike) -> str:
+    """Return the name of a bare variable, else an empty text."""
+    if isinstance(d, Dim) and len(d.terms) == 1:
+        (monomial, coefficient), *_ = d.terms
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0].name
+    return ""
 
 
-def _occurs(v: DimLike, d: DimLike) -> bool:
-    return isinstance(d, Dim) and str(v) in d.variables
+def _solved(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
+    """Return n and 5 for 2*n + 1 and 11, an equation of one variable; other sides as they are."""
+    d = a - b
+    if isinstance(d, Dim) and all(not monomial for monomial, _ in d.terms[1:]):
+        (monomial, coefficient), *number = d.terms
+        value = -sum(c for _, c in number)
+        if len(monomial) == 1 and monomial[0].kind == "var" and value % coefficient == 0:
+            return next(d.bare()), value // coefficient
+    return a, b
+
+
+def _occurs(name: str, d: DimLike) -> bool:
+    return isinstance(d, Dim) and name in d.variables
 
 
 def _caller() -> str:

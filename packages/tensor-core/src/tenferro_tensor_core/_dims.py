@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union
 from weakref import WeakValueDictionary
 
 from . import _poly, _proof
-from ._dim_text import text
+from ._dim_text import key_of, key_of_atom, shown, source
 from ._errors import ArgumentError, InconclusiveDimError, ShapeError
 from ._memo import MISSING, Memo
 from ._poly import Atom, Bounds, Monomial, Poly, as_poly, ends
@@ -104,7 +104,7 @@ class Dim:
         return _from_terms, (self.terms,)
 
     def __repr__(self) -> str:
-        return text(self, {})
+        return shown(self)
 
     @property
     def variables(self) -> frozenset[str]:
@@ -113,7 +113,7 @@ class Dim:
         >>> sorted((dim("n") * dim("m") // 2).variables)
         ['m', 'n']
         """
-        return frozenset(atom.name for atom in self.atoms() if atom.kind == "var")
+        return frozenset().union(*[atom.variables for monomial, _ in self.terms for atom in monomial])
 
     def atoms(self) -> Iterator[Atom]:
         """Yield every atom once, arguments before the atoms that use them.
@@ -135,6 +135,14 @@ class Dim:
 
         return walk(self)
 
+    def bare(self) -> Iterator["Dim"]:
+        """Yield each variable that occurs, as a size of its own.
+
+        >>> list((dim("n", min=1) * dim("m") // 2).bare())
+        [m, n]
+        """
+        return (_dim({(atom,): 1}) for atom in self.atoms() if atom.kind == "var")
+
     def evaluate(self, bindings: Mapping[str, int]) -> int:
         """Return the value under `bindings`, names to integers.
 
@@ -145,7 +153,7 @@ class Dim:
         >>> (dim("n") * 2 + 1).evaluate({"n": 5})
         11
         """
-        return int(_value(self, bindings, True))  # type: ignore[arg-type]
+        return int(_value(self, bindings, True, {}))  # type: ignore[arg-type]
 
     def substitute(self, bindings: Mapping[str, DimLike]) -> DimLike:
         """Return the size with variables replaced by other sizes; the rest stays symbolic.
@@ -154,7 +162,7 @@ class Dim:
         >>> (n * n + m).substitute({"n": m + 1})
         m*m + 3*m + 1
         """
-        return _value(self, bindings, False)
+        return _value(self, bindings, False, {})
 
     def source(self, names: Mapping[str, str]) -> str:
         """Return a Python expression for the value, variables written as `names` says.
@@ -162,7 +170,7 @@ class Dim:
         >>> (dim("n") // 2 + 1).source({"n": "sizes[0]"})
         '(sizes[0])//2 + 1'
         """
-        return text(self, names)
+        return source(self, names)
 
     def describe(self) -> str:
         """Return the expression and the bounds of its variables.
@@ -233,8 +241,8 @@ def dim_min(*dims: DimLike) -> DimLike:
 def dim_max(*dims: DimLike) -> DimLike:
     """Return the largest of `dims`; whatever the bounds decide is left out.
 
-    >>> dim_max(dim("n"), 0), dim_max(dim("n"), 1)
-    (n, max(1, n))
+    >>> dim_max(dim("n"), 0), dim_max(dim("n") - 2, 0)
+    (n, max(0, n - 2))
     """
     return _extremum("max", dims)
 
@@ -409,8 +417,7 @@ def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
         return low
     if nonnegative(a) and nonnegative(b - a - 1):
         return 0
-    key = f"({text(a)})//({text(b)})"
-    return _dim({(_poly.intern_atom(key, "floordiv", "", (a, b), (low, high)),): 1})
+    return _dim({(_poly.intern_atom(key_of_atom("floordiv", a, b), "floordiv", "", (a, b), (low, high)),): 1})
 
 
 def _reduced(p: Poly, b: int) -> tuple[DimLike, int]:
@@ -458,22 +465,24 @@ def _extremum(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
 def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     sign = 1 if kind == "min" else -1
     kept: list[DimLike] = []
-    for d in sorted(_flattened(kind, dims), key=text):
+    for d in sorted(_flattened(kind, dims), key=key_of):
         if any(nonnegative((d - k) * sign) for k in kept):
             continue
         kept = [k for k in kept if not nonnegative((k - d) * sign)] + [d]
     if len(kept) == 1:
         return kept[0]
-    shift = min(dict(d.terms).get((), 0) if isinstance(d, Dim) else d for d in kept)
-    if shift:  # one form of extrema that differ by a number: min(n - 1, 0) is min(n, 1) - 1
+    # One form of extrema that differ by a number: min(n - 1, 0) is min(n, 1) - 1. What slices leave of an extent is
+    # max(n - 2, 0), one term: a product of such extents is one, too, and bounds see that it is not negative.
+    number = next((d for d in kept if isinstance(d, int)), None) if kind == "max" else None
+    shift = min(d if isinstance(d, int) else dict(d.terms).get((), 0) for d in kept) if number is None else number
+    if shift:
         return _extremum_of(kind, tuple([d - shift for d in kept])) + shift
     lower, upper = zip(*(ends(d) for d in kept))
     if kind == "min":
         bounds = _least(lower), min((u for u in upper if u is not None), default=None)
     else:
         bounds = max((x for x in lower if x is not None), default=None), _most(upper)
-    key = f"{kind}({', '.join(map(text, kept))})"
-    return _dim({(_poly.intern_atom(key, kind, "", tuple(kept), bounds),): 1})
+    return _dim({(_poly.intern_atom(key_of_atom(kind, *kept), kind, "", tuple(kept), bounds),): 1})
 
 
 def _least(bounds: tuple[int | None, ...]) -> int | None:
@@ -488,16 +497,19 @@ def _most(bounds: tuple[int | None, ...]) -> int | None:
 
 def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
     for d in dims:
-        if isinstance(d, Dim) and len(d.terms) == 1:
-            (monomial, coefficient), *_ = d.terms
+        if isinstance(d, Dim) and (len(d.terms) == 1 or (len(d.terms) == 2 and not d.terms[1][0])):
+            (monomial, coefficient), *number = d.terms
             if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == kind:
-                yield from monomial[0].args
+                yield from (arg + sum(n for _, n in number) for arg in monomial[0].args)
                 continue
         yield d
 
 
-def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
-    """Evaluate a size; with `checked`, every variable must be bound to a value in its bounds."""
+def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool, known: dict[Atom, DimLike]) -> DimLike:
+    """Evaluate a size; with `checked`, every variable must be bound to a value in its bounds.
+
+    `known` are the values of the atoms that have been met: sizes share them.
+    """
     if isinstance(d, int):
         return d
     number: int = 0
@@ -505,7 +517,10 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLik
     for monomial, coefficient in d.terms:
         product: DimLike = 1
         for atom in monomial:
-            product = product * _atom_value(atom, bindings, checked)
+            value = known.get(atom)
+            if value is None:
+                value = known[atom] = _atom_value(atom, bindings, checked, known)
+            product = product * value
         if isinstance(product, int):
             number += coefficient * product
         else:  # one sum: forms of a part of it need not be those of the whole
@@ -513,7 +528,7 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool) -> DimLik
     return _dim_like(_poly.add(rest, {(): number})) if rest else number
 
 
-def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> DimLike:
+def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool, known: dict[Atom, DimLike]) -> DimLike:
     if atom.kind == "var":
         value = _size(bindings[atom.name]) if atom.name in bindings else None
         if value is None:
@@ -532,7 +547,7 @@ def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool) -> D
                 value=value,
             )
         return value
-    args = [_value(arg, bindings, checked) for arg in atom.args]
+    args = [_value(arg, bindings, checked, known) for arg in atom.args]
     if atom.kind != "floordiv":
         return _extremum(atom.kind, tuple(args))
     if args[1] == 0:

@@ -53,7 +53,7 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
 def _concerned(active: tuple[Decisions, ...], *dims: DimLike) -> Decisions:
     """The innermost trace that knows one of the variables."""
     names = {name for d in dims if isinstance(d, Dim) for name in d.variables}
-    return next((d for d in reversed(active) if names & (d.examples.keys() | d.unknown)), active[-1])
+    return next((d for d in reversed(active) if d.knows(names)), active[-1])
 
 
 def likely(a: DimLike, op: str, b: DimLike) -> bool:
@@ -112,6 +112,20 @@ def specialise(d: DimLike, reason: str) -> int:
             size=str(d),
         )
     return _concerned(active, d).specialise(d, reason)
+
+
+def learned(d: DimLike) -> DimLike:
+    """Return what the trace has learned to stand for a size: a number, once one has been made of it.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}):
+    ...     learned(dim("n") + 1), specialise(dim("n"), "range()"), learned(dim("n") + 1)
+    (n + 1, 5, 6)
+    """
+    active = ACTIVE.get()
+    if isinstance(d, int) or not any(trace.equalities for trace in active):
+        return d
+    return _concerned(active, d).canonical(d)
 
 
 def new_size() -> str:

@@ -5,12 +5,18 @@ degree, then lexicographically: division needs an order that multiplication keep
 """
 
 import threading
+from math import prod
 from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
+from zlib import crc32
 
 Monomial: TypeAlias = tuple["Atom", ...]
 Poly: TypeAlias = dict[Monomial, int]
 Bounds: TypeAlias = tuple[int | None, int | None]
+Samples: TypeAlias = tuple[int | None, ...]
+
+SAMPLES: Final = 8
+"""Number of points, assignments of sizes to all variables, at which atoms are evaluated when they are made."""
 
 # Reentrant: a finalizer may run inside and make atoms of its own.
 _lock: Final = threading.RLock()
@@ -21,16 +27,22 @@ class Atom:
     """What a symbolic size is a polynomial over; interned and immutable.
 
     `kind` is "var", "floordiv", "min" or "max"; `name` belongs to a variable, `args` to the
-    others. `lower` and `upper` bound the value, None meaning without bound.
+    others. `lower` and `upper` bound the value, None meaning without bound. `samples` are the
+    values at fixed points within the bounds of all variables, None where a divisor is zero;
+    `variables` are the names of those that occur, `weight` is the number of atoms in the text.
     """
 
-    __slots__ = ("__weakref__", "args", "key", "kind", "lower", "name", "upper")
+    __slots__ = ("__weakref__", "args", "key", "kind", "lower", "name", "samples", "upper", "variables",
+                 "weight")  # fmt: skip
     kind: str
     name: str
     args: tuple[Any, ...]
     key: str
     lower: int | None
     upper: int | None
+    samples: Samples
+    variables: frozenset[str]
+    weight: int
 
     def __new__(cls, *_: Any) -> "Atom":
         raise TypeError("Atom has no public constructor; use dim, floordiv, dim_min or dim_max")
@@ -58,11 +70,46 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
         if atom is None:
             atom = object.__new__(Atom)
             lower, upper = bounds
-            fields = {"key": key, "kind": kind, "name": name, "args": args}
-            for field, value in {**fields, "lower": lower, "upper": upper}.items():
+            fields = {"key": key, "kind": kind, "name": name, "args": args, "lower": lower, "upper": upper}
+            for field, value in fields.items():
                 object.__setattr__(atom, field, value)
+            inner = [a for arg in args if not isinstance(arg, int) for monomial, _ in arg.terms for a in monomial]
+            names = frozenset([name]) if kind == "var" else frozenset().union(*[a.variables for a in inner])
+            object.__setattr__(atom, "variables", names)
+            object.__setattr__(atom, "weight", 1 + sum(a.weight for a in inner))
+            object.__setattr__(atom, "samples", _drawn(atom) if kind == "var" else _computed(atom))
             _atoms[key] = atom
         return atom
+
+
+def _drawn(atom: Atom) -> Samples:
+    """Values of a variable: its ends, a neighbour, and numbers of all magnitudes that depend on its key alone."""
+    low, high = atom.lower or 0, atom.upper
+    noise = [crc32(f"{i} {atom.key}".encode()) for i in range(SAMPLES - 3)]
+    spread = [0, 1, 1000 if high is None else high - low, *(x % (2 << x % 11) for x in noise)]
+    return tuple([low + (x if high is None else x % (high - low + 1)) for x in spread])
+
+
+def _computed(atom: Atom) -> Samples:
+    points = zip(*(samples(as_poly(arg)) for arg in atom.args))
+    return tuple([None if None in values else _VALUE[atom.kind](*values) for values in points])
+
+
+_VALUE: Final[dict[str, Any]] = {
+    "min": min,
+    "max": max,
+    "floordiv": lambda a, b: a // b if b else None,
+}
+
+
+def samples(p: Poly) -> Samples:
+    """Return the values of a polynomial at the points of `SAMPLES`, None where a divisor is zero."""
+    total: list[int | None] = [0] * SAMPLES
+    for monomial, coefficient in p.items():
+        for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLES):
+            known = total[i]
+            total[i] = None if known is None or None in values else known + coefficient * prod(values)
+    return tuple(total)
 
 
 def as_poly(d: Any) -> Poly:
@@ -158,15 +205,23 @@ def bounds(p: Poly) -> Bounds:
     low: int | None = 0
     high: int | None = 0
     for monomial, coefficient in p.items():
-        term: Bounds = (coefficient, coefficient)
+        small: int | None = 1
+        large: int | None = 1
         for atom in monomial:
-            term = _interval_product(term, (atom.lower, atom.upper))
-        low = None if low is None or term[0] is None else low + term[0]
-        high = None if high is None or term[1] is None else high + term[1]
+            small, large = _interval_product((small, large), (atom.lower, atom.upper))
+        if coefficient < 0:
+            small, large = large, small
+        low = None if low is None or small is None else low + coefficient * small
+        high = None if high is None or large is None else high + coefficient * large
     return low, high
 
 
 def _interval_product(a: Bounds, b: Bounds) -> Bounds:
+    (low, high), (small, large) = a, b
+    if low is not None and small is not None and low >= 0 and small >= 0:  # as sizes are, mostly
+        if high is not None and large is not None:
+            return low * small, high * large
+        return low * small, 0 if 0 in (high, large) else None
     # Each corner is (value, sign of infinity); zero times infinity is zero here, since sizes are
     # finite numbers whose bound is merely unknown.
     corners = [_corner(x, i, y, j) for i, x in enumerate(a) for j, y in enumerate(b)]

@@ -3,23 +3,61 @@
 Intervals alone do not see that n >= min(n, m): besides them, one atom at a time is replaced by
 an argument of it that makes the whole smaller (a relaxation), or by each of the arguments, one of
 which it equals (cases), to a small depth.
+
+Most questions have the answer no, and a search would find out last: values at sample points refute
+them, and the goals on the way, at once. What remains is limited to a number of goals.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
-from ._poly import Atom, Poly, add, as_poly, bounds, ends, multiply
+from ._poly import Atom, Monomial, Poly, add, as_poly, bounds, ends, multiply, samples
+
+DEPTH: Final = 3
+"""Number of atoms that are replaced, one after the other."""
+
+GOALS: Final = 100
+"""Largest number of polynomials that are looked at for one question."""
+
+PROVED: Final = -1
 
 
-def nonnegative(p: Poly, depth: int = 3) -> bool:
+def nonnegative(p: Poly) -> bool:
     """Tell whether p >= 0 follows from bounds and from what min, max and floordiv mean."""
+    known = _by_bounds(p)
+    if known is not None:
+        return known
+    tried: dict[frozenset[tuple[Monomial, int]], int] = {}
+    return any(_proved(p, depth, tried) for depth in range(1, DEPTH + 1))  # short proofs first
+
+
+def _proved(p: Poly, depth: int, tried: dict[frozenset[tuple[Monomial, int]], int]) -> bool:
+    """Look for a proof of p >= 0; `tried` are the goals of this question, and the depth to which each had none."""
+    goal = frozenset(p.items())
+    known = tried.get(goal)
+    if known is not None and (known == PROVED or known >= depth):
+        return known == PROVED
+    if len(tried) >= GOALS:
+        return False
+    tried[goal] = depth
+    found = _by_bounds(p)
+    if found is None and depth:
+        found = any(_proved(smaller, depth - 1, tried) for smaller in _relaxations(p)) or any(
+            all(_proved(case, depth - 1, tried) for case in cases) for cases in _cases(p)
+        )
+    if found:
+        tried[goal] = PROVED
+    return bool(found)
+
+
+def _by_bounds(p: Poly) -> bool | None:
+    """Answer by intervals and by samples, or None."""
     low, high = bounds(p)
     if low is not None and low >= 0:
         return True
-    if depth == 0 or (high is not None and high < 0):
+    if (high is not None and high < 0) or any(x is not None and x < 0 for x in samples(p)):
         return False
-    return any(nonnegative(smaller, depth - 1) for smaller in _relaxations(p)) or any(
-        all(nonnegative(case, depth - 1) for case in cases) for cases in _cases(p)
-    )
+    return None
 
 
 def _cases(p: Poly) -> Iterator[list[Poly]]:

@@ -1,0 +1,84 @@
+"""`Facts`: sizes that are known not to be negative, and sizes that are known to be zero.
+
+A fact is looked at only for questions that share a variable with it, and a proof is tried only where no sample refutes
+it: a question costs about the same however many facts there are.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._dims import Dim, DimLike, divisible, nonnegative
+from ._poly import Samples, as_poly, samples
+
+
+class Facts:
+    """What the guards of a trace say beyond equalities of variables.
+
+    >>> from tenferro_tensor_core import dim
+    >>> n, m = dim("n"), dim("m")
+    >>> facts = Facts()
+    >>> facts.add(n - m - 2)
+    >>> facts.imply(n - m), facts.imply(n - 2), facts.imply(m - n)
+    (True, True, False)
+    """
+
+    __slots__ = ("_bounds", "_users", "_zeros")
+
+    def __init__(self) -> None:
+        self._bounds: dict[Any, tuple[Dim, Samples]] = {}
+        # By what is left without the number: of n - 2 >= 0 and n - 5 >= 0 the stronger one is kept.
+        self._users: dict[str, dict[Any, None]] = {}
+        self._zeros: dict[Dim, Samples] = {}
+
+    def add(self, d: DimLike) -> None:
+        """Rely on d >= 0."""
+        if isinstance(d, int):
+            return
+        form = tuple([term for term in d.terms if term[0]])
+        known = self._bounds.get(form)
+        if known is not None and not nonnegative(known[0] - d):
+            return
+        self._bounds[form] = d, samples(as_poly(d))
+        for name in d.variables:
+            self._users.setdefault(name, {})[form] = None
+
+    def add_zero(self, d: DimLike) -> None:
+        """Rely on d == 0."""
+        if isinstance(d, Dim):
+            self._zeros[d] = samples(as_poly(d))
+
+    def imply(self, d: DimLike) -> bool:
+        """Tell whether d >= 0 follows from one of the facts."""
+        if isinstance(d, int):
+            return d >= 0
+        values = samples(as_poly(d))
+        return any(
+            all(x is None or y is None or x >= y for x, y in zip(values, known)) and nonnegative(d - fact)
+            for fact, known in self._about(d)
+        )
+
+    def imply_zero(self, d: DimLike) -> bool:
+        """Tell whether d == 0 follows: d is a multiple of a size that is zero."""
+        if isinstance(d, int) or not self._zeros:
+            return d == 0
+        values = samples(as_poly(d))
+        return any(
+            all(x is None or y is None or (x % y == 0 if y else x == 0) for x, y in zip(values, known))
+            and divisible(d, zero)
+            for zero, known in list(self._zeros.items())  # another thread may add
+        )
+
+    def rewrite(self, name: str, canonical: Callable[[DimLike], DimLike]) -> None:
+        """Give the facts that use a variable another form."""
+        for form in list(self._users.pop(name, ())):
+            fact, _ = self._bounds.pop(form, (0, ()))
+            self.add(canonical(fact))
+        for zero in [z for z in list(self._zeros) if name in z.variables]:
+            del self._zeros[zero]
+            self.add_zero(canonical(zero))
+
+    def _about(self, d: Dim) -> Iterator[tuple[Dim, Samples]]:
+        """The facts that share a variable with a size."""
+        forms = {form: None for name in sorted(d.variables) for form in list(self._users.get(name, ()))}
+        found = (self._bounds.get(form) for form in forms)
+        return (known for known in found if known is not None)

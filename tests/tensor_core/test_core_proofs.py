@@ -1,0 +1,165 @@
+"""Proofs about sizes: never wrong, as good as a search without limits, and little work whatever the question."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenferro_tensor_core import Decisions, Dim, InconclusiveDimError, decide, dim, dim_max, dim_min, floordiv
+from tenferro_tensor_core import _proof as proof
+from tenferro_tensor_core._decide import COMPARISONS
+from tenferro_tensor_core._facts import Facts
+from tenferro_tensor_core._poly import SAMPLES, as_poly, bounds, samples
+
+n, m, k, q = dim("n"), dim("m"), dim("k", min=1), dim("q", 1, 9)
+GRID = [dict(zip("nmkq", v, strict=True)) for v in itertools.product((0, 1, 2, 7), (0, 1, 3), (1, 2, 5), (1, 4, 9))]
+
+
+def expressions(depth=3):
+    leaf = st.sampled_from([n, m, k, q]) | st.integers(-3, 6)
+
+    def grown(inner):
+        pair = st.tuples(inner, inner)
+        return (
+            pair.map(lambda p: p[0] + p[1])
+            | pair.map(lambda p: p[0] - p[1])
+            | st.tuples(inner, st.integers(1, 3)).map(lambda p: p[0] * p[1])
+            | st.tuples(leaf, leaf).map(lambda p: p[0] * p[1])
+            | st.tuples(inner, st.integers(1, 4)).map(lambda p: floordiv(*p))
+            | pair.map(lambda p: dim_min(*p))
+            | pair.map(lambda p: dim_max(*p))
+        )
+
+    return st.recursive(leaf, grown, max_leaves=depth + 2)
+
+
+def value(d, point):
+    return d.evaluate(point) if isinstance(d, Dim) else d
+
+
+def unlimited(p, depth=proof.DEPTH):
+    """The search without samples, memo and limit."""
+    low, high = bounds(p)
+    if low is not None and low >= 0:
+        return True
+    if depth == 0 or (high is not None and high < 0):
+        return False
+    return any(unlimited(s, depth - 1) for s in proof._relaxations(p)) or any(
+        all(unlimited(case, depth - 1) for case in cases) for cases in proof._cases(p)
+    )
+
+
+@given(a=expressions(), b=expressions(), c=expressions())
+@settings(max_examples=300)
+def test_proofs_are_right_and_find_what_a_search_without_limits_finds(a, b, c):
+    for d in (a, a - b, dim_max(a, b) - b, a - dim_min(a, b, c), dim_max(a, b) * k - a):
+        if isinstance(d, Dim) and len(d.terms) < 8:
+            known = proof.nonnegative(as_poly(d))
+            assert known is unlimited(as_poly(d))
+            assert not known or all(value(d, point) >= 0 for point in GRID)
+
+
+@given(a=expressions(), b=expressions())
+def test_samples_are_values_within_the_bounds(a, b):
+    d = a + k * b
+    values, variables = samples(as_poly(d)), {str(v): v for v in (n, m, k, q)}
+    assert len(values) == SAMPLES
+    for i, got in enumerate(values):
+        point = {name: samples(as_poly(v))[i] for name, v in variables.items()}
+        assert got == value(d, point)
+        assert all(point[x] >= v.lower and (v.upper is None or point[x] <= v.upper) for x, v in variables.items())
+
+
+def test_points_differ_between_variables_and_reach_the_ends():
+    drawn = [samples(as_poly(dim(f"v{i}"))) for i in range(20)]
+    assert len(set(drawn)) == 20 and all({0, 1} < set(values) for values in drawn)
+    assert {1, 9} <= set(samples(as_poly(q)))
+    assert samples(as_poly(floordiv(n, m)))[0] is None, "a divisor is zero there"
+
+
+def volume(names, cut):
+    """Number of elements inside of a margin: what slices give, multiplied out."""
+    size = 1
+    for name in names:
+        size = size * dim_max(dim(name) - cut, 0)
+    return size
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 4, 5])
+def test_questions_about_volumes_are_a_bounded_number_of_goals(monkeypatch, axes):
+    looked = []
+    by_bounds = proof._by_bounds
+    monkeypatch.setattr(proof, "_by_bounds", lambda p: looked.append(p) or by_bounds(p))
+    one, other = (volume([f"{letter}{axes}{i}" for i in range(axes)], 2) for letter in "ab")
+    for op in COMPARISONS:
+        assert decide(one, op, other) is None
+    assert decide(one, ">=", 0) is True
+    assert len(looked) <= 8 * proof.GOALS
+    few = len(looked)
+    assert decide(one + 1, "==", other) is None and len(looked) - few <= 4, "samples refute what does not hold"
+
+
+def test_hard_questions_end(monkeypatch):
+    """Many extrema, and nothing that bounds or samples see: after so many goals, the answer is that nobody knows."""
+    looked = []
+    by_bounds = proof._by_bounds
+    monkeypatch.setattr(proof, "_by_bounds", lambda p: looked.append(p) or by_bounds(p))
+    sizes = [dim(f"h{i}") for i in range(12)]
+    hard = sum(dim_max(a - b, b - a) for a, b in itertools.pairwise(sizes)) - dim_max(sizes[0] - sizes[-1], 0)
+    assert not proof.nonnegative(as_poly(hard))
+    assert proof.GOALS < len(looked) <= proof.GOALS * (proof.DEPTH + 1) + 1
+    for i in range(50):
+        values = random.Random(i).choices(range(9), k=12)
+        assert hard.evaluate(dict(zip(map(str, sizes), values, strict=True))) >= 0
+
+
+@given(facts=st.lists(expressions(), max_size=4), zero=expressions(), d=expressions())
+@settings(max_examples=200)
+def test_what_facts_imply_holds_wherever_they_hold(facts, zero, d):
+    known = Facts()
+    for fact in facts:
+        known.add(fact)
+    known.add_zero(zero)
+    points = [p for p in GRID if all(value(f, p) >= 0 for f in facts)]
+    if known.imply(d) and all(isinstance(f, Dim) for f in facts):
+        assert all(value(d, p) >= 0 for p in points)
+    if known.imply_zero(d):
+        assert all(value(d, p) == 0 for p in GRID if value(zero, p) == 0)
+    assert all(known.imply(f) for f in facts if isinstance(f, Dim))
+    assert not isinstance(zero, Dim) or all(known.imply_zero(zero * other) for other in (1, n, m + 2))
+
+
+def test_facts_follow_what_is_learned():
+    facts = Facts()
+    facts.add(n - m - 4)
+    facts.add(n - m - 2)
+    facts.add_zero(n * m - k * q)
+    assert facts.imply(n - m - 4) and not facts.imply(n - k)
+    facts.rewrite("m", lambda d: d.substitute({"m": k}))
+    assert facts.imply(n - k - 4) and not facts.imply(n - m) and facts.imply_zero(n * k - k * q)
+
+
+def test_a_question_costs_the_same_however_many_sizes_the_trace_knows():
+    """Guards about other sizes are not looked at."""
+
+    def cost(count):
+        sizes = [dim(f"g{i}") for i in range(count)]
+        with Decisions({str(s): 5 + i for i, s in enumerate(sizes)}) as decisions:
+            for a, b in itertools.pairwise(sizes):
+                assert decisions.decide(a * 2, "<", b * b)
+            return sum(1 for _ in decisions.facts._about(sizes[1] * sizes[2]))
+
+    assert cost(10) == cost(200) <= 4
+
+
+def test_numbers_of_sizes_solve_equations_of_one_variable():
+    for asked, answer in [(2 * n + 1, 11), (n - 3, 2), (7 - n, 2), (n, 5)]:
+        with Decisions({"n": 5, "m": 3}) as decisions:
+            assert decisions.specialise(asked, "int()") == answer
+            assert decisions.canonical(n * n + m) is m + 25
+    with Decisions({"n": 5, "m": 3}) as decisions:
+        assert decisions.specialise(n * m, "int()") == 15 and decisions.canonical(n) is n
+        with pytest.raises(InconclusiveDimError, match="b is known only when the program runs"):
+            decisions.specialise(n + dim("b"), "int()")
