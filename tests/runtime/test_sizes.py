@@ -1,6 +1,7 @@
 """`Size`, what ``x.shape[i]`` is while tracing with open sizes: algebra, guards, numbers, arrays made of sizes."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, vjp
 from tenferro_runtime.extension import check_program
 from tenferro_tensor import MemorySpace, Place, Size, Spec, tensor
-from tenferro_tensor_core import ArgumentError, InconclusiveDimError, TracingError
+from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError
 
 F8 = np.dtype("float64")
 F4 = np.dtype("float32")
@@ -85,6 +86,7 @@ def test_what_bounds_decide_is_no_guard():
         (lambda a: math.sqrt(a), "a function of math"),
         (lambda a: [0] * a, "an integer"),
         (lambda a: complex(a), "complex"),
+        (lambda a: {a: 1}[5], "hash() (for a key of a dict, a set or a cache)"),
     ],
 )
 def test_numbers_of_a_size_specialise(f, reason):
@@ -95,6 +97,58 @@ def test_numbers_of_a_size_specialise(f, reason):
         pytest.raises(TracingError, match=rf"makes a number of the size n at {__file__}:\d+, for which .*static arg"),
     ):
         tr.trace(lambda x: x * len(str(f(x.shape[0]))), Spec((n,), F8), examples={"n": 5})
+
+
+def test_what_is_made_of_a_number_is_a_number():
+    def f(x):
+        a = x.shape[0]
+        assert isinstance(a + 1, Size) and len(range(2 * a - 1)) == 9  # 2*n - 1 == 9 says what n is
+        assert [a + 1, a * a, a**2, 7 - a, a % 3].__repr__() == "[6, 25, 25, 2, 2]"
+        assert isinstance(min(a, x.shape[1]), Size) and isinstance(x.shape[1] + a, Size)
+        return x
+
+    assert guards(tr.trace(f, Spec((n, m), F8), examples={"n": 5, "m": 3}))[0] == "2*n - 1 == 9"
+
+
+def test_keys_are_numbers_of_all_sizes_that_they_are_made_of():
+    for key in (lambda a, b: a * b, lambda a, b: a // 2 + b, lambda a, b: (a // 2, b), lambda a, b: (a, (b, a))):
+        seen = []
+
+        def f(x, key=key, seen=seen):
+            a, b = x.shape
+            k = key(a, b)
+            seen.append({k: 1} == {key(5, 3): 1})
+            return x + a * b
+
+        program = tr.trace(f, Spec((n, m), F8), examples={"n": 5, "m": 3})
+        assert seen == [True] and sorted(guards(program)) == ["m == 3", "n == 5"]
+        assert program.run(np.zeros((5, 3)))[0].numpy().max() == 15
+        with pytest.raises(ShapeError, match=r"n == 5 \(hash\(\)"):
+            program.run(np.zeros((4, 3)))
+
+
+@given(runs=st.lists(st.tuples(st.sampled_from(["eager", "f", "g"]), st.integers(1, 6), st.integers(1, 6)), max_size=8))
+def test_tables_that_outlive_a_trace_hold_nothing_that_was_true_in_it_only(runs):
+    """A cached function of sizes that branches on them gives every trace and every eager call what is right there."""
+
+    @lru_cache
+    def padded(a, b):
+        return a if a > b else b + 1
+
+    def body(x):
+        return tr.concat([x[:, 0], tr.ones(padded(*x.shape))])
+
+    compiled = {"f": tr.compile(body), "g": tr.compile(lambda x: body(tr.matrix_transpose(x) * 1.0)), "eager": body}
+    for how, a, b in runs:
+        want = max(a, b + 1) if how != "g" else max(b, a + 1)
+        assert compiled[how](tr.zeros((a, b))).shape == ((a if how != "g" else b) + want,)
+
+
+def test_sizes_that_depend_on_data_are_no_keys():
+    with pytest.raises(
+        InconclusiveDimError, match=r"hash\(\) .* makes a number of the size u0 .*only when the program"
+    ):
+        tr.trace(lambda x, k: {tr.truncate(x, k).shape[0]: 1} and x, Spec((n,), F8), Spec((), np.dtype("int64")))
 
 
 def test_compiled_functions_with_strict_sizes_do_not_fall_back_to_numbers():
@@ -113,8 +167,6 @@ def test_misuse_is_explained():
     def sized(f):
         return tr.trace(lambda x: f(x.shape[0]) and x, Spec((n,), F8))
 
-    with pytest.raises(TracingError, match="the size n cannot be a key of a dict, a set or a cache"):
-        sized(lambda a: {a: 1})
     with pytest.raises(TracingError, match=r"a NumPy array of the size n was asked for.*asarray\(\) of tenferro"):
         sized(np.asarray)
     with pytest.raises(ArgumentError, match="cannot divide the size n by zero"):
@@ -259,6 +311,22 @@ def test_derivatives_of_sizes_that_turned_out_equal():
         x, y = np.ones((3, 2)), np.ones((2, 3) if k == 0 else (3, 2))
         for got, want in zip(program.run(x, y), vjp(f, tensor(x), tensor(y))[1](tr.ones(())), strict=True):
             np.testing.assert_allclose(got.numpy(), want.numpy())
+
+
+def test_derivatives_of_sizes_that_turned_out_to_be_numbers():
+    """Cotangents come in the extents of the operand, be these sizes or numbers."""
+
+    def loss(x, y):
+        assert x.shape[1] == 2 and y.shape == (2, 2)
+        z = tr.reshape(y, (2, 2))
+        return tr.sum(tr.sin(x @ z) + tr.sum(x * y[0] * tr.ones(2), axis=0) @ z)
+
+    specs, examples = [Spec((3, n), F8), Spec((m, m), F8)], {"n": 2, "m": 2}
+    program = check_program(tr.trace(lambda x, y: list(vjp(loss, x, y)[1](tr.ones(()))), *specs, examples=examples))
+    assert set(guards(program)) == {"n == 2", "m == 2"}
+    x, y = (np.random.default_rng(0).normal(size=s) for s in ((3, 2), (2, 2)))
+    for got, want in zip(program.run(x, y), vjp(loss, tensor(x), tensor(y))[1](tr.ones(())), strict=True):
+        np.testing.assert_allclose(got.numpy(), want.numpy())
 
 
 def test_rules_that_were_used_under_one_trace_ask_again_under_another():

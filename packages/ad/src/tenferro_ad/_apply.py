@@ -202,7 +202,7 @@ def _adopted(x: Any) -> Any:
 def _shaped(x: Any, goal: Spec) -> Any:
     """A value under the names that `goal` has for its extents, where they are other open sizes that are equal."""
     spec = getattr(x, "spec", None)
-    if spec is None or not goal.symbolic or spec.shape == goal.shape or spec.ndim != goal.ndim:
+    if spec is None or spec.shape == goal.shape or spec.ndim != goal.ndim or not (spec.symbolic or goal.symbolic):
         return x
     if all(likely(d, "==", e) and ask(d, "==", e) for d, e in zip(spec.shape, goal.shape)):
         return catalog.reshape(x, shape=goal.shape)

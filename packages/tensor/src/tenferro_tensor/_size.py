@@ -18,25 +18,37 @@ from tenferro_tensor import catalog
 from tenferro_tensor._normalise import common_dtype
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError, TracingError, ask, assume, floordiv, specialise
+from tenferro_tensor_core import (
+    Dim,
+    DimLike,
+    InconclusiveDimError,
+    TracingError,
+    ask,
+    assume,
+    floordiv,
+    learned,
+    specialise,
+)
 
 
 class Size:
     """An extent that is open while a function is traced.
 
     ``+ - * // %`` with integers and sizes give sizes; comparisons are answered by bounds, else by the traced example
-    under a guard; with anything else it is a number of the program. ``int``, ``range``, ``float`` specialise.
+    under a guard; with anything else it is a number of the program. ``int``, ``range``, ``float`` specialise. Once it
+    has been a key it is its number, also after the trace, when the table compares it.
     """
 
-    __slots__ = ("_dim",)
+    __slots__ = ("_dim", "_number")
     __array_ufunc__ = None  # NumPy's numbers leave the operator to this class
 
     def __init__(self, dim: Dim) -> None:
         self._dim = dim
+        self._number: int | None = None
 
-    def __dim__(self) -> Dim:
-        """The symbolic dimension, which has no behaviour of its own."""
-        return self._dim
+    def __dim__(self) -> DimLike:
+        """The symbolic dimension, which has no behaviour of its own; the number, where it has become one."""
+        return learned(self._dim) if self._number is None else self._number
 
     def value(self, place: Place = HOST) -> Any:
         """The size as a 0-d integer of the program at a place, weak as a Python number is."""
@@ -46,11 +58,12 @@ class Size:
         return ask(self._dim, "!=", 0)
 
     def __hash__(self) -> int:
-        raise TracingError(
-            f"the size {self._dim} cannot be a key of a dict, a set or a cache: a look-up would compare it, and each "
-            "comparison is a condition of the program; use int() to trace once for each size",
-            size=str(self._dim),
-        )
+        # A table keeps what was computed for a key beyond this trace and its guards, and tells two keys apart without
+        # a question: so a key is a number, and with it each size that it is made of.
+        if self._number is None:
+            reason = "hash() (for a key of a dict, a set or a cache)"
+            self._number = self._dim.evaluate({str(n): specialise(n, reason) for n in self._dim.bare()})
+        return hash(self._number)
 
     def __index__(self) -> int:
         return specialise(self._dim, "an integer (for range(), len(), an index or NumPy)")
@@ -109,13 +122,14 @@ class Condition:
 
 
 def sized(d: Any) -> Any:
-    """A size for the user's hands: a `Dim` as a `Size`, a number as it is."""
+    """A size for the user's hands: a `Dim` as a `Size`, a number, and what has become one, as a number."""
+    d = learned(d) if isinstance(d, Dim) else d
     return Size(d) if isinstance(d, Dim) else d
 
 
 def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
     """A shape for the user's hands."""
-    return tuple([Size(d) if isinstance(d, Dim) else d for d in shape])
+    return tuple(map(sized, shape))
 
 
 def operand(n: Size, beside: tuple[Any, ...]) -> Any:
@@ -128,13 +142,13 @@ def operand(n: Size, beside: tuple[Any, ...]) -> Any:
     return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
 
 
-def _whole(x: Any) -> DimLike | None:
+def _whole(x: Any) -> Any:
     """An integer or a size as what dimensions are made of, else ``None``."""
     cls = x.__class__
     if cls is Size:
-        return x._dim  # type: ignore[no-any-return]
+        return x.__dim__()
     if cls is int or cls is Dim:
-        return x  # type: ignore[no-any-return]
+        return x
     return int(x) if isinstance(x, (int, np.integer)) else None
 
 
@@ -182,9 +196,10 @@ def _arithmetic(name: str, reflected: bool) -> Callable[[Size, Any], Any]:
         d = _whole(other)
         if d is not None:
             if algebra is not None:
-                return sized(algebra(d, self._dim) if reflected else algebra(self._dim, d))
+                n = _whole(self)
+                return sized(algebra(d, n) if reflected else algebra(n, d))
             if name == "pow" and d.__class__ is int and d >= 0 and not reflected:
-                return sized(math.prod([self._dim] * d))
+                return sized(math.prod([_whole(self)] * d))
         x = _as_operand(self, other)
         if x is None:
             return NotImplemented
@@ -200,10 +215,11 @@ def _comparison(name: str) -> Callable[[Size, Any], Any]:
     def method(self: Size, other: Any) -> Any:
         d = _whole(other)
         if d is not None:
+            n = _whole(self)
             try:
-                return ask(self._dim, sign, d)
+                return ask(n, sign, d)
             except InconclusiveDimError as undecided:
-                return Condition(self._dim, sign, d, undecided)
+                return Condition(n, sign, d, undecided)
         x = _as_operand(self, other)
         if x is None:
             return NotImplemented

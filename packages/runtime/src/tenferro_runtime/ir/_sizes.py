@@ -35,7 +35,7 @@ def open_sizes(program: Program) -> tuple[DimLike, ...]:
     for spec in {s for s in program.specs.values() if s.symbolic}:
         for d in spec.shape:
             if isinstance(d, Dim):
-                found.update((a.name, dim(a.name, a.lower or 0, a.upper)) for a in d.atoms() if a.kind == "var")
+                found.update((str(n), n) for n in d.bare())
     return tuple([found[name] if name in found else dim(name) for name in variables(program)])
 
 
@@ -216,7 +216,7 @@ def occurring(*programs: Program) -> dict[str, DimLike]:
 
 def _collect(value: Any, found: dict[str, DimLike]) -> None:
     if isinstance(value, Dim):
-        found.update((a.name, dim(a.name, a.lower or 0, a.upper)) for a in value.atoms() if a.kind == "var")
+        found.update((str(n), n) for n in value.bare())
     elif isinstance(value, Program):
         found.update(occurring(value))
     elif value.__class__ is tuple:
