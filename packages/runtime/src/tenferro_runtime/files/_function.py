@@ -91,6 +91,33 @@ def _fitting(leaf: Any, spec: Spec) -> Any:
     return tensor(leaf, dtype=spec.dtype) if can_convert(number.spec.dtype, spec.dtype) else number
 
 
+def require_lawful(function: SavedFunction) -> None:
+    """Hold the parts of a function that came out of a file against each other.
+
+    Raises:
+        ValueError: they do not belong together.
+    """
+    arguments, result, fixed = function_parts(function)
+    program, parameters = function.program, function.parameters
+    if parameters is None:
+        parts = arguments.children
+        given = len(parts) == 2 and parts[0].kind is tuple and parts[1].kind is dict
+        given = given and all(name.__class__ is str for name in parts[1].names)
+    else:
+        given = len(arguments.children) == len(parameters) == len(set(parameters))
+    if arguments.kind is not tuple or not given:
+        raise ValueError(f"arguments of the structure {arguments.show():.80} cannot be those of {function!r:.80}")
+    if arguments.size != len(program.inputs):
+        raise ValueError(f"the function takes {arguments.size} arrays, but its program takes {len(program.inputs)}")
+    if not all(0 <= i < result.size and value.__class__ in SCALARS for i, value in fixed.items()):
+        raise ValueError("a result that is a plain number has no place in the structure of results")
+    if result.size != len(fixed) + len(program.outputs):
+        raise ValueError(
+            f"the function returns {result.size} arrays and numbers, but its program has {len(program.outputs)} "
+            f"outputs, and {len(fixed)} numbers are known"
+        )
+
+
 def function_parts(function: SavedFunction) -> Sequence[Any]:
     """Structures of arguments and results, and the results that are plain numbers."""
     return function._arguments, function._result, function._fixed

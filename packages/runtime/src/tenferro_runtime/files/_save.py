@@ -10,7 +10,7 @@ from tenferro_runtime.files._archive import Archive, content_hash, write
 from tenferro_runtime.files._decode import Decoder
 from tenferro_runtime.files._encode import Encoder, canonical
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
-from tenferro_runtime.files._function import SavedFunction, function_parts
+from tenferro_runtime.files._function import SavedFunction, function_parts, require_lawful
 from tenferro_runtime.files._trees import decode_tree, encode_tree
 from tenferro_runtime.ir._program import Program
 
@@ -133,12 +133,25 @@ def _read(archive: Archive, name: str, expected_hash: str | None, limits: FileLi
     function = plain["function"]
     if function is None:
         return program
-    parameters = function["parameters"]
-    return SavedFunction(
-        str(function["name"]),
-        None if parameters is None else tuple(map(str, parameters)),
+    return _function(decoder, program, function)
+
+
+def _function(decoder: Decoder, program: Program, data: Any) -> SavedFunction:
+    name, parameters = data["name"], data["parameters"]
+    if not all(text.__class__ is str for text in (name, *(parameters or ()))):
+        raise ValueError(f"a function and its parameters have names, got {name!r:.80} and {parameters!r:.80}")
+    fixed = [(index, decoder.value(value)) for index, value in data["fixed"]]
+    if any(index.__class__ is not int for index, _ in fixed) or len(dict(fixed)) != len(fixed):
+        raise ValueError(
+            f"results that are plain numbers are counted by integers, each once, got {data['fixed']!r:.80}"
+        )
+    function = SavedFunction(
+        name,
+        None if parameters is None else tuple(parameters),
         program,
-        decode_tree(decoder, function["arguments"]),
-        decode_tree(decoder, function["result"]),
-        {int(i): decoder.value(v) for i, v in function["fixed"]},
+        decode_tree(decoder, data["arguments"]),
+        decode_tree(decoder, data["result"]),
+        dict(fixed),
     )
+    require_lawful(function)
+    return function

@@ -33,13 +33,24 @@ def decode_tree(decoder: Decoder, data: Any) -> TreeDef:
 
     Raises:
         ProgramFileError: a class of it has not been imported, or has other fields now.
+        ValueError: it is none that a tree can have.
     """
     if data == "*":
         return LEAF
     kind, names, parts = data
+    if not all(value.__class__ is cls for value, cls in ((kind, str), (names, list), (parts, list))):
+        raise ValueError(f"{data!r:.80} is no structure of arguments or results")
     children = tuple([decode_tree(decoder, part) for part in parts])
     keys = tuple([decoder.value(name) for name in names])
+    _require_fit(kind, keys, len(children))
     return TreeDef(_KINDS[kind] if kind in _KINDS else _container(kind, keys), keys, children)
+
+
+def _require_fit(kind: str, keys: tuple[Any, ...], parts: int) -> None:
+    """A list or tuple has no keys, None no parts, and everything else one part for each of its distinct keys."""
+    unnamed = kind in ("list", "tuple", "none")
+    if len(set(keys)) != (0 if unnamed else parts) or len(keys) != len(set(keys)) or (kind == "none" and parts):
+        raise ValueError(f"a {kind} of {parts} parts cannot have the keys {keys!r:.80}")
 
 
 def _container(name: str, fields: tuple[Any, ...]) -> type:
