@@ -12,7 +12,8 @@ from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError, UnsupportedError
 
 x, y, z = np.ones((2, 3)), np.ones((4, 5)), np.ones((3, 4))
-SQUARE = tensor(np.ones((2, 2)))
+ONES = np.ones((2, 2))
+SQUARE = tensor(ONES)
 PLAN = plan("ij,jk->ik", x, z)
 SWAPPED = np.dtype("float64").newbyteorder()
 
@@ -79,8 +80,9 @@ MISTAKES = [
     (lambda: PLAN(x, z, out=as_strided(np.zeros(4), (2, 4), (0, 8))), ArgumentError, "share memory with each other"),
     (lambda: PLAN(x, z, out=as_strided(np.zeros(9), (2, 4), (8, 8))), ArgumentError, "elements of out= share memory"),
     (lambda: PLAN(x, z, out=[1.0]), ArgumentError, "takes out= as a NumPy array"),
+    (lambda: PLAN(x, z, out=tensor(np.zeros((2, 4)))), ArgumentError, "a tensor, which is immutable; pass np.empty"),
     (lambda: PLAN(x, z, out=np.broadcast_to(0.0, (2, 4))), ArgumentError, "out= is read-only"),
-    (lambda: plan("ij,jk->ik", SQUARE, SQUARE)(SQUARE, SQUARE, out=SQUARE), ArgumentError, "with operand 0"),
+    (lambda: plan("ij,jk->ik", SQUARE, SQUARE)(ONES, SQUARE, out=ONES), ArgumentError, "with operand 0"),
 ]  # fmt: skip
 
 

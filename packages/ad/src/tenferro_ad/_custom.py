@@ -12,6 +12,7 @@ from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
 from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule
 from tenferro_tensor import Spec, Tensor
+from tenferro_tensor._ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
 
 Function = Callable[..., Any]
@@ -146,10 +147,11 @@ def _raw(name: str, x: Any, spec: Spec) -> Any:
                 "which the rule does not know; pass it as an argument"
             )
         if x.spec is spec:
-            return x._data
+            return owned(x)._data
     if x.shape != spec.shape or x.dtype != spec.dtype:
         raise GradientError(
             f"{name} returned {x.dtype.name}{list(x.shape)} where its inference says {spec!r}; correct infer, or "
             "convert the result"
         )
-    return x if isinstance(x, (np.ndarray, np.generic)) else x._data
+    # The function may keep an array that it returns, and write to it in its next call.
+    return x.copy() if isinstance(x, (np.ndarray, np.generic)) else owned(x)._data

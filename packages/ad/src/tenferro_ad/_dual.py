@@ -47,6 +47,9 @@ class Dual(Differentiated):
                 return inner.bind(op, args)
         return push(op, self.level, lower, tuple(need), [d.tangent for d in duals])
 
+    def _copied(self) -> Dual:
+        return dual(self.value._copied(), self.tangent, self.level)
+
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, tangent={self.tangent!r})"
 

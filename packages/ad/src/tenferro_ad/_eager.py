@@ -16,6 +16,7 @@ from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_runtime.tracing._staging import stage_above
 from tenferro_tensor import Op
+from tenferro_tensor._ownership import owned
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
@@ -108,6 +109,9 @@ class EagerTensor(Differentiated):
             if isinstance(node, Leaf):
                 node.grad = c if node.grad is None else node.grad + c
 
+    def _copied(self) -> EagerTensor:
+        return wrap(self.value._copied(), self.level, self.node)
+
     def __repr__(self) -> str:
         if self.value.level == 0:
             return super().__repr__()
@@ -115,9 +119,9 @@ class EagerTensor(Differentiated):
 
 
 def wrap(value: Any, level: int, node: Node) -> EagerTensor:
-    """A value recorded by a node."""
+    """A value recorded by a node; the value owns its memory, since nodes to come may keep it."""
     z = _new(EagerTensor)
-    z.value, z.spec, z.level, z.node = value, value.spec, level, node
+    z.value, z.spec, z.level, z.node = owned(value), value.spec, level, node
     return z
 
 
@@ -133,7 +137,7 @@ def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
         n = _new(Node)
         n.seq, n.pull, n.parents, n.saved = next_seq(), leaf, (), None
         z = _new(EagerTensor)
-        z.value, z.spec, z.level, z.node = value, value.spec, level, n
+        z.value, z.spec, z.level, z.node = owned(value), value.spec, level, n
         found.append(z)
     return found
 

@@ -24,6 +24,7 @@ from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, _select, catalog
 from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor._ownership import owned
 from tenferro_tensor._shortcuts import Recording, Shortcuts, when_offered
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor_core import float64
@@ -110,8 +111,8 @@ def _methods_text(op: Op, spec: Spec) -> str:
             concrete="x.__class__ is Tensor is y.__class__",
         ),
         "left": recording(
-            (0,), **on_the_left, y="other", parents="self.node", raws="x._data, y._data",
-            concrete="x.__class__ is Tensor",
+            (0,), **on_the_left, y="owned(other)" if 1 in pullback_plan(op, (0,), (spec, spec)).site.save else "other",
+            parents="self.node", raws="x._data, y._data", concrete="x.__class__ is Tensor",
         ),
         "number_right": recording(
             (0,), **on_the_left, y="other", parents="self.node", raws="x._data, y", concrete="x.__class__ is Tensor"
@@ -191,7 +192,7 @@ def _install(
         "__name__": "tenferro_ad.rendered",
         "modes": _modes, "select": _select, "EagerTensor": EagerTensor, "Tensor": Tensor, "Node": Node,
         "SCALARS": SCALARS, "new": object.__new__, "seq": next_seq, "operate": getattr(operator, name), "miss": miss,
-        "blamed": blamed,
+        "blamed": blamed, "owned": owned,
         "ndarray": np.ndarray,
         **{table: cache.table for table, cache in tables.items()},
     }  # fmt: skip
@@ -279,7 +280,7 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
             run, out, plan = entry
             if x.__class__ is Tensor is y.__class__:
                 z = _new(Tensor)
-                z._data = run(x._data, y._data)
+                z._data = run(owned(x)._data, owned(y)._data)
                 z.spec = out
             else:
                 z = op(x, y)

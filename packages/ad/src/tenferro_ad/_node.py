@@ -10,6 +10,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, NoReturn
 
+from tenferro_tensor import Tensor
+from tenferro_tensor._ownership import owned
 from tenferro_tensor_core import GradientError
 
 places = count()
@@ -82,7 +84,10 @@ def released(g: Any, saved: Any) -> NoReturn:
 
 
 def make_node(pull: Pull, parents: tuple[Node, ...], saved: Any) -> Node:
-    """A node at the next place in the order."""
+    """A node at the next place in the order; tensors that it saves own their memory from here on."""
+    for x in saved or ():
+        if x.__class__ is Tensor:
+            owned(x)
     n = _new(Node)
     n.seq, n.pull, n.parents, n.saved = next_seq(), pull, parents, saved
     return n

@@ -6,6 +6,7 @@ from typing import Any
 
 from tenferro_ad._zeros import ones_like
 from tenferro_tensor import Array, Primitive, Spec
+from tenferro_tensor._ownership import owned
 from tenferro_tensor_core import GradientError
 
 
@@ -50,4 +51,4 @@ def fitted(given: Any, spec: Spec, what: str) -> Any:
             expected=repr(spec),
             given=repr(given.spec),
         )
-    return given
+    return owned(given)  # gradients may be the cotangent itself

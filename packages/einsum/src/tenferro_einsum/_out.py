@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.extension import HOST, ArgumentError, ShapeError, Spec, Tensor
+from tenferro_tensor import Array
+from tenferro_tensor._ownership import borrowed
 from tenferro_tensor.device_model import ContractionKernel
 
 WORK: Final = 1000
@@ -15,17 +17,21 @@ WORK: Final = 1000
 
 
 def target(out: Any, spec: Spec, operands: Sequence[Any]) -> Any:
-    """The raw array of `out`, if it can take a result of the given spec.
+    """The array `out`, if it can take a result of the given spec.
 
     Raises:
         ArgumentError: it is no writeable array in main memory, or shares memory with an operand.
         ShapeError: it has another shape or dtype.
     """
-    raw = out._data if out.__class__ is Tensor else out
+    if isinstance(out, Array):
+        raise ArgumentError(
+            "einsum takes out= as a NumPy array, got a tensor, which is immutable; pass np.empty(shape, dtype), and "
+            "use the tensor that the call returns"
+        )
+    raw = out
     if not isinstance(raw, np.ndarray) or spec.place is not HOST:
         raise ArgumentError(
-            f"einsum takes out= as a NumPy array, or a tensor that holds one, for operands in main memory; got a "
-            f"{type(out).__name__}"
+            f"einsum takes out= as a NumPy array, for operands in main memory; got a {type(out).__name__}"
         )
     if raw.shape != spec.shape or raw.dtype != spec.dtype:
         name = raw.dtype.name if raw.dtype.isnative else f"byte-swapped {raw.dtype.name}"
@@ -63,10 +69,10 @@ def _overlaps_itself(x: Any) -> bool:
 
 
 def into(raw: Any, kernel: ContractionKernel | None, operands: Sequence[Any], otherwise: Callable[[], Any]) -> Tensor:
-    """The result in a raw array: written there by an engine, or copied."""
+    """The result in an array of the caller's, which the tensor borrows: written there by an engine, or copied."""
     if kernel is not None:
         kernel(*[x._data for x in operands], out=raw)
-        return Tensor.wrap(raw, Spec(raw.shape, raw.dtype))
+        return Tensor.wrap(borrowed(raw), Spec(raw.shape, raw.dtype))
     result = otherwise()
     np.copyto(raw, result._data)
-    return Tensor.wrap(raw, result.spec)
+    return Tensor.wrap(borrowed(raw), result.spec)

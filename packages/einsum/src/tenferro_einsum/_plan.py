@@ -250,7 +250,7 @@ class ContractionPlan:
 
         Args:
             operands: tensors; NumPy arrays will do.
-            out: a tensor or NumPy array in main memory that gets the result, and is returned as a tensor.
+            out: a NumPy array that gets the result, and is returned as a tensor which shares its memory.
 
         Raises:
             ShapeError: operands or `out` have other specs.

@@ -46,7 +46,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Comp
 def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
     """Frequencies in units of the lowest one, times it; for an open number of points."""
     out = at * (1.0 / (dim_value(size=points, place=at.spec.place) * _spacing(d)))
-    return out if dtype is None else astype(out, dtype)
+    return out if dtype is None else astype(out, dtype, copy=False)
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:

@@ -229,8 +229,12 @@ class Array(Exported):
         return catalog.stop_gradient(self)
 
     def copy(self) -> Any:
-        """The same elements, in memory that is shared with no host array."""
+        """The same elements in memory of their own."""
         return functions.asarray(self, copy=True)
+
+    def _copied(self) -> Any:
+        """The same value in memory of its own; while it has no memory, the value itself."""
+        return self
 
     def __setitem__(self, key: Any, values: Any) -> NoReturn:
         raise UnsupportedError(

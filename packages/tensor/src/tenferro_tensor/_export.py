@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor._backend import get_backend
+from tenferro_tensor._ownership import read_only
 from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import ArgumentError, HostAdapterError, PlacementError, ShapeError
 
@@ -61,12 +62,15 @@ class Exported:
         return self._concrete().tolist()
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array, which may share memory with the value; copies from an accelerator."""
-        return self._concrete()
+        """The elements as a read-only NumPy array, which shares memory with the value; copies from an accelerator.
+
+        ``np.array(x)`` makes an array to write to.
+        """
+        return read_only(self._concrete())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         self._require_host("np.asarray()")
-        return np.array(self._concrete(), dtype=dtype, copy=copy)
+        return np.array(read_only(self._concrete()), dtype=dtype, copy=copy)
 
     def __dlpack__(
         self,
@@ -80,14 +84,15 @@ class Exported:
             options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
             given = {name: option for name, option in options.items() if option is not None}
             return get_backend(self.spec.place.device.kind).exported(self._raw(), **given)
-        host = self._concrete()
-        # Old consumers know no read-only memory, and may write into it; reversed axes make PyTorch 2.13 abort.
-        locked = not host.flags.writeable and (max_version is None or max_version[0] < 1)
-        if locked or any(step < 0 for step in host.strides):
+        host = self.numpy()
+        # Consumers of DLPack before 1.0 may write to what they get; reversed axes make PyTorch 2.13 abort.
+        old = max_version is None or max_version[0] < 1
+        if old or any(step < 0 for step in host.strides):
             if copy is False:
                 raise HostAdapterError(
                     f"{self.spec!r} cannot be shared through DLPack without a copy, which copy=False forbids: it has "
-                    f"{'read-only memory' if locked else 'reversed axes'}; pass copy=None",
+                    f"{'read-only memory, which the consumer does not ask for' if old else 'reversed axes'}; pass "
+                    f"copy=None{', or max_version=(1, 0)' if old else ''}",
                     strides=host.strides,
                 )
             host = host.copy()

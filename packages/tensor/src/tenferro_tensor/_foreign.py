@@ -1,8 +1,9 @@
-"""Kernels that tenferro did not write: each result is held against the inference.
+"""Kernels that tenferro did not write: they cannot write to operands, and each result is held against the inference.
 
 A tensor is what its spec says, and everything behind a kernel relies on that, machine code included. The kernels of
 tenferro's own backends are tested to keep this law; those of a guest, and all that a guest's backend runs, are checked
-at every call, since a mistake may depend on the data.
+at every call, since a mistake may depend on the data. Arrays in main memory are passed to a guest as read-only views:
+nobody writes to a tensor.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from tenferro_tensor._backend import Backend, OpenKernel
 from tenferro_tensor._owners import in_house
+from tenferro_tensor._ownership import read_only
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._registry import REGISTRY
@@ -93,6 +95,7 @@ class Results:
 
     def checked(self, run: Callable[..., Any], shapes: list[Any]) -> Callable[..., Any]:
         """The kernel, its results held against these shapes."""
+        run = _reading(run)
         if self.many or not self.outs[0].place.on_host or shapes[0] is ANY:
             return lambda *raws: self.held(run(*raws), raws, shapes)
         shape, dtype = shapes[0], self.outs[0].dtype
@@ -108,7 +111,7 @@ class Results:
 
     def checked_open(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel for all sizes, which is passed the shapes of its results last."""
-        count = len(self.outs)
+        count, run = len(self.outs), _reading(run)
         return lambda *raws: self.held(run(*raws[:-count]), raws, raws[-count:])
 
     def held(self, out: Any, raws: tuple[Any, ...], shapes: Any) -> Any:
@@ -139,6 +142,11 @@ class Results:
     def _owner(self) -> str:
         made = REGISTRY.registration("kernel", self.op.primitive, self.backend)
         return "" if made is None or made.owner.ours else f" of {made.owner}"
+
+
+def _reading(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that is passed read-only views; NumPy raises where it writes to one."""
+    return lambda *raws: run(*[read_only(x) if x.__class__ is np.ndarray else x for x in raws])
 
 
 def _is_array(raw: Any, spec: Spec, beside: list[Any]) -> bool:

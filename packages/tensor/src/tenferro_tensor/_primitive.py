@@ -27,6 +27,7 @@ import numpy as np
 
 from tenferro_tensor import _select
 from tenferro_tensor._family import claim
+from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size
 
@@ -319,6 +320,11 @@ class Primitive:
                 primitive=self.name,
             )
         return out
+
+    @property
+    def in_house(self) -> bool:
+        """Whether one of tenferro's own distributions defines it."""
+        return in_house(self._rule.__module__ or "")
 
     @property
     def signature(self) -> str:

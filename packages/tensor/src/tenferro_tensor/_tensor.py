@@ -12,6 +12,7 @@ from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
 from tenferro_tensor._origins import EVERYWHERE, line_of, noted, told
+from tenferro_tensor._ownership import borrowed, read_only
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, device_of, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
@@ -37,7 +38,7 @@ class Tensor(Array):
     """A concrete array: raw data in some memory, and its `Spec`.
 
     The slot ``_data`` holds the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a
-    CuPy array. It is for this library and its machine code.
+    CuPy array. It is for this library and its machine code; `data` is for everybody.
 
     Attributes:
         spec: shape, dtype and place.
@@ -66,8 +67,9 @@ class Tensor(Array):
 
     @property
     def data(self) -> Any:
-        """The raw array of the backend."""
-        return self._data
+        """The raw array of the backend; a NumPy array is read-only, a CuPy array must not be written to."""
+        raw = self._data
+        return read_only(raw) if raw.__class__ is np.ndarray else raw
 
     def _unary(self, op: Op) -> Any:
         if not _select.open_scopes:
@@ -86,8 +88,19 @@ class Tensor(Array):
             _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
         return get_backend(spec.place.device.kind).download(self._data)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raw = self._data
+        if dtype is None and not copy and self.spec.place is HOST and raw.__class__ is np.ndarray:
+            return read_only(raw)
+        return super().__array__(dtype, copy)
+
     def _raw(self) -> Any:
         return self._data
+
+    def _copied(self) -> Tensor:
+        if self.spec.place.on_host:
+            return Tensor.wrap(self._data.copy(), self.spec)
+        return catalog.select(True, self, self)  # type: ignore[no-any-return]  # new memory on every device
 
     def _origin(self) -> str:
         return told(line_of(self))
@@ -128,7 +141,7 @@ class Tensor(Array):
         return getitem(self, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._concrete(), self.spec)
+        return _rebuild, (self.numpy(), self.spec)
 
     def detach(self) -> Tensor:
         """This tensor: nothing is being differentiated."""
@@ -138,11 +151,15 @@ class Tensor(Array):
         return self
 
     def __deepcopy__(self, memo: object) -> Tensor:
-        return Tensor.wrap(self._data.copy(), self.spec)
+        return self._copied()
 
 
 _VIEWS: Final = Table("specs of views by keys of integers and slices")
 """Such a key makes a view of a NumPy array by itself; only its errors and the spec of the result are ours."""
+
+
+_COPIED: Final = (list, tuple, np.generic, *SCALARS)
+"""What NumPy makes an array of its own from; from anything else it may make a view."""
 
 
 def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
@@ -307,10 +324,11 @@ def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: b
     out = x if goal.dtype == x.spec.dtype else catalog.convert(x, dtype=goal.dtype)
     out = out if goal.place is out.spec.place else catalog.transfer(out, place=goal.place)
     # Views and mere changes of the compute device share memory.
-    return out if not copy or moved or goal.dtype != x.spec.dtype else Tensor.wrap(out._data.copy(), out.spec)
+    return out if not copy or moved or goal.dtype != x.spec.dtype else out._copied()
 
 
 def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
+    shared = not isinstance(x, _COPIED)
     if isinstance(x, (list, tuple)):
         x = _stacked(_stackable(x), wanted)
     elif not isinstance(x, np.ndarray):
@@ -320,7 +338,7 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
         goal = dtype(wanted)
         keep_imaginary("a tensor", array.dtype, goal)
         array = array.astype(goal, copy=False)
-    raw: Any = array
+    raw: Any = borrowed(array) if shared and place.on_host and (array is x or array.base is not None) else array
     if not place.on_host:
         if _ledger.watching and array.ndim:  # numbers are arguments of kernels
             _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)

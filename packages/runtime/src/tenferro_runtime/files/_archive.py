@@ -114,7 +114,7 @@ class Archive:
             data = member.read(size + 1)
         if len(data) != size:
             raise ValueError(f"constant {index} has not the length that its spec says")
-        array = np.frombuffer(bytearray(data), spec.dtype).reshape(shape)
+        array = np.frombuffer(data, spec.dtype).reshape(shape).copy()
         if hash_elements(array) != digest:
             raise ValueError(f"constant {index} has not the hash that the program says")
         if spec.place is not HOST:

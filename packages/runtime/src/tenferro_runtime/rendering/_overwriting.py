@@ -3,8 +3,8 @@
 The law: memory is written over only if a step of this program made it, or the caller gave it away; only by a kernel
 that reads all operands of an element before it writes the element; only where result and operand have one spec, as the
 same expressions where sizes are open; and only after the last step that reads the value, or anything that may look at
-its memory. What a step may return is a table: steps of a few kinds make new memory, all others are taken to return
-views of any of their operands.
+its memory. A guest's step may keep its operands for ever. What a step may return is a table: steps of a few kinds make
+new memory, all others are taken to return views of any of their operands.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.ir._program import Equation, Literal, Program, inner_programs
 from tenferro_tensor import REGISTRY, Backend, Place, Primitive, available_backends, catalog, get_backend
 
 OVERWRITING: Final = "overwriting"
@@ -115,10 +115,19 @@ def _ends(program: Program, own: set[int]) -> dict[int, float]:
     for i in range(len(program.equations) - 1, -1, -1):
         eq = program.equations[i]
         looking = [v for v in eq.results if v not in own]
-        last = max([ends.get(v, i) for v in looking], default=i)
+        last = math.inf if _keeps(program, eq) else max([ends.get(v, i) for v in looking], default=i)
         for v in (*eq.variables, *(eq.results if looking else ())):
             ends[v] = max(ends.get(v, i), last)
     return ends
+
+
+def _keeps(program: Program, eq: Equation) -> bool:
+    """Whether code that is not tenferro's sees the operands of a step."""
+    primitive = eq.op.primitive
+    kind = program.specs[(*eq.variables, *eq.results)[0]].place.device.kind
+    if not primitive.in_house or REGISTRY.is_replaced(primitive, kind):
+        return True
+    return any(_keeps(inner, step) for inner in inner_programs(eq.op.params) for step in inner.equations)
 
 
 def _groups(program: Program, own: set[int]) -> dict[int, int]:

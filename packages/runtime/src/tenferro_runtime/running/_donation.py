@@ -2,7 +2,7 @@
 
 A tensor that was given away holds a `Given` in the place of its elements: whatever reads it raises, and names the call.
 Its memory is written over only where nothing else can see it: the tensor is the only holder of an array that owns its
-memory, which lies in order and may be written to. Views, other tensors, buffers and variables of the user are holders.
+memory, which lies in order. Views, other tensors, buffers and variables of the user are holders.
 """
 
 from __future__ import annotations
@@ -109,10 +109,13 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
     raw, references = _take(t, Given(t.spec, title, source))
     if raw.__class__ is Given:
         raw._refuse()
-    if raw.__class__ is not np.ndarray or not references:
+    if raw.__class__ is not np.ndarray or references != _ALONE:
         return raw, False
     flags = raw.flags
-    return raw, references == _ALONE and flags.carray and flags.owndata
+    alone = flags.c_contiguous and flags.aligned and flags.owndata
+    if alone and not flags.writeable:  # read-only views have been handed out, and are gone
+        raw.setflags(write=True)
+    return raw, alone
 
 
 def giving(

@@ -17,6 +17,7 @@ from tenferro_runtime.tracing._traced import TracedTensor, recording
 from tenferro_tensor import SCALARS, Array, ComputeDevice, Op, Place, Spec, Tensor, _select, catalog, next_level, tensor
 from tenferro_tensor._normalise import common_dtype, normalised
 from tenferro_tensor._origins import told
+from tenferro_tensor._ownership import owned
 from tenferro_tensor._select import decide, scoped_device
 from tenferro_tensor._spec import common_place
 from tenferro_tensor._tensor import materialised
@@ -105,12 +106,15 @@ class Builder:
         return v
 
     def constant(self, value: Tensor) -> TracedTensor:
-        """A concrete tensor as a constant of the program; the same tensor is one constant."""
+        """A concrete tensor, which owns its memory from here on, as a constant of the program.
+
+        The same tensor is one constant.
+        """
         self.require_open(None)
         known = self._lifted.get(id(value))
         if known is None:
             known = self._lifted[id(value)] = self._variable(value.spec)
-            self._constants[known.id] = value  # also keeps the id of the tensor from being reused
+            self._constants[known.id] = owned(value)  # also keeps the id of the tensor from being reused
         return known
 
     def lift(self, value: Any) -> TracedTensor:

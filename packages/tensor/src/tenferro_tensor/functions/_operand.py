@@ -53,6 +53,22 @@ def own(host: np.ndarray[Any, Any], place: Place) -> Any:
     return Primitive.adopt(host, device=place.device)
 
 
+def copied(x: Any, y: Any, copy: bool | None) -> Any:
+    """`y`, which is `x` perhaps in another dtype or memory: in memory of its own where `copy` is True.
+
+    Raises:
+        ArgumentError: `copy` is False, but the memory is not that of `x`.
+    """
+    if copy is None:
+        return y
+    fresh = y.spec.dtype != x.spec.dtype or y.spec.place.memory_space is not x.spec.place.memory_space
+    if copy:
+        return y if fresh else y._copied()
+    if fresh:
+        raise ArgumentError(f"{x.spec!r} cannot become {y.spec!r} without a copy, which copy=False forbids")
+    return y
+
+
 def truth(x: Any) -> Any:
     """Booleans as they are; numbers compared with 0."""
     if x.__class__ is bool:

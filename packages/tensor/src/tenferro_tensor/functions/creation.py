@@ -17,7 +17,17 @@ from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._select import explicit
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._operand import converted, number, own, positions, shape_of, size_of, value, whole
+from tenferro_tensor.functions._operand import (
+    converted,
+    copied,
+    number,
+    own,
+    positions,
+    shape_of,
+    size_of,
+    value,
+    whole,
+)
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
@@ -72,7 +82,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         obj: the data.
         dtype: dtype of the result; by default that of the data, float64 for Python floats.
         device: where it goes.
-        copy: ``True`` copies data of others, ``False`` raises where that is needed, ``None`` copies when needed.
+        copy: ``True`` makes memory of its own, ``False`` raises where that is needed, ``None`` does so when needed.
+            Shared memory is copied when a derivative or a program comes to depend on it.
 
     >>> tr.asarray([[1, 2], [3, 4]]).shape
     (2, 2)
@@ -80,9 +91,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     if hasattr(obj, "__dim__"):  # converted, so that it is not weak any more
         obj = catalog.convert(value(obj), dtype=int64)
     if hasattr(obj, "spec"):
-        # A tensor may share memory with a host array that somebody writes to; recorded values cannot be written to.
-        shared = copy and not obj.level and obj.spec.place.on_host
-        return _adapted(Primitive.adopt(obj, device=obj.device, copy=True) if shared else obj, dtype, device)
+        return copied(obj, _adapted(obj, dtype, device), copy)
     if isinstance(obj, (list, tuple)) and _holds_values(obj):
         return _adapted(_stacked(obj), dtype, device)
     if not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
@@ -93,7 +102,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
 def _adapted(x: Any, dtype: Any, device: Any) -> Any:
     with explicit(device):
         x = x if device is None else to_device(x, device)
-        return x if dtype is None else astype(x, dtype)
+        return x if dtype is None else astype(x, dtype, copy=False)
 
 
 def _holds_values(obj: Any) -> bool:
@@ -118,7 +127,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Tensor([1., 2.])
     """
     if hasattr(x, "spec"):
-        return _adapted(x, None, device)
+        return copied(x, _adapted(x, None, device), copy)
     home = _accelerator_of(x)
     if home is not None:
         return _adapted(noted(_shared(x, home, copy)), None, device)
@@ -152,7 +161,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     place = place_of(device)
     fill_value = value(fill_value) if hasattr(fill_value, "__dim__") else fill_value
     if hasattr(fill_value, "spec"):
-        x = fill_value if dtype is None else astype(fill_value, dtype)
+        x = fill_value if dtype is None else astype(fill_value, dtype, copy=False)
         if x.spec.ndim:
             raise ShapeError(f"full needs a fill_value without axes, got {x.spec!r}; broadcast it instead")
         with explicit(device):
@@ -303,15 +312,15 @@ def linspace(
         with explicit(device):
             steps = linspace(0.0, 1.0, num, endpoint=endpoint, device=device)
             out = catalog.add(catalog.mul(catalog.sub(1.0, steps), start), catalog.mul(steps, stop))
-            return out if dtype is None else astype(out, dtype)
+            return out if dtype is None else astype(out, dtype, copy=False)
     goal = None if dtype is None else known_dtype(dtype)
     if goal is not None:
         keep_imaginary("linspace", np.result_type(start, stop), goal)
     if isinstance(num, Dim):
         with explicit(device):
             out = _open_linspace(start, stop, num, endpoint, place_of(device))
-            return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal)
-    return noted(Primitive.adopt(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), device=device))
+            return out if goal is None else astype(catalog.floor(out) if goal.kind in "iu" else out, goal, copy=False)
+    return noted(own(np.linspace(start, stop, num, endpoint=endpoint, dtype=goal), place_of(device)))
 
 
 def _open_linspace(start: Any, stop: Any, num: Dim, endpoint: bool, place: Place) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._select import explicit
-from tenferro_tensor.functions._operand import converted, value
+from tenferro_tensor.functions._operand import converted, copied, value
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor_core import DType, DTypeError, can_convert, is_inexact, is_integer, real_of
 from tenferro_tensor_core import dtype as known_dtype
@@ -19,7 +19,7 @@ __all__ = ["astype", "can_cast", "cast", "convert", "finfo", "iinfo", "isdtype",
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`x` in another dtype, as the Array API standard defines it: everything but complex to real is allowed.
 
-    Values are immutable, so `copy` makes no difference; only ``asarray(x, copy=True)`` parts with shared host memory.
+    The result has memory of its own; with ``copy=False`` it is `x` itself where dtype and device are those of `x`.
 
     Raises:
         DTypeError: from complex to real; `real`, `imag` and `cast` say what is meant.
@@ -30,7 +30,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     x, dtype = value(x), known_dtype(dtype)
     keep_imaginary("astype", x.spec.dtype, dtype)
     with explicit(device):
-        return converted(x if device is None else to_device(x, device), dtype)
+        out = converted(x if device is None else to_device(x, device), dtype)
+    return copied(x, out, True if copy else None)
 
 
 def convert(x: Any, dtype: Any, /) -> Any:

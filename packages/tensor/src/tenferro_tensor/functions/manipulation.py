@@ -4,9 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_tensor import catalog
 from tenferro_tensor._normalise import broadcast_shapes, broadcasts_to, brought
-from tenferro_tensor.functions._operand import axes_of, axis_of, shape_of, size_of, value
+from tenferro_tensor.functions._operand import axes_of, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions._table import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv
@@ -34,18 +36,21 @@ _TRANSPOSE_LAST: Final = Table("transposes of the last two axes")
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
-    Values are immutable, so `copy` makes no difference; only ``asarray(x, copy=True)`` parts with shared host memory.
+    With ``copy=True`` the result has memory of its own, with ``copy=False`` that of `x`, where elements are known.
     Beside an extent of 0, -1 stands for nothing in particular. Beside an open extent of a trace it stands for a
     formula, which holds also for calls of the compiled function in which that extent is 0.
 
     Raises:
         ShapeError: the shape holds another number of elements, or leaves -1 open.
+        ArgumentError: `copy` is False, but the elements have to move.
 
     >>> tr.reshape(tr.arange(6), (2, -1)).shape
     (2, 3)
     """
     if not hasattr(x, "spec"):
         x = value(x)
+    if copy is not None:
+        return _reshaped_copy(x, shape) if copy else _reshaped_view(x, shape)
     spec = x.spec
     plain = shape.__class__ is tuple and not spec.symbolic
     if plain:
@@ -64,6 +69,21 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     out = op(x)
     if plain:
         _RESHAPES.remember((spec, extents), op)
+    return out
+
+
+def _reshaped_copy(x: Any, shape: Any) -> Any:
+    return reshape(x._copied(), shape)  # copies are in row-major order: this is a view of the copy
+
+
+def _reshaped_view(x: Any, shape: Any) -> Any:
+    out = reshape(x, shape)
+    before, after = host_elements(x), host_elements(out)
+    if before is not None and after is not None and before.size and not np.may_share_memory(before, after):
+        raise ArgumentError(
+            f"{x.spec!r} cannot be reshaped to {out.spec.shape} without a copy, which copy=False forbids: its elements "
+            "are not in row-major order; pass copy=None"
+        )
     return out
 
 

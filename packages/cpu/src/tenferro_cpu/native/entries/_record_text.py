@@ -1,12 +1,47 @@
 """LLVM text of the operators of recorded tensors: run the kernel, leave one node."""
 
+from typing import Final
+
 from tenferro_cpu.native.entries._operators_text import PAYLOAD, Offsets, is_number, long_way, unscoped
 from tenferro_cpu.native.kernels._body import Body
+from tenferro_cpu.native.python._layout import BASE, TYPE
 
 
 def record_text(at: Offsets) -> str:
     """``record_operator``, ``record_reflected``, and ``record_unary`` of a recorded value and an op."""
-    return _saved(at) + _recorded(at) + "".join([_record(at, reflected) for reflected in (False, True)]) + _unary(at)
+    return (
+        _OWNED
+        + _saved(at)
+        + _recorded(at)
+        + "".join([_record(at, reflected) for reflected in (False, True)])
+        + _unary(at)
+    )
+
+
+_OWNED: Final = f"""
+@tenferro_ndarray = external global i8
+define private i1 @owned(ptr %raw) nounwind {{
+entry:
+  br label %look
+look:
+  %x = phi ptr [ %raw, %entry ], [ %base, %up ]
+  %type_at = getelementptr i8, ptr %x, i64 {TYPE}
+  %type = load ptr, ptr %type_at
+  %is_array = icmp eq ptr %type, @tenferro_ndarray
+  br i1 %is_array, label %up, label %end
+up:
+  %base_at = getelementptr i8, ptr %x, i64 {BASE}
+  %base = load ptr, ptr %base_at
+  %owns = icmp eq ptr %base, null
+  br i1 %owns, label %yes, label %look
+end:
+  %scalar = icmp eq ptr %x, %raw
+  ret i1 %scalar
+yes:
+  ret i1 true
+}}
+"""
+"""Whether nobody outside can write to the memory of a raw array, as `tenferro_tensor` tells it."""
 
 
 def _saved(at: Offsets) -> str:
@@ -152,6 +187,13 @@ def _two_operands(
     f.branch(f.same(kind, tensor), "concrete", "number")
     f.label("concrete")
     f.store(f.load("%other", at["tensor._data"]), raw)
+    # The interpreted method has a tensor that the node keeps copy what others may write to.
+    kept = f.get(f"and i64 {f.load('%p', PAYLOAD.save_left, 'i64')}, 2")
+    f.branch(f.get(f"icmp eq i64 {kept}, 0"), "lent", "kept")
+    f.label("kept")
+    f.guard(f.call("owned", f.load(raw), result="i1"), "slow")
+    f.jump("lent")
+    f.label("lent")
     f.store(f.call("pair", left, spec, f.load("%other", at["tensor.spec"])), entry_at)
     f.jump("found")
     f.label("number")

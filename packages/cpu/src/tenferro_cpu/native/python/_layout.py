@@ -18,7 +18,7 @@ BASIC: Final = 16
 TYPE: Final = 8
 BYTES: Final = 32
 """Where the characters of a ``bytes`` object start."""
-DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
+DATA, NDIM, DIMS, STRIDES, BASE, DESCR, FLAGS = 16, 24, 32, 40, 48, 56, 64
 """Fields of an ``ndarray``."""
 NUMBER: Final = 16
 """Where the value of a ``float``, a ``complex`` and a NumPy scalar starts."""
@@ -87,6 +87,8 @@ def _arrays_agree() -> bool:
 def _array_agrees(a: np.ndarray[Any, Any]) -> bool:
     at = id(a)
     if word(at + TYPE) != id(np.ndarray) or word(at + DESCR) != id(a.dtype) or word(at + DATA) != a.ctypes.data:
+        return False
+    if word(at + BASE) != (0 if a.base is None else id(a.base)):
         return False
     if ctypes.c_int32.from_address(at + NDIM).value != a.ndim:
         return False
