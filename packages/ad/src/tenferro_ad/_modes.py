@@ -6,18 +6,18 @@ The fast recording methods read one number, `slow`; only while it is not 0 do th
 from __future__ import annotations
 
 import sys
-import threading
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from typing import Any
 
 from tenferro_runtime.tracing._staging import LISTENERS
 from tenferro_tensor import next_level
+from tenferro_tensor_core._forks import new_lock
 
 slow = 0
 """Number of `no_grad` and `record_sources` scopes, and of branches and bodies being traced, in any thread."""
 
-_lock = threading.Lock()
+_lock = new_lock()
 _floor: ContextVar[int] = ContextVar("tenferro no_grad level", default=0)
 _sources: ContextVar[bool] = ContextVar("tenferro record sources", default=False)
 

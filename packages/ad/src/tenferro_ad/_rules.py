@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import GradientError, MissingRuleError
+from tenferro_tensor_core._forks import importing, new_lock
 
-_lock = threading.RLock()
+_lock = new_lock()
 _core_rules = False
 
 
@@ -26,7 +26,8 @@ def rule_of(op: Op) -> Any:
     if rule is None and not _core_rules:
         with _lock:
             if not _core_rules:
-                from tenferro_ad import rules
+                with importing():
+                    from tenferro_ad import rules
 
                 rules.register(REGISTRY)
                 _core_rules = True

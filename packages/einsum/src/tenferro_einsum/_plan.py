@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any, Final
 
@@ -38,6 +37,7 @@ from tenferro_tensor import SCALARS, catalog
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
 from tenferro_tensor_core import example_of, weak
+from tenferro_tensor_core._forks import cached_property
 
 AXES: Final = 60
 """Largest number of axes that a value may have before axes of extent 1 are left out."""

@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, numbered
-from tenferro_runtime.extension import ArgumentError, BoundedCache, UnsupportedError
+from tenferro_runtime.extension import ArgumentError, BoundedCache, UnsupportedError, library
 
 PATHS: BoundedCache[Any, Path] = BoundedCache("tenferro_einsum: paths", 4096)
 """Paths found, by canonical labels, extents and strategy."""
@@ -108,7 +108,7 @@ class Search:
 
     def _greedy(self, inputs: Any, output: Any, extents: Any) -> Any:
         """Random greedy orders while there is time for one more; the search keeps the best of all its calls."""
-        from opt_einsum.path_random import RandomGreedy
+        RandomGreedy = library("opt_einsum.path_random").RandomGreedy
 
         assert self.time_limit is not None
         start = time.monotonic()
@@ -138,17 +138,15 @@ def _letter(n: int) -> str:
 
 def _cotengra() -> Any:
     try:
-        import cotengra  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        return library("cotengra")
     except ImportError as cause:
         raise UnsupportedError(
             "einsum: optimize='cotengra' needs cotengra; pip install 'tenferro-einsum[cotengra]'"
         ) from cause
-    return cotengra
 
 
 def _by_name(name: Any) -> Any:
-    from opt_einsum import paths
-
+    paths = library("opt_einsum.paths")
     try:
         return paths.get_path_fn(name)
     except KeyError as cause:

@@ -7,7 +7,6 @@ kernel and restored after it, so that results do not depend on what the caller's
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
@@ -38,6 +37,7 @@ from tenferro_tensor.device_model import (
     Region,
 )
 from tenferro_tensor_core import HostAdapterError
+from tenferro_tensor_core._forks import cached_property
 
 
 class _CupyBackend(AcceleratorBackend):

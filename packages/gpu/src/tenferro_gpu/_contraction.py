@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from math import prod
 from typing import Any
 
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
+from tenferro_tensor_core._forks import cached_property
 
 
 def taken(ir: ContractionIR | ContractionGraph) -> bool:

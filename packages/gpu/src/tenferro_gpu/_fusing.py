@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from tenferro_tensor.device_model import (
     expansion,
 )
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+from tenferro_tensor_core._forks import cached_property
 
 _REDUCED: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,

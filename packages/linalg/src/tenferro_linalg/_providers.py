@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from tenferro_runtime.extension import Primitive, Registry, sized
+from tenferro_tensor_core._forks import importing
 
 Maker = Callable[..., Callable[..., Any]]
 
@@ -26,7 +27,8 @@ def size_of(ins: Any, outs: Any, *, size: Any, **_: Any) -> tuple[Any, ...]:
 @cache
 def host() -> Any:
     """The provider of the CPU."""
-    from tenferro_linalg._host import Host
+    with importing():
+        from tenferro_linalg._host import Host
 
     return Host()
 
@@ -34,7 +36,8 @@ def host() -> Any:
 @cache
 def device() -> Any:
     """The provider of CUDA and ROCm devices."""
-    from tenferro_linalg._cuda import Device
+    with importing():
+        from tenferro_linalg._cuda import Device
 
     return Device()
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 from weakref import WeakSet
 
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import new_lock
 
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
 
 _live: WeakSet[BoundedCache[Any, Any]] = WeakSet()
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 class BoundedCache(Generic[K, V]):
@@ -45,7 +45,7 @@ class BoundedCache(Generic[K, V]):
         self.owner, self.bound, self.recency = owner, bound, recency
         self.table: dict[K, V] = {}
         self.hits = self.misses = self.evictions = 0
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         with _lock:
             _live.add(self)
 

@@ -26,6 +26,7 @@ from tenferro_tensor_core import (
     int64,
     isdtype,
 )
+from tenferro_tensor_core._forks import importing
 
 ARRAY_API_VERSION: Final = "2024.12"
 
@@ -104,7 +105,8 @@ def family(name: str) -> Any:
             f"{f' ({instead})' if instead else ''}",
             family=name,
         )
-    return import_module(entry.module.partition(".")[0])
+    with importing():
+        return import_module(entry.module.partition(".")[0])
 
 
 def export(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextvars import ContextVar
 from copy import copy
 from typing import Any, Final, NamedTuple
@@ -13,6 +12,7 @@ from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import PASSES, Pass, keeping_bits
 from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import new_lock
 
 FUSION: Final = "fusion"
 """Under this name a program remembers `How` it is run."""
@@ -156,7 +156,7 @@ REGISTRY.changed.append(_clear_caches)
 _open: Final[ContextVar[tuple[Runtime, ...]]] = ContextVar("tenferro runtimes", default=())
 """The runtimes whose scopes are open here, from the outside in."""
 _default: list[Runtime] = []
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def current_runtime() -> Runtime:

@@ -1,13 +1,14 @@
 """`Decisions`: who answers questions about sizes while a function is traced, and the guards that answers rely on."""
 
 import sys
-import threading
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
+
+from tenferro_tensor_core._forks import new_lock
 
 from ._decide import COMPARISONS, decide
 from ._dims import Dim, DimLike, evaluate, nonnegative
@@ -78,7 +79,7 @@ class Decisions:
         self.facts: Facts = Facts()
         """What guards say beyond these equalities."""
         self._canonical: dict[Dim, DimLike] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __enter__(self) -> "Decisions":
         # The stack travels in the context variable: tokens would break when one object is

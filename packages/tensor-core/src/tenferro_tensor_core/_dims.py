@@ -5,12 +5,13 @@ and maxima. A result without variables is a plain int. Questions about sizes are
 bounds alone (`nonnegative`); `_decide` and `_decisions` ask further.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from math import gcd
 from operator import index
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union
 from weakref import WeakValueDictionary
+
+from tenferro_tensor_core._forks import new_lock
 
 from . import _poly, _proof
 from ._dim_text import key_of, key_of_atom, shown, source
@@ -24,7 +25,7 @@ DIM_MEMO: Final = Memo(16384)
 """Results of the algebra by operand identity; `stats()` and `clear()` at any time."""
 
 # Reentrant: a finalizer may run inside and build sizes of its own.
-_lock: Final = threading.RLock()
+_lock: Final = new_lock()
 _dims: Final[WeakValueDictionary[Any, "Dim"]] = WeakValueDictionary()
 
 

@@ -4,11 +4,12 @@ A monomial is a tuple of atoms sorted by key; the empty one stands for 1. Terms 
 degree, then lexicographically: division needs an order that multiplication keeps.
 """
 
-import threading
 from math import prod
 from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 from zlib import crc32
+
+from tenferro_tensor_core._forks import new_lock
 
 Monomial: TypeAlias = tuple["Atom", ...]
 Poly: TypeAlias = dict[Monomial, int]
@@ -19,7 +20,7 @@ SAMPLES: Final = 8
 """Number of points, assignments of sizes to all variables, at which atoms are evaluated when they are made."""
 
 # Reentrant: a finalizer may run inside and make atoms of its own.
-_lock: Final = threading.RLock()
+_lock: Final = new_lock()
 _atoms: Final[WeakValueDictionary[str, "Atom"]] = WeakValueDictionary()
 
 

@@ -27,6 +27,7 @@ from tenferro_tensor_core import (
     TenferroError,
     UnsupportedError,
 )
+from tenferro_tensor_core._forks import new_lock
 
 BACKENDS: Final = "tenferro.backends"
 
@@ -259,7 +260,7 @@ class Backend(ABC):
 
 
 _made: dict[str, Backend] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def get_backend(name: str) -> Backend:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-_lock = threading.Lock()
+from tenferro_tensor_core._forks import new_lock
+
+_lock = new_lock()
 
 
 class Counted:

@@ -6,7 +6,6 @@ Whatever is wrong with one distribution is said when something of that distribut
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 from tenferro_tensor._owners import HOUSE
 from tenferro_tensor._requirements import normal, unmet
 from tenferro_tensor_core import RegistryError, TenferroError
+from tenferro_tensor_core._forks import importing, new_lock
 
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
@@ -28,7 +28,7 @@ log = logging.getLogger("tenferro")
 _groups: dict[str, dict[str, EntryPoint]] = {}
 _rivals: dict[tuple[str, str], EntryPoint] = {}
 _usurpers: dict[tuple[str, str], EntryPoint] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def installed(group: str) -> dict[str, EntryPoint]:
@@ -36,7 +36,7 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
     A name that belongs to tenferro counts only where it is tenferro's.
     """
-    with _lock:
+    with _lock, importing():  # metadata of distributions are read by modules that Python imports late
         found = _groups.get(group)
         if found is None:
             found = {}
@@ -81,7 +81,8 @@ def load(group: str, name: str) -> Any:
     if not isinstance(ep.value, str) or EntryPoint.pattern.match(ep.value) is None:
         raise _broken(ep, f"{ep.value!r} is not of the form 'package.module:function'")
     try:
-        found = ep.load()
+        with importing():
+            found = ep.load()
     except KeyboardInterrupt:
         raise
     except BaseException as cause:  # a guest that calls sys.exit must not end the program
@@ -124,7 +125,8 @@ def _name(ep: EntryPoint) -> str:
 def _said(ep: EntryPoint, what: str) -> str:
     """What the metadata of a distribution say; damaged ones raise whatever the parser makes of them."""
     try:
-        found = getattr(ep.dist, what)
+        with importing():
+            found = getattr(ep.dist, what)
     except Exception:
         return ""
     return found if isinstance(found, str) else ""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-import threading
 from importlib.metadata import packages_distributions
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_tensor import _entry_points
 from tenferro_tensor_core import RegistryError
+from tenferro_tensor_core._forks import new_lock
 
 _FORM: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
 
 _claimed: Final[WeakValueDictionary[str, Any]] = WeakValueDictionary()
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def check_family_id(family: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from importlib import import_module
 from typing import Any
 
+from tenferro_tensor_core._forks import importing, new_lock
+
 _imported: dict[str, Any] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def library(name: str) -> Any:
@@ -21,6 +22,6 @@ def library(name: str) -> Any:
     """
     found = _imported.get(name)
     if found is None:
-        with _lock:
+        with _lock, importing():
             found = _imported[name] = import_module(name)
     return found

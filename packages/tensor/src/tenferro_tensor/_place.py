@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any, ClassVar, Final, NoReturn, Self
 
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import new_lock
 
-_lock = threading.RLock()
+_lock = new_lock()
 _NAME: Final = re.compile(r"([A-Za-z_]\w*)(?::([0-9]+))?", re.ASCII)
 
 

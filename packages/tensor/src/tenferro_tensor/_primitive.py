@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from operator import attrgetter
@@ -30,6 +29,7 @@ from tenferro_tensor._family import claim
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size
+from tenferro_tensor_core._forks import new_lock
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 """Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
@@ -53,7 +53,7 @@ _PLAIN: Final = frozenset({int, str})
 LIVE_OPS: Final = 2048
 """Number of recently made ops that one primitive keeps alive, with their plans."""
 
-_lock = threading.RLock()
+_lock = new_lock()
 _new = object.__new__
 _spec_of, _data_of = attrgetter("spec"), attrgetter("_data")
 _all: WeakSet[Primitive] = WeakSet()

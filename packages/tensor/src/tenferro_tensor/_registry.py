@@ -17,6 +17,7 @@ from tenferro_tensor._owners import Owner, calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
+from tenferro_tensor_core._forks import importing, new_lock
 
 log = logging.getLogger("tenferro")
 
@@ -87,8 +88,8 @@ class Registry:
         self.changed: list[Callable[[], None]] = []
         """Called after an entry was replaced or taken back; what was made of the old one must be made anew."""
         # Two locks: an extension may be imported by one thread, filling tables, while another waits to load it.
-        self._lock = threading.RLock()
-        self._loading = threading.RLock()
+        self._lock = new_lock()
+        self._loading = new_lock()
 
     def kernel(self, primitive: Primitive, backend: str, make: KernelMaker, *, replace: bool = False) -> Registration:
         """Register the kernel of a primitive for a backend name.
@@ -194,7 +195,8 @@ class Registry:
             self._registering.append(name)
             self._registrant, self._guest = threading.get_ident(), offered[name]
             try:
-                register(self)
+                with importing():
+                    register(self)
                 # Only now: other threads that see the name rely on its entries.
                 self._loaded.add(name)
             except BaseException as cause:  # a guest that calls sys.exit must not end the program

@@ -6,11 +6,12 @@ what a program means never depends on whether one is there.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from tenferro_tensor_core._forks import new_lock
 
 
 class Plans(NamedTuple):
@@ -159,7 +160,7 @@ class Shortcuts(ABC):
         """
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _offered: Shortcuts | None = None
 _waiting: list[Callable[[Shortcuts], None]] = []
 

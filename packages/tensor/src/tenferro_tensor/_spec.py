@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -16,6 +15,7 @@ from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size
 from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core._forks import new_lock
 
 MAX_AXES: Final = 64
 """Largest number of axes of an array."""
@@ -23,7 +23,7 @@ MAX_AXES: Final = 64
 _interned: WeakValueDictionary[tuple[Any, ...], Spec] = WeakValueDictionary()
 _references: dict[Any, Any] = _interned.data  # type: ignore[attr-defined]  # read without a call of Python
 # Re-entrant: garbage collection may run a finalizer, and a finalizer may make specs.
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def _extent(d: Any) -> DimLike:

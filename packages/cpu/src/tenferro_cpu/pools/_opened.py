@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import PlacementError
+from tenferro_tensor_core._forks import new_lock
 
 CALLER: Final = ComputeDevice("cpu:0")
 """The calling thread, whichever that is."""
@@ -42,7 +42,7 @@ class Pool(Protocol):
 _pools: dict[int, Pool] = {}
 _lost: dict[int, str] = {}
 """Pools that are not open any more, and why."""
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def register(pool: Pool, index: int | None) -> None:
@@ -102,8 +102,6 @@ def devices() -> tuple[ComputeDevice, ...]:
 
 def _lose_all() -> None:
     """In the child of a fork: threads of the parent are not here."""
-    global _lock
-    _lock = threading.RLock()
     for index in tuple(_pools):
         _pools[index].lose()
         forget(index, "its thread did not survive the fork of the process")

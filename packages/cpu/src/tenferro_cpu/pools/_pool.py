@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ from tenferro_cpu.pools._opened import forget, pools, register
 from tenferro_cpu.pools._thread import PoolThread, awaited, inside
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import ArgumentError, PlacementError
+from tenferro_tensor_core._forks import new_lock
 
 
 class CpuPool:
@@ -67,7 +67,7 @@ class CpuPool:
         self.memory = None if limit is None else MemoryPool(limit)
         self._thread: PoolThread | None = None
         self._closed = ""
-        self._starting = threading.Lock()
+        self._starting = new_lock()
         self.cpus = named
         register(self, index)
 
@@ -127,7 +127,6 @@ class CpuPool:
 
     def lose(self) -> None:
         """In the child of a fork: the thread is not there."""
-        self._starting = threading.Lock()
         self._thread, self._closed = None, "its thread did not survive the fork of the process"
 
     def _post(self, run: Callable[[], None]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from functools import cache
 
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
-from tenferro_tensor._forks import mended_after_fork
 from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_cache
+from tenferro_tensor_core._forks import Lock, new_lock
 
 
 class RuntimeCompiler(Compiler):
@@ -23,14 +22,9 @@ class RuntimeCompiler(Compiler):
     def __init__(self, library: RuntimeLibrary, architecture: str, cache: ObjectCache | None = None) -> None:
         self.library, self.architecture, self._cache = library, architecture, cache
         self._compiled: dict[str, bytes] = {}
-        self._making: dict[str, threading.Lock] = {}
-        self._lock = threading.Lock()
+        self._making: dict[str, Lock] = {}
+        self._lock = new_lock()
         self._counts = {"compiled": 0, "from_disk": 0, "code_bytes": 0}
-        mended_after_fork(self)
-
-    def forked(self) -> None:
-        """As the contract of `mended_after_fork` says: locks that other threads held are nobody's."""
-        self._lock, self._making = threading.Lock(), {}
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
         """As the contract says; the code is what the driver loads."""
@@ -38,7 +32,7 @@ class RuntimeCompiler(Compiler):
         code = self._compiled.get(key)
         if code is None:
             with self._lock:
-                making = self._making.setdefault(key, threading.Lock())
+                making: Lock = self._making.setdefault(key, new_lock())
             with making:  # one thread compiles a source, others go on with theirs
                 code = self._compiled.get(key)
                 if code is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +21,7 @@ from tenferro_tensor import (
     Stream,
 )
 from tenferro_tensor_core import ArgumentError, PlacementError
+from tenferro_tensor_core._forks import new_lock
 
 
 class CupyPending(Pending):
@@ -58,7 +58,7 @@ class CupyDevice(RuntimeDevice):
         self.id = ComputeDevice(f"{runtime.kind}:{ordinal}")
         self.runtime, self.cupy, self.keeping = runtime, runtime.cupy, Keeping()
         self.raw = self.cupy.cuda.Device(ordinal)
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._streams: WeakSet[CupyStream] = WeakSet()
         self._default = self._noted(self.cupy.cuda.Stream.null)
         self._copy: CupyStream | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import Any
 
 from tenferro_tensor import AsynchronousError, Event, Stream
 from tenferro_tensor_core import UnsupportedError
+from tenferro_tensor_core._forks import new_lock
 
 
 class CupyEvent(Event):
@@ -110,7 +110,7 @@ class Keeping:
 
     def __init__(self) -> None:
         self._kept: deque[tuple[CupyEvent, tuple[Any, ...]]] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def keep(self, event: CupyEvent, *values: Any) -> None:
         """Keep values until an event has passed, at the earliest."""

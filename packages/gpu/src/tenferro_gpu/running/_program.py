@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from tenferro_gpu.running._launch import launch_of
 from tenferro_gpu.running._layout import Ints, Layout, access_of
 from tenferro_tensor.device_model import Access, CompiledSpec, Over, Program
 from tenferro_tensor_core import ArgumentError, ShapeError
+from tenferro_tensor_core._forks import new_lock
 
 Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
 Load = Callable[[CompiledSpec, int], Function]
@@ -37,7 +37,7 @@ class GpuProgram(Program):
         by_item = compiled.spec.launch.grid == (BLOCK,)
         self.over = None if not gone else Over.LEADING if by_item else Over.TRAILING
         self._functions: dict[int, Function] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def function(self, device: int) -> Function:
         """The loaded kernel on a device, which must be current."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
@@ -26,6 +25,7 @@ from tenferro_tensor.device_model import (
     Region,
     in_rows,
 )
+from tenferro_tensor_core._forks import new_lock
 
 PLANS: Final = 256
 """Shapes and strides for which a region keeps what its launch is told; then it starts again."""
@@ -79,7 +79,7 @@ class RegionKernel:
         self._plans: dict[Any, Plan] = {}
         self._programs: dict[Any, GpuProgram | None] = {}
         self._asked: set[Any] = set()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # Operands without gaps are what most calls bring, and reductions of more than a few elements.
         shapes = [tuple([2 * SHORT + a for a in axes]) for axes in region.axes]
         strides = [tuple([prod(shape[a + 1 :]) for a in range(len(shape))]) for shape in shapes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -32,6 +31,7 @@ from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, _select
 from tenferro_tensor._select import scoped_device
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
+from tenferro_tensor_core._forks import new_lock
 
 READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 
 _live: Final[WeakSet[Compiled]] = WeakSet()
-_live_lock: Final = threading.Lock()
+_live_lock: Final = new_lock()
 
 
 def forget_programs() -> None:
@@ -104,7 +104,7 @@ class Compiled:
         self.slots: tuple[Slot, ...] | None = None
         self.retraces = Retraces(self.title)
         self.last: tuple[Kind, list[Spec]] | None = None
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self._number = count().__next__
         self.entry = make_entry(self.signature, self.hits.table, self)
         """What users call."""

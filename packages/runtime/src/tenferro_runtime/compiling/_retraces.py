@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 from tenferro_runtime.ir._source import user_line, where
 from tenferro_tensor import Spec
 from tenferro_tensor_core import Dim, Guard
+from tenferro_tensor_core._forks import new_lock
 
 REASONS: Final = 64
 """Number of retraces whose reasons are remembered."""
@@ -56,7 +56,7 @@ class Retraces:
         self.title, self.count = title, 0
         self.reasons: deque[str] = deque(maxlen=REASONS)
         self._causes: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def add(self, reason: str, cause: str) -> None:
         """Take note of a trace.

@@ -10,8 +10,6 @@ to rest; what failed after it is told in its notes. A cancelled wait is never th
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -24,18 +22,9 @@ from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor._backend import THREAD
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
+from tenferro_tensor_core._forks import new_lock
 
-_submitting = threading.Lock()
-
-
-def _after_fork() -> None:
-    """In the child of a fork, where nobody else submits, whoever did at that moment."""
-    global _submitting
-    _submitting = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_submitting = new_lock()
 
 
 def within() -> bool:
@@ -130,7 +119,7 @@ class _Run:
         self.stopped: list[bool] = []
         self.gates: list[TimelineSignal] = []
         self.first: BaseException | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def submit(self, rows: list[list[Part]]) -> None:
         """Give each pool its steps."""

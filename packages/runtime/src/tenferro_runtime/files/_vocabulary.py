@@ -13,6 +13,7 @@ from tenferro_tensor._family import member, members
 from tenferro_tensor._primitive import primitives
 from tenferro_tensor._registry import EXTENSIONS
 from tenferro_tensor_core import RegistryError
+from tenferro_tensor_core._forks import importing
 
 CORE: Final = ("tenferro_tensor.", "tenferro_runtime.")
 """Modules whose primitives are known by their bare name."""
@@ -106,7 +107,8 @@ class Vocabulary:
             if extension is not None:
                 REGISTRY.load_extension(extension)
             elif distribution in HOUSE:
-                import_module(HOUSE[distribution])
+                with importing():
+                    import_module(HOUSE[distribution])
         except (ImportError, RegistryError) as cause:
             raise self._missing(
                 family, extension, f" ({cause})" if extension in REGISTRY.extensions() else ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_tensor import HOST, Op, Spec, Tensor
 from tenferro_tensor_core import Guard
+from tenferro_tensor_core._forks import new_lock
 
 BY_VALUE: Final = 4096
 """Largest number of bytes of a constant that is compared by value; larger ones are compared by identity."""
 
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 class Structure:

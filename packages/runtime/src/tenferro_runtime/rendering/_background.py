@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Final
+
+from tenferro_tensor_core._forks import mended_after_fork, new_lock
 
 Job = Callable[[], object]
 
@@ -22,7 +23,8 @@ class Background:
     """A daemon thread that does one job after the other, started by the first one.
 
     A job that raises is logged and forgotten. The process ends when the job at hand is done; those that wait are
-    dropped. A child of a fork goes on with the jobs of its parent.
+    dropped. A child of a fork goes on with the jobs of its parent; those at hand begin anew in it, so a job must leave
+    everything as it was until it is done.
 
     Args:
         name: name of the thread.
@@ -38,21 +40,21 @@ class Background:
     def __init__(self, name: str, bound: int = BOUND) -> None:
         self.name, self.bound = name, bound
         self._jobs: deque[Job] = deque()
+        self._at_hand: dict[int, Job] = {}
         self._closed = False
-        self._reset()
-        atexit.register(self._close)
-        if hasattr(os, "register_at_fork"):
-            # The fork waits for the job at hand, which may hold locks of a compiler.
-            os.register_at_fork(
-                before=lambda: self._busy.acquire(),
-                after_in_parent=lambda: self._busy.release(),
-                after_in_child=self._reset,
-            )
-
-    def _reset(self) -> None:
         self._thread: threading.Thread | None = None
-        self._wake = threading.Condition(threading.Lock())
-        self._busy = threading.Lock()
+        self._wake, self._busy = threading.Condition(new_lock()), new_lock()
+        atexit.register(self._close)
+        mended_after_fork(self)
+
+    def forked(self) -> None:
+        """As the contract of `mended_after_fork` says: the jobs of vanished threads wait again."""
+        me = threading.get_ident()
+        lost = [job for ident, job in self._at_hand.items() if ident != me]
+        self._at_hand = {ident: job for ident, job in self._at_hand.items() if ident == me}
+        self._jobs.extendleft(lost)
+        self._wake = threading.Condition(new_lock())  # nobody waits
+        self._thread = None
 
     def submit(self, job: Job) -> None:
         """Have `job` done some time; never where no thread can be started any more."""
@@ -74,16 +76,30 @@ class Background:
 
     def drain(self) -> None:
         """Do the jobs that wait in the calling thread, and wait for the one at hand."""
-        while True:
+        done = True
+        while done:
             with self._busy:
-                job = self._next()
-                if job is None:
-                    return
-                _do(job)
+                done = self._do_next()
 
-    def _next(self) -> Job | None:
+    def _do_next(self) -> bool:
+        """Do the oldest job; false where there is none."""
+        me = threading.get_ident()
+        outer = self._at_hand.get(me)
         with self._wake:
-            return self._jobs.popleft() if self._jobs else None
+            if not self._jobs:
+                return False
+            job = self._at_hand[me] = self._jobs[0]  # at no moment is it in neither place
+            self._jobs.popleft()
+        try:
+            job()
+        except Exception:
+            log.exception("work in the background failed; what it was for goes on without it")
+        finally:
+            if outer is None:
+                del self._at_hand[me]
+            else:
+                self._at_hand[me] = outer
+        return True
 
     def _work(self) -> None:
         while not self._closed:
@@ -91,9 +107,8 @@ class Background:
                 while not self._jobs and not self._closed:
                     self._wake.wait()
             with self._busy:
-                job = None if self._closed else self._next()
-                if job is not None:
-                    _do(job)
+                if not self._closed:
+                    self._do_next()
 
     def _close(self) -> None:
         thread = self._thread
@@ -103,13 +118,6 @@ class Background:
             self._wake.notify_all()
         if thread is not None:
             thread.join(timeout=10)
-
-
-def _do(job: Job) -> None:
-    try:
-        job()
-    except Exception:
-        log.exception("work in the background failed; what it was for goes on without it")
 
 
 COMPILING: Final = Background("tenferro compiling")

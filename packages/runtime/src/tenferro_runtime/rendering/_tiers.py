@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_runtime.rendering._background import COMPILING
+from tenferro_tensor_core._forks import new_lock
 
 CALLS: Final = 2
 """Calls after which a kernel is worth compiling; programs that run once never pay for it."""
@@ -29,7 +29,7 @@ class Tiered:
     def __init__(self, first: Kernel, build: Callable[[], Kernel | None]) -> None:
         self._first, self._build, self._calls = first, build, 0
         self._tell: list[Callable[[Kernel], object]] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.state = "waiting"
         """``"waiting"``, ``"queued"``, ``"native"``, or ``"op by op"`` for ever."""
         self.run: Kernel = self._counted

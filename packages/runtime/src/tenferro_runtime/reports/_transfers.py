@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 from tenferro_runtime.reports._table import aligned, readable
 from tenferro_tensor._ledger import Move
+from tenferro_tensor_core._forks import new_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Transfers:
     """A ledger of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._rows: dict[tuple[str, str, str], tuple[int, int]] = {}
 
     def add(self, move: Move) -> None:

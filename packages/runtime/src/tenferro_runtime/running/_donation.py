@@ -8,7 +8,6 @@ memory, which lies in order. Views, other tensors, buffers and variables of the 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from tenferro_runtime.ir._source import Source, user_line, where
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core._forks import new_lock
 
 
 class DonatedError(TenferroError, RuntimeError):
@@ -75,7 +75,7 @@ def _closed() -> None:
 
 _closed()
 
-_LOCK: Final = threading.Lock()
+_LOCK: Final = new_lock()
 """Two threads may give the same tensor away: one of them gets it."""
 
 _references: Final[Callable[[Any], int] | None] = getattr(sys, "getrefcount", None)

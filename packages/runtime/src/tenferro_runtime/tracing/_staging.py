@@ -7,11 +7,12 @@ derivatives pass through, first ask whether a stage of higher level is open. Ask
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
+
+from tenferro_tensor_core._forks import new_lock
 
 active = 0
 """Number of stages that are open in any thread."""
@@ -19,7 +20,7 @@ active = 0
 LISTENERS: Final[list[Callable[[int], None]]] = []
 """Called with 1 when a stage opens and with -1 when it ends."""
 
-_lock = threading.Lock()
+_lock = new_lock()
 _stage: ContextVar[Any] = ContextVar("tenferro stage", default=None)
 
 

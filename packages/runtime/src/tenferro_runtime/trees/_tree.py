@@ -7,18 +7,18 @@ everything else is a leaf. The shape of a tree is a `TreeDef`, interned: equal s
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import new_lock
 
 T = TypeVar("T")
 
 _interned: WeakValueDictionary[Any, TreeDef] = WeakValueDictionary()
 _dataclasses: dict[type, tuple[str, ...]] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 class TreeDef:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from tenferro_tensor.device_model._contraction_graph import ContractionGraph, Labels
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import cached_property
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core._forks import cached_property
 
 Labels = tuple[int, ...]
 Term = tuple[int, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -11,6 +10,7 @@ from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor.device_runtimes._contracts import RuntimeDevice, Stream
 from tenferro_tensor.device_runtimes._issuing import issuing_stream
 from tenferro_tensor.device_runtimes._registry import device_runtime
+from tenferro_tensor_core._forks import new_lock
 
 
 class StreamContext:
@@ -40,7 +40,7 @@ class StreamContext:
         self.device, self.priority = ComputeDevice(device), priority
         self.runtime_device  # noqa: B018 - checked now, not at the first operation
         self._stream: Stream | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @classmethod
     def for_device(cls, device: Any) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +10,7 @@ from tenferro_tensor import _entry_points
 from tenferro_tensor.device_runtimes._contracts import DeviceRuntime
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError, ForkedRuntimeError
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError, TenferroError
+from tenferro_tensor_core._forks import new_lock
 
 RUNTIMES: Final = "tenferro.device_runtimes"
 """Entry points by kind; each names a function that calls `register_device_runtime` for its kind."""
@@ -38,7 +38,7 @@ class DeviceRuntimes:
         self._making: str | None = None
         self._loading: list[str] = []
         self._lost: str | None = None
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     @property
     def used(self) -> str | None:
@@ -130,8 +130,7 @@ class DeviceRuntimes:
         return tuple(sorted({*self._offers, *_entry_points.installed(RUNTIMES)}))
 
     def forked(self) -> None:
-        """In a child process: give up what belongs to the parent, whose other threads may have held the lock."""
-        self._lock = threading.RLock()
+        """In a child process: give up what belongs to the parent."""
         self._lost = self.used or self._lost
         self._runtime, self._making = None, None
         self._loading.clear()

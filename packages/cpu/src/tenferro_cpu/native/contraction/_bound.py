@@ -1,9 +1,10 @@
 """A bound of the memory that many owners keep, each by itself: those that grew longest ago give theirs up."""
 
-import threading
 from collections import deque
 from typing import Protocol
 from weakref import ref
+
+from tenferro_tensor_core._forks import new_lock
 
 
 class Forgets(Protocol):
@@ -26,7 +27,7 @@ class Bound:
     def __init__(self, most: int) -> None:
         self.most, self.held = most, 0
         self._owners: deque[tuple[ref[Forgets], int]] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def note(self, owner: Forgets, nbytes: int) -> None:
         """An owner keeps so many bytes more."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._emit import Block, Module
+from tenferro_tensor_core._forks import cached_property
 
 REALS: Final = {"f": "float", "d": "double", "F": "float", "D": "double"}
 

@@ -1,11 +1,9 @@
 """The contraction kernel of the CPU: plans by strides, memory from the pool, one call of machine code."""
 
 import sys
-import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
 from math import prod
 from operator import attrgetter
 from typing import Any, Final
@@ -27,6 +25,7 @@ from tenferro_cpu.native.python._layout import Layout
 from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
 from tenferro_tensor_core import ArgumentError, ShapeError
+from tenferro_tensor_core._forks import cached_property, new_lock
 
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
@@ -60,7 +59,7 @@ class CpuContraction(ContractionKernel):
         self._several = len(graph.outputs) > 1 or isinstance(ir, ContractionGraph)
         self._kind, self._define, self._enter = machine(ir.dtype.char)
         self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._quick: Any = None
         self._quick_plan: Plan | None = None
         self._one = np.ones((), ir.dtype)

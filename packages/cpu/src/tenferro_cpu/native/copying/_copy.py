@@ -1,6 +1,5 @@
 """`copy_into` and `contiguous`: copies between layouts by machine code where NumPy's own loops are slow."""
 
-import threading
 from collections.abc import Callable
 from functools import cache
 from math import prod
@@ -17,6 +16,7 @@ from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
 from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.python._layout import BYTES, DATA
 from tenferro_cpu.native.threads._team import team
+from tenferro_tensor_core._forks import new_lock
 
 SMALLEST: Final = 16 << 10
 """Bytes from which on a plan pays; looking one up costs as much as NumPy copies until then."""
@@ -112,7 +112,7 @@ class CopyPlans:
         self._entries, self._most = entries, nbytes
         self._table: dict[Any, tuple[Copy, int]] = {}
         self._nbytes = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def find(self, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int) -> Copy:
         """``copy(target, source)`` for arrays of these layouts (strides in bytes)."""

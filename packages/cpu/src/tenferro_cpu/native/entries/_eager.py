@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Final
@@ -22,6 +21,7 @@ from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
+from tenferro_tensor_core._forks import new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
@@ -86,7 +86,7 @@ _UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.tru
 """Integers pass these as they are, without a copy."""
 
 _kernels: dict[tuple[Op, np.dtype[Any]], _Kernels | None] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:

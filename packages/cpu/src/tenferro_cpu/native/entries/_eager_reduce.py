@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from math import prod
@@ -18,6 +17,7 @@ from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
+from tenferro_tensor_core._forks import new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
@@ -45,7 +45,7 @@ LONG_ROW: Final = 512
 """Elements of a row from which NumPy's own extremes are faster."""
 
 _kernels: dict[tuple[str, np.dtype[Any]], Reduced] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:

@@ -3,7 +3,6 @@
 import ctypes
 import struct
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache
 from types import MemberDescriptorType
@@ -22,6 +21,7 @@ from tenferro_cpu.native.python._layout import Layout, word
 from tenferro_tensor import Op, Tensor, _select, catalog
 from tenferro_tensor._plan import Plan
 from tenferro_tensor._shortcuts import Entering, Plans, Pulling, Recording, Shortcuts, Sweeping, offer
+from tenferro_tensor_core._forks import new_lock
 
 _ONE_ARGUMENT: Final = 0x8
 _TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary", "op_call")
@@ -60,7 +60,7 @@ class _Thunks:
         self._payloads = ctypes.PYFUNCTYPE(ctypes.c_void_p)(payloads)()
         self._free: dict[str, list[int]] = {g: [i for i, h in enumerate(generics) if h == g] for g in generics}
         self._functions = functions
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._kept: list[Any] = []
 
     def method(self, generic: str, cls: type, name: str, fields: dict[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -28,6 +28,7 @@ from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
+from tenferro_tensor_core._forks import cached_property
 
 PART = 1 << 16
 """Elements of a part of a long row."""

@@ -1,7 +1,6 @@
 """Calls planned in machine code: operands of any strides, without a plan for each shape."""
 
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Final
@@ -21,6 +20,7 @@ from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.python._operand_text import WATCHED, architecture
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
+from tenferro_tensor_core._forks import new_lock
 
 VARIANTS: Final = 32
 """Ways to lie along a row that one table has machine code for; others are planned by the fallback."""
@@ -36,7 +36,7 @@ class Variants:
     def __init__(self) -> None:
         self._words = np.zeros((VARIANTS + 1, 2), np.int64)
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def address(self) -> int:

@@ -11,18 +11,20 @@ import os
 import re
 import struct
 import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect
-from tenferro_tensor._forks import mended_after_fork
+from tenferro_tensor._libraries import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
+from tenferro_tensor_core._forks import idle_at_fork, new_lock
 
 OLDEST_LLVM = 20
 """Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it (llvmlite 0.45)."""
@@ -52,6 +54,7 @@ def available() -> bool:
     return unavailable() is None
 
 
+_engines: WeakSet["Engine"] = WeakSet()
 _EXECUTIONS: list[Any] = []
 """What holds the machine code of all engines, also of those that are gone: addresses of it were given away."""
 
@@ -69,9 +72,7 @@ class Engine:
     """
 
     def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
-        import llvmlite
-        import llvmlite.binding as llvm
-
+        llvmlite, llvm = library("llvmlite"), library("llvmlite.binding")
         if limit is not None and limit not in LEVELS:
             names = ", ".join(LEVELS)
             raise ArgumentError(
@@ -88,8 +89,7 @@ class Engine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._llvm = llvm
-        self._lock = threading.RLock()
-        mended_after_fork(self)
+        self._lock = new_lock()
         self.host = detect(llvm, limit)
         target = llvm.Target.from_triple(self.host.triple)
         self._machine = target.create_target_machine(
@@ -109,10 +109,14 @@ class Engine:
         self._notes: dict[str, str] = {}
         self._symbols: dict[str, int] = {}
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
+        _engines.add(self)
 
-    def forked(self) -> None:
-        """As the contract of `mended_after_fork` says: a lock that another thread held is nobody's."""
-        self._lock = threading.RLock()
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """Hold off compiling and loading: no thread is inside of LLVM, or between two calls that belong together."""
+        # llvmlite gives no other access to the lock that it holds in every call of LLVM.
+        with self._lock, getattr(self._llvm.ffi.lib, "_lock", nullcontext()):
+            yield
 
     def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:
         """Address of the function `name` that `ir_text` defines; see `functions`."""
@@ -314,7 +318,7 @@ def renderer() -> str | None:
 
 
 _engine: Engine | None = None
-_making = threading.Lock()
+_making = new_lock()
 
 
 def loaded() -> int:
@@ -348,6 +352,19 @@ def folder() -> str | None:
     """The folder that keeps machine code on disk, or None where none is kept."""
     cache = user_cache("cpu") if available() else None
     return None if cache is None else str(cache.folder)
+
+
+@contextmanager
+def _idle() -> Iterator[None]:
+    """All engines idle, and none being made: nobody is in the midst of the import of llvmlite."""
+    with ExitStack() as stack:
+        stack.enter_context(_making)
+        for each in list(_engines):
+            stack.enter_context(each.idle())
+        yield
+
+
+idle_at_fork(_idle)
 
 
 def host() -> Host:

@@ -7,7 +7,6 @@ getter, the setter, the number to give back, and whether it is to be given back.
 """
 
 import ctypes
-import threading
 from typing import Any, Final
 
 from tenferro_cpu.native.machine._jit import engine
@@ -15,6 +14,7 @@ from tenferro_cpu.native.python._builtin import FASTCALL, NOARGS, builtin, defin
 from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.threads import _blas
 from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor_core._forks import new_lock
 
 INSIDE, SCOPES, OWNER, COUNT, FIRST, ROW = 0, 1, 2, 3, 4, 4
 MOST_LIBRARIES: Final = 8
@@ -165,7 +165,7 @@ class NativeArbiter:
 
     def __init__(self, calls: dict[str, int]) -> None:
         self._state = (ctypes.c_int64 * (FIRST + ROW * MOST_LIBRARIES))()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._libraries: dict[str, _blas.Library] = {}
         ident = ctypes.cast(ctypes.pythonapi.PyThread_get_thread_ident, ctypes.c_void_p).value or 0
         table = {
@@ -200,7 +200,6 @@ class NativeArbiter:
 
     def after_fork(self) -> None:
         """In the child of a fork: calls that other threads of the parent were inside of never end here."""
-        self._lock = threading.Lock()
         if self._state[INSIDE]:
             self._state[INSIDE] = 1
             self.leave()

@@ -15,7 +15,6 @@ import importlib.util
 import itertools
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.machine._jit import available
+from tenferro_tensor_core._forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
 CORE: Final = "OPENBLAS_CORETYPE"
@@ -167,7 +167,7 @@ class Provider:
 
 
 _provider: Provider | None = None
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def provider() -> Provider:

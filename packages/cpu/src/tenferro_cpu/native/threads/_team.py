@@ -15,7 +15,6 @@ import atexit
 import ctypes
 import os
 import sys
-import threading
 import time
 from functools import cache
 from typing import Any, Final
@@ -25,6 +24,7 @@ from tenferro_cpu.native.python import _capi
 from tenferro_cpu.native.python._operand_text import architecture
 from tenferro_cpu.native.threads import _team_text as text
 from tenferro_cpu.native.threads._threads import limit, limit_variable, usable_cores
+from tenferro_tensor_core._forks import new_lock
 
 VARIABLE: Final = "OMP_NUM_THREADS"
 """The variable by which programs bound the threads of numerical libraries."""
@@ -70,7 +70,7 @@ class Team:
         self.symbols = {"tenferro_parallel_for": parallel_for, "tenferro_allowed": allowed}
         self.run: Any = _JOB(parallel_for)
         self._prepare, self._wake_all = (ctypes.CFUNCTYPE(None)(f) for f in (prepare, wake_all))
-        self._stopping = threading.Lock()
+        self._stopping = new_lock()
         self._set("cores", usable_cores())
         self._set("allowed", chosen() if threaded else 1)
         self._prepare()
@@ -107,7 +107,6 @@ class Team:
 
     def _renew(self) -> None:
         """In the child of a fork, which has one thread, whatever the others were at."""
-        self._stopping = threading.Lock()
         for name in ("busy", "callers", "gate", "sleeping", "running", "rest"):
             self._set(name, 0)
         self._prepare()
@@ -131,7 +130,7 @@ def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-_making = threading.Lock()
+_making = new_lock()
 
 
 @cache

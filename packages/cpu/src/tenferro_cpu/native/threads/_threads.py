@@ -22,6 +22,7 @@ from tenferro_cpu.native.threads import _blas
 from tenferro_cpu.native.threads._arbiter import make as native_arbiter
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError, DimLike, dim_max, dim_min, floordiv
+from tenferro_tensor_core._forks import new_lock
 
 PER_THREAD: Final = 1 << 23
 """Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""
@@ -111,7 +112,7 @@ class Arbiter:
 
     def __init__(self, libraries: Callable[[], tuple[_blas.Library, ...]] = _blas.libraries) -> None:
         self._find = libraries
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._inside = 0
         self._owner = 0  # the Python thread inside; 0 where several are, or were since the first came
         self._libraries = libraries()
@@ -127,7 +128,6 @@ class Arbiter:
 
     def after_fork(self) -> None:
         """In the child of a fork: calls that other threads of the parent were inside of never end here."""
-        self._lock = threading.Lock()
         self._inside = 0
         self._give_back()
 
@@ -165,7 +165,7 @@ class Arbiter:
 
 
 _arbiter: Any = None
-_making = threading.Lock()
+_making = new_lock()
 
 
 def arbiter() -> Any:

@@ -1,0 +1,130 @@
+"""Locks, and what else has to be right in the child of a fork, where only the forking thread exists.
+
+Three laws make every function of the library work in a child, whatever other threads were at:
+
+- Every lock is made by `new_lock`: free in the child unless the forking thread itself holds it. It is re-entrant, since
+  a finalizer, a signal handler or a callback may run in the midst of what it guards.
+- What a lock guards is consistent after every statement: the child goes on from wherever a vanished thread was.
+- A library whose locks and state cannot be mended from here (LLVM) is idle when the process forks: `idle_at_fork`. So
+  is the import of modules, of which Python locks each while its body runs: `importing`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, Final, Protocol, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+
+class Forked(Protocol):
+    """An object that must be repaired in a forked child."""
+
+    def forked(self) -> None:
+        """Called in the child, which has one thread."""
+
+
+Lock = Any
+"""A lock that `new_lock` makes; the class has no public name."""
+
+_locks: Final[WeakSet[Lock]] = WeakSet()
+_alive: Final[WeakSet[Forked]] = WeakSet()
+_idle: Final[list[Callable[[], AbstractContextManager[object]]]] = []
+_held: Final[dict[int, list[ExitStack]]] = {}
+"""What the forking threads hold; several may be about to fork."""
+_importers: Final[list[int]] = []
+"""Threads that are inside of `importing`, as often as they are."""
+
+PATIENCE: Final = 10.0
+"""Seconds that a fork waits for imports of other threads; one that takes longer may wait for the forking thread."""
+
+
+def new_lock() -> Lock:
+    """A re-entrant lock that no vanished thread holds in the child of a fork.
+
+    >>> with new_lock() as got:
+    ...     got
+    True
+    """
+    made = threading.RLock()
+    _locks.add(made)
+    return made
+
+
+class cached_property(functools.cached_property[T]):
+    """`functools.cached_property`, whose lock (it has one up to Python 3.11) is free in the child of a fork."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        if hasattr(self, "lock"):
+            self.lock = new_lock()
+
+
+def mended_after_fork(thing: Forked) -> None:
+    """Have `forked` called in the children of this process, as long as the object lives."""
+    _alive.add(thing)
+
+
+def idle_at_fork(hold: Callable[[], AbstractContextManager[object]]) -> None:
+    """Enter ``hold()`` before every fork of this process, and leave it after the fork, in parent and child.
+
+    The context must wait only for threads that wait for nothing themselves.
+    """
+    _idle.append(hold)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Around imports that are made on first use. They go on side by side, and a fork waits until none does."""
+    me = threading.get_ident()
+    _importers.append(me)
+    try:
+        yield
+    finally:
+        _importers.remove(me)
+
+
+def _await_imports() -> None:
+    me, end = threading.get_ident(), time.monotonic() + PATIENCE
+    while any(other != me for other in tuple(_importers)) and time.monotonic() < end:
+        time.sleep(0.0005)
+
+
+def _before() -> None:
+    stack = ExitStack()
+    # Noted before anything is held: whatever an interrupt leaves is given back.
+    _held.setdefault(threading.get_ident(), []).append(stack)
+    for hold in _idle:
+        stack.enter_context(hold())
+    _await_imports()
+
+
+def _after() -> None:
+    me = threading.get_ident()
+    stacks = _held.get(me)
+    if stacks:
+        stacks.pop().close()
+        if not stacks:
+            del _held[me]
+
+
+def _mend() -> None:
+    _after()
+    me = threading.get_ident()
+    _held.clear()
+    _importers[:] = [other for other in _importers if other == me]
+    for lock in list(_locks):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+    for thing in list(_alive):
+        thing.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_mend)
