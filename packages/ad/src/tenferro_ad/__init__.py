@@ -11,10 +11,14 @@ from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
+from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
 
 __all__ = [
     "EagerTensor",
+    "PrimitiveError",
+    "PrimitiveReport",
     "check_grads",
+    "check_primitive",
     "checkpoint",
     "custom_rule",
     "grad",

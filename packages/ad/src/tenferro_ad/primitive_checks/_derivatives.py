@@ -1,0 +1,90 @@
+"""Checks of the derivative rule: against differences and against each other, to the order asked for, in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad._checking import check_grads
+from tenferro_ad._reverse import vjp
+from tenferro_ad._rules import rule_of
+from tenferro_ad.primitive_checks._report import LeftOut
+from tenferro_ad.primitive_checks._subject import Subject, close
+from tenferro_runtime import compile
+from tenferro_runtime.extension import check_rule
+from tenferro_tensor_core import MissingRuleError, TenferroError
+
+DTYPES: Final = ("float64", "float32", "complex128", "complex64")
+
+
+def derivatives(subject: Subject, order: int) -> Iterator[str]:
+    """The rule agrees with differences, reverse with forward mode, and compiled derivatives with plain ones."""
+    p = subject.op.primitive
+    if not any(s.inexact for s in subject.specs) or not any(s.inexact for s in subject.infer(subject.specs) or ()):
+        raise LeftOut("no operand or no result is a real or complex floating-point number")
+    try:
+        check_rule(p, rule_of(subject.op))
+    except MissingRuleError as error:
+        raise LeftOut(str(error)) from None
+    except TenferroError as error:
+        yield str(error)
+        return
+    for dtype in DTYPES:
+        arrays = subject.cast(dtype)
+        if subject.admits(arrays) is None:
+            continue
+        failed = False
+        for text in _of_one_dtype(subject, subject.put(arrays), order):
+            failed = True
+            yield f"{dtype}: {text}"
+        if failed:  # the other dtypes would say the same again
+            return
+
+
+def _of_one_dtype(subject: Subject, operands: list[Any], order: int) -> Iterator[str]:
+    def op(*xs: Any) -> Any:
+        return subject.op(*xs)
+
+    ways: dict[str, Callable[..., Any]] = {"plain": op, "compiled": compile(op)}
+    for name, f in ways.items():
+        for k in range(1, order + 1):
+            try:
+                check_grads(f, operands, order=k)
+            except TenferroError as error:
+                yield f"{name}, order {k}: {error}"
+                return
+            except Exception as error:
+                yield f"{name}, order {k}: the rule raises {type(error).__name__} ({error}); correct the rule"
+                return
+    yield from _compiled_derivative(op, operands)
+
+
+def _compiled_derivative(op: Callable[..., Any], operands: list[Any]) -> Iterator[str]:
+    """The vjp that is compiled as a whole, with open sizes, against the one that is run step by step."""
+    out, pull = vjp(op, *operands)
+    results = out if isinstance(out, tuple) else (out,)
+    ones = tuple([y * 0 + 1 if y.spec.inexact else y for y in results])
+    cotangent = ones if isinstance(out, tuple) else ones[0]
+    want = pull(cotangent)
+    try:
+        got = compile(lambda *xs: vjp(op, *xs)[1](cotangent))(*operands)
+    except Exception as error:
+        yield f"the compiled vjp raises {type(error).__name__} ({error}), but not in a plain call; rules must trace"
+        return
+    for i, (a, b) in enumerate(zip(_tuple(got), _tuple(want), strict=True)):
+        if (
+            a is not None
+            and b is not None
+            and not close(_host(a), _host(b), 1e-3 if _host(a).real.itemsize < 8 else 1e-7)
+        ):
+            yield f"the compiled vjp differs from the plain one at operand {i}; a rule must not branch on values"
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _host(x: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(x._concrete())

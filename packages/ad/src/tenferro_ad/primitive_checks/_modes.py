@@ -1,0 +1,165 @@
+"""Checks of the ways to run an op: recorded, traced, compiled at several sizes, from a file, pruned, lowered."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad._rules import rule_of
+from tenferro_ad._variable import variable
+from tenferro_ad.primitive_checks._report import LeftOut
+from tenferro_ad.primitive_checks._subject import Subject, close, identical
+from tenferro_runtime import compile, load, trace
+from tenferro_runtime.extension import REGISTRY, Cost
+from tenferro_tensor_core import Dim, TenferroError, evaluate
+
+Executor = Callable[..., Any]
+
+
+def modes(subject: Subject) -> Iterator[str]:
+    """Recorded, traced and compiled calls give what plain calls give."""
+    want = subject.results(subject.arrays)
+    operands = subject.put(subject.arrays)
+    op = subject.op
+    ways: dict[str, Callable[[], Any]] = {
+        "recorded": lambda: op(*[variable(x) if x.spec.inexact else x for x in operands]),
+        "traced": lambda: trace(op, *operands).run(*operands),
+        "compiled": lambda: compile(lambda *xs: op(*xs))(*operands),
+        "deterministic": lambda: compile(lambda *xs: op(*xs), deterministic=True)(*operands),
+    }
+    for name, run in ways.items():
+        if name == "recorded" and not _recordable(subject):
+            continue
+        try:
+            got = _elements(run())
+        except Exception as error:
+            yield f"{name}, the op raises {type(error).__name__} ({error}), but not in a plain call"
+            continue
+        if not all(map(identical if name == "deterministic" else close, got, want)):
+            yield f"{name}, the op gives other results than in a plain call; a kernel may depend on its operands alone"
+    yield from _other_sizes(subject)
+
+
+def _recordable(subject: Subject) -> bool:
+    """Whether the op can be recorded at all: what has no rule is refused there."""
+    try:
+        rule_of(subject.op)
+    except TenferroError:
+        return False
+    return any(s.inexact for s in subject.specs)
+
+
+def _other_sizes(subject: Subject) -> Iterator[str]:
+    """One compiled function runs at all sizes; a maker with a mark makes one kernel for all of them."""
+    f = compile(lambda *xs: subject.op(*xs))
+    f(*subject.operands)
+    for arrays in subject.larger():
+        shown = ", ".join(str(a.shape) for a in arrays)
+        try:
+            want = subject.results(arrays)
+        except TenferroError:
+            continue
+        try:
+            got = _elements(f(*subject.put(arrays)))
+        except Exception as error:
+            yield (
+                f"compiled at the example and run at the shapes {shown}, the op raises {type(error).__name__} "
+                f"({error}); a kernel maker that looks at extents must not be marked by sized or any_size"
+            )
+            continue
+        if not all(map(close, got, want)):
+            yield (
+                f"compiled at the example and run at the shapes {shown}, the op gives other results than a plain call; "
+                "a kernel maker that looks at extents must not be marked by sized or any_size"
+            )
+
+
+def files(subject: Subject) -> Iterator[str]:
+    """A program of the op is the same after it was saved and loaded."""
+    p = subject.op.primitive
+    if p.family is None and not p._rule.__module__.startswith("tenferro_"):
+        raise LeftOut(
+            "it has no family id, so that programs with it cannot be saved; give it one, primitive(family=...)"
+        )
+    program = trace(subject.op, *subject.operands)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program")
+        try:
+            saved = program.save(path)
+            loaded = load(path)
+        except TenferroError as error:
+            yield str(error)
+            return
+    here, there = ([eq.op for eq in p.equations if eq.op.primitive is subject.op.primitive] for p in (program, loaded))
+    if loaded.content_hash != saved or here != there:
+        yield (
+            f"a program with {here[0]!r} is one with {there[0] if there else 'none'!r} after it was loaded; correct "
+            "the codec of the primitive: decode must undo encode"
+        )
+        return
+    if not all(map(close, _elements(loaded.run(*subject.operands)), subject.results(subject.arrays))):
+        yield "a program gives other results after it was saved and loaded; let the kernel depend on the metadata alone"
+
+
+def pruning(subject: Subject) -> Iterator[str]:
+    """What replaces an op of which only some outputs are used gives these outputs."""
+    found = REGISTRY.find("pruning", subject.op.primitive)
+    if found is None:
+        raise LeftOut("no pruning is registered")
+    want = subject.results(subject.arrays)
+    for i in range(len(want)):
+        made = found.prune(subject.op, tuple([j == i for j in range(len(want))]))
+        if made is None:
+            continue
+        op, outputs = made
+        got = Subject(op, subject.operands).results(subject.arrays)
+        if outputs[i] is None or not (identical if found.keeps_bits else close)(got[outputs[i]], want[i]):
+            yield f"with output {i} used alone the op becomes {op!r}, whose results differ; correct the pruning"
+
+
+def costs(subject: Subject) -> Iterator[str]:
+    """The cost model gives a `Cost`, for numbers and for symbolic sizes alike."""
+    model = REGISTRY.find("cost", subject.op.primitive)
+    if model is None:
+        raise LeftOut("no cost model is registered")
+    outs = subject.infer(subject.specs)
+    cost = model(tuple(subject.specs), outs, **subject.op.params)
+    if not isinstance(cost, Cost):
+        yield f"the cost model returned {cost!r:.80}; let it return a Cost"
+        return
+    if any(isinstance(n, int) and n < 0 for n in cost):
+        yield f"the cost model returned a negative count, {cost!r}"
+    specs, values = subject.open_specs()
+    out = subject.infer(specs)
+    if out is None or not values:
+        return
+    symbolic = model(tuple(specs), out, **subject.op.params)
+    counted = tuple([evaluate(n, values) if isinstance(n, Dim) else n for n in symbolic])
+    if counted != tuple(cost):
+        yield f"the cost of symbolic sizes is {counted} here, but {tuple(cost)} of the numbers; correct the cost model"
+
+
+def lowering(subject: Subject, executor: Executor | None) -> Iterator[str]:
+    """The lowering of the op computes what the kernel does."""
+    if REGISTRY.find("lowering", subject.op.primitive) is None:
+        raise LeftOut("no lowering is registered")
+    if executor is None:
+        raise LeftOut("no executor was given; pass executor=tenferro_xla.XlaExecutor().run")
+    try:
+        got = _elements(executor(trace(subject.op, *subject.operands), *subject.operands))
+    except Exception as error:
+        yield f"the lowering raises {type(error).__name__} ({str(error)[:300]}); correct it"
+        return
+    want = subject.results(subject.arrays)
+    for i, (y, kernel) in enumerate(zip(got, want, strict=True)):
+        if not close(y, kernel):
+            yield f"output {i} of the lowering differs from that of the kernel; correct the lowering"
+
+
+def _elements(out: Any) -> list[np.ndarray[Any, Any]]:
+    found = list(out) if isinstance(out, (tuple, list)) else [out]
+    return [np.array((y.detach() if hasattr(y, "detach") else y)._concrete(), order="C") for y in found]

@@ -1,0 +1,173 @@
+"""Checks of inference and kernel: results for operands of any layout, size and dtype, and what must not change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad.primitive_checks._report import LeftOut
+from tenferro_ad.primitive_checks._subject import Arrays, Subject, close, identical
+from tenferro_tensor_core import DTYPES, Dim, InconclusiveDimError, TenferroError, evaluate
+
+_SINGLE: Final = 2e-3
+"""Allowed difference between single and double precision, relative to the largest entry."""
+
+
+def results(subject: Subject) -> Iterator[str]:
+    """The results have the shapes and dtypes of the inference."""
+    wanted = subject.infer(subject.specs)
+    assert wanted is not None, "check_primitive has asked before"
+    for y, spec in zip(subject.call(subject.operands), wanted, strict=True):
+        raw = y._raw()
+        if y.spec is not spec or tuple(raw.shape) != spec.shape or raw.dtype != spec.dtype:
+            seen = f"{raw.dtype}{list(raw.shape)}"
+            yield f"the kernel returned {seen}, but the inference says {spec!r}; correct one of them"
+
+
+def operands_unchanged(subject: Subject) -> Iterator[str]:
+    """The kernel leaves its operands alone."""
+    given = subject.put([a.copy() for a in subject.arrays])
+    subject.call(given)
+    for i, (x, before) in enumerate(zip(given, subject.arrays, strict=True)):
+        if not identical(np.array(x._concrete(), order="C"), before):
+            name = _name(subject, i)
+            yield f"the kernel writes to its operand {name}, which other tensors may share; let it work on a copy"
+
+
+def repeatable(subject: Subject) -> Iterator[str]:
+    """Calls give the same bits, and no call changes the result of another one."""
+    first = subject.call(subject.put(subject.arrays))
+    before = [np.array(y._concrete(), order="C") for y in first]
+    again = subject.results(subject.arrays)
+    if not all(map(identical, again, before)):
+        yield (
+            "two calls with the same operands give different results; let the kernel depend on its operands alone, "
+            "since compiled programs share equal steps"
+        )
+        return
+    others = [a[::-1].copy() if a.ndim and a.dtype.kind != "b" else a for a in subject.arrays]
+    try:
+        subject.results(others)
+        subject.results([a + a.dtype.type(1) if a.dtype.kind in "fc" else a for a in subject.arrays])
+    except Exception:  # these operands need not be ones that the kernel takes
+        return
+    if not all(map(identical, [np.array(y._concrete(), order="C") for y in first], before)):
+        yield "a later call changes the result of an earlier one; let the kernel return memory of its own at every call"
+
+
+def layouts(subject: Subject) -> Iterator[str]:
+    """Operands may lie in memory in any way, and need not be writable."""
+    for what, arrays in _laid_out(subject.arrays):
+        try:
+            want = subject.results([np.array(a, order="C") for a in arrays])
+        except TenferroError:
+            continue  # the kernel does not take these values
+        try:
+            got = subject.results(arrays)
+        except Exception as error:
+            yield f"{what} operands make the kernel raise {_told(error)}; let it take NumPy arrays of any strides"
+            continue
+        if not all(map(close, got, want)):
+            yield f"{what} operands give other results than contiguous ones; let the kernel read strides, or copy first"
+
+
+def sizes(subject: Subject) -> Iterator[str]:
+    """Inference with symbolic sizes says what it says with numbers."""
+    specs, values = subject.open_specs()
+    if not values:
+        raise LeftOut("no operand has an extent beyond 1")
+    wanted = subject.infer(subject.specs)
+    assert wanted is not None
+    try:
+        out = subject.op.infer(*specs)
+    except (InconclusiveDimError, TenferroError) as error:
+        raise LeftOut(f"inference refuses symbolic sizes, so that programs are made for numbers: {error}") from None
+    except Exception as error:
+        yield (
+            f"inference of {', '.join(map(repr, specs))} raises {_told(error)}; compare symbolic extents by ask and "
+            "require_equal, and compute with them as with integers"
+        )
+        return
+    for spec, want in zip(out if isinstance(out, tuple) else (out,), wanted, strict=True):
+        shape = tuple([evaluate(d, values) if isinstance(d, Dim) else d for d in spec.shape])
+        if (shape, spec.dtype) != (want.shape, want.dtype):
+            yield (
+                f"inference says {spec!r} of symbolic sizes, which is {spec.dtype.name}{list(shape)} here, but "
+                f"{want!r} of the numbers; correct the inference function"
+            )
+
+
+def empty(subject: Subject) -> Iterator[str]:
+    """Operands without elements give results of the inferred shape, or a typed error."""
+    for n in subject.extents():
+        arrays = [a[tuple([slice(0) if m == n else slice(None) for m in a.shape])] for a in subject.arrays]
+        shown = ", ".join(str(a.shape) for a in arrays)
+        try:
+            if subject.admits(arrays) is not None:
+                subject.results(arrays)
+        except TenferroError as error:
+            if "but its inference says" in str(error):
+                yield f"operands of the shapes {shown}: {error}"
+        except Exception as error:
+            yield (
+                f"operands of the shapes {shown} raise {_told(error)}; return an empty result, or refuse them in the "
+                "inference function with a ShapeError"
+            )
+
+
+def dtypes(subject: Subject) -> Iterator[str]:
+    """Every dtype that inference admits has a kernel, which agrees with the others to rounding."""
+    reference = subject.results(subject.arrays)
+    kinds = {a.dtype.kind for a in subject.arrays}
+    for dtype in DTYPES:
+        name = dtype.name
+        arrays = subject.cast(name)
+        try:
+            if subject.admits(arrays) is None:
+                continue
+            got = subject.results(arrays)
+        except TenferroError as error:
+            if "but its inference says" in str(error):
+                yield f"{name}: {error}"
+            continue
+        except Exception as error:
+            yield f"{name} operands raise {_told(error)}, though the inference admits them; refuse them there"
+            continue
+        if dtype.kind in kinds and dtype.kind in "fc":
+            for y, want in zip(got, reference, strict=True):
+                if y.dtype.kind == want.dtype.kind and y.dtype.kind in "fc" and y.shape == want.shape:
+                    if not close(y.astype(want.dtype), want, _SINGLE):
+                        yield f"{name} operands give other numbers than {want.dtype.name} ones; correct the kernel"
+
+
+def _laid_out(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
+    yield "read-only", [_read_only(a.copy()) for a in arrays]
+    if any(a.ndim for a in arrays):
+        yield "reversed", [a[::-1].copy()[::-1] if a.ndim else a for a in arrays]
+        yield "strided", [_spread(a) if a.ndim else a for a in arrays]
+        yield "broadcast", [np.broadcast_to(a[:1], a.shape) if a.ndim and a.size else a for a in arrays]
+    if any(a.ndim > 1 for a in arrays):
+        yield "column-major", [np.asfortranarray(a) if a.ndim else a for a in arrays]
+
+
+def _spread(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    memory = np.empty(tuple([2 * n for n in a.shape]), a.dtype)
+    view = memory[tuple([slice(None, None, 2)] * a.ndim)]
+    view[...] = a
+    return view
+
+
+def _read_only(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    a.flags.writeable = False
+    return a
+
+
+def _name(subject: Subject, position: int) -> str:
+    names = subject.op.primitive.operands
+    return names[min(position, len(names) - 1)].lstrip("*")
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__} ({error})"

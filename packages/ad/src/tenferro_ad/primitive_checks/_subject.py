@@ -1,0 +1,126 @@
+"""The op under check, with operands that it is called on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import HOST, Op, Spec, Tensor, tensor
+from tenferro_tensor_core import TenferroError, dim
+
+Arrays = list[np.ndarray[Any, Any]]
+
+_RTOL: Final = {4: 1e-4, 8: 1e-9}
+"""Allowed difference relative to the largest entry, by size of a real number: another way to the same result."""
+
+
+class Subject:
+    """An op and its operands.
+
+    Attributes:
+        op: the op.
+        operands: concrete tensors.
+        arrays: their elements, row-major copies in main memory.
+        specs: their specs.
+    """
+
+    def __init__(self, op: Op, operands: Sequence[Any]) -> None:
+        self.op = op
+        self.operands: list[Any] = [tensor(x) for x in operands]
+        self.arrays: Arrays = [_copied(x) for x in self.operands]
+        self.specs: list[Spec] = [x.spec for x in self.operands]
+
+    def put(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
+        """Tensors of arrays where the operands are; in main memory they lie as the arrays do."""
+        made = []
+        for array, spec in zip(arrays, self.specs, strict=True):
+            if spec.place is HOST:
+                raw = array if array.ndim else array[()]
+                made.append(Tensor.wrap(raw, Spec(array.shape, array.dtype)))
+            else:
+                made.append(tensor(array, device=spec.place.device))
+        return made
+
+    def call(self, operands: Sequence[Any]) -> list[Any]:
+        """The results as values."""
+        out = self.op(*operands)
+        return list(out) if isinstance(out, tuple) else [out]
+
+    def results(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Arrays:
+        """Elements of the results for operands with these elements."""
+        return [_copied(y) for y in self.call(self.put(arrays))]
+
+    def infer(self, specs: Sequence[Spec]) -> tuple[Spec, ...] | None:
+        """Specs of the results, ``None`` where inference refuses the operands."""
+        try:
+            out = self.op.infer(*specs)
+        except TenferroError:
+            return None
+        return out if isinstance(out, tuple) else (out,)
+
+    def admits(self, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Spec, ...] | None:
+        """As `infer`, for operands of these shapes and dtypes; the kernel may still refuse their values."""
+        return self.infer([s.with_(shape=a.shape, dtype=a.dtype) for a, s in zip(arrays, self.specs, strict=True)])
+
+    def extents(self) -> list[int]:
+        """The different extents of the operands."""
+        return sorted({n for s in self.specs for n in s.shape})  # type: ignore[misc]
+
+    def open_specs(self) -> tuple[list[Spec], dict[str, int]]:
+        """Specs with symbolic extents, one size for each different extent, and the values of the sizes."""
+        names = {n: f"n{i}" for i, n in enumerate(self.extents()) if n > 1}
+        sizes: dict[Any, Any] = {n: dim(name, min=1) for n, name in names.items()}
+        specs = [s.with_(shape=tuple([sizes.get(n, n) for n in s.shape])) for s in self.specs]
+        return specs, {name: n for n, name in names.items()}
+
+    def cast(self, dtype: str) -> Arrays:
+        """The elements with the floating-point operands, or all where there are none, in another dtype."""
+        wanted = np.dtype(dtype)
+        floating = [a.dtype.kind in "fc" for a in self.arrays]
+        return [
+            _converted(a, wanted) if is_floating or not any(floating) else a
+            for a, is_floating in zip(self.arrays, floating, strict=True)
+        ]
+
+    def larger(self) -> Iterator[Arrays]:
+        """Operands of other sizes that inference takes: all extents beyond 1 one larger, or each alone."""
+        large = [n for n in self.extents() if n > 1]
+        for chosen in [large, *[[n] for n in large]]:
+            arrays = list(self.arrays)
+            for i, a in enumerate(arrays):
+                for axis, n in enumerate(a.shape):
+                    if n in chosen:
+                        a = np.take(a, range(n + 1), axis=axis, mode="wrap")
+                arrays[i] = a
+            if chosen and self.admits(arrays) is not None:
+                yield arrays
+
+
+def close(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], rtol: float | None = None) -> bool:
+    """Whether results agree to rounding."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return False
+    if got.dtype.kind not in "fc":
+        return np.array_equal(got, want)
+    limit = _RTOL[got.real.dtype.itemsize] if rtol is None else rtol
+    scale = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0))
+    return bool(np.allclose(got, want, rtol=limit, atol=limit * scale, equal_nan=True))
+
+
+def identical(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> bool:
+    """Whether results have the same bits."""
+    return got.shape == want.shape and got.dtype == want.dtype and got.tobytes() == want.tobytes()
+
+
+def _copied(x: Any) -> np.ndarray[Any, Any]:
+    return np.array(x._concrete(), order="C")
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if dtype.kind != "c" and array.dtype.kind == "c":
+        return np.ascontiguousarray(array.real).astype(dtype)
+    if dtype.kind == "c" and array.dtype.kind != "c":  # imaginary parts that differ, well away from branch cuts
+        return (array * (1 + 0.25j) + 0.125j).astype(dtype)
+    return array.astype(dtype)
