@@ -28,6 +28,8 @@ _VIEWS = frozenset(
 )
 """Primitives whose large results are views: there is nothing to allocate."""
 
+_UPDATES = frozenset({catalog.scatter, catalog.dynamic_update_slice})
+
 _ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
 """Primitives of which there is one answer, however the loops of NumPy go over operands that they write to."""
 
@@ -100,6 +102,8 @@ class CpuBackend(Backend):
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
         """As the contract says: NumPy's functions do; machine code hands on what it would have to read again."""
+        if op.primitive in _UPDATES:
+            return True
         real = result.kind == "f" and all(d.kind == "f" for d in operands)
         return real and op.primitive in _ROUNDED_ONCE and not available()
 

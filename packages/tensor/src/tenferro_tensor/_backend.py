@@ -180,9 +180,11 @@ class Backend(ABC):
         return None
 
     def writes_into(self, op: Op, operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> bool:
-        """Whether the kernel of an element-wise op takes an array to write to after its operands.
+        """Whether the kernel of an op takes an array to write to after its operands.
 
-        It may be an operand of the shape and dtype of the result; the bits are those of a fresh result. Must be cheap.
+        It may be an operand of the shape and dtype of the result; the bits are those of a fresh result. Only
+        element-wise ops are asked for, and `scatter` and `dynamic_update_slice`, whose array is the first operand.
+        Must be cheap.
         """
         return False
 

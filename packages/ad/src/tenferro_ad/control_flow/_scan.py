@@ -19,6 +19,7 @@ from tenferro_runtime.control_flow._hoisting import hoisted
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir._call import applied
+from tenferro_runtime.passes import accumulate
 from tenferro_tensor import Op
 
 
@@ -126,7 +127,8 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
     slices = tuple([i for i in need if i >= consts + carry and i in results])
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
     outs += [total + results[i] if i in results else total for i, total in sums.items()]
-    body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
+    # Read by read into the sums: a step costs what it reads.
+    body = optimise(accumulate(optimise(builder.close([*outs, *[results[i] for i in slices]]))))
     return _Backward(body, tuple(reads), tuple(sliced), slices)
 
 

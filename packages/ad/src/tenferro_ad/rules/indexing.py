@@ -4,12 +4,14 @@ Reading and adding are transposes of each other, but reading clamps a position o
 rules clamp or mask, so that derivatives belong to what was computed.
 
 ``scatter`` with mode ``"set"`` and overlapping windows: the derivative goes to the update that won, found by scattering
-the updates' numbers in the same way. With ``"min"`` and ``"max"``, all that attain the extremum share equally. With
-``"mul"``, what else is multiplied at the same position is formed without division, so zeros are exact.
+the updates' numbers in the same way; into an array as large as the updates, where these are a small part. With
+``"min"`` and ``"max"``, all that attain the extremum share equally. With ``"mul"``, what else is multiplied at the same
+position is formed without division, so zeros are exact.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 from tenferro_ad._zeros import full, zeros_like
@@ -24,6 +26,12 @@ from tenferro_tensor_core import DimLike, int64
 
 _NOWHERE: Final = -(2**62)
 """No element's number."""
+
+SMALL_PART: Final = 16
+"""An array is looked at as a whole unless it is this many times as large as what is written to it."""
+
+SORTED: Final = 4096
+"""Elements whose sorting is paid for by an array of open size."""
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
@@ -106,9 +114,51 @@ class _Writes:
 
     def winners(self) -> Any:
         """Which updates are in the result of a scatter with mode ``"set"``."""
+        if all(n == 1 for n in self.indices.spec.shape[:-1]):
+            return self.inside()
+        if _is_small_part(self.updates.spec.size, self.x.spec.size):
+            return self._winners_among()
         numbers = _numbered(self.updates)
         nothing = full(self.x.spec.with_(dtype=int64), -1)
         return c.eq(self.read(self.write(nothing, numbers, "set")), numbers)
+
+    def _winners_among(self) -> Any:
+        """The same by the work of the updates: those at one place, found by sorting, meet in an entry of a vector."""
+        window = self.params["update_window_dims"]
+        axes = (*[a for a in range(self.updates.ndim) if a not in window], *window)
+        numbers = _numbered(c.transpose(self.updates, permutation=axes))
+        spec = Spec((numbers.spec.size,), int64, numbers.spec.place)
+        place = c.reshape(c.transpose(self.places(), permutation=axes), shape=spec.shape)
+        order = c.argsort(place, axis=0, descending=False)
+        sorted_place = take(place, order, 0)
+        starts = c.ne(sorted_place, shifted(sorted_place, 0, 1, _NOWHERE))
+        group = c.cumsum(c.convert(starts, dtype=int64), axis=0, reverse=False) - 1
+        group = take(group, c.argsort(order, axis=0, descending=False), 0)
+        numbers = c.reshape(numbers, shape=spec.shape)
+        last = c.scatter(
+            full(spec, -1), c.reshape(group, shape=(*spec.shape, 1)), numbers,
+            update_window_dims=(), inserted_dims=(0,), scatter_dims=(0,), mode="set",
+        )  # fmt: skip
+        won = c.reshape(c.eq(take(last, group, 0), numbers), shape=tuple([self.updates.spec.shape[a] for a in axes]))
+        back = tuple([axes.index(a) for a in range(len(axes))])
+        return c.bitwise_and(c.transpose(won, permutation=back), self.inside())
+
+    def places(self) -> Any:
+        """The number of the element that each update goes to; of those that were dropped, numbers of their own."""
+        p, shape, updates = self.params, self.x.spec.shape, self.updates.spec
+        batch = tuple([a for a in range(updates.ndim) if a not in p["update_window_dims"]])
+        at = full(Spec(updates.shape, int64, updates.place), 0)
+        starts = c.convert(self.indices, dtype=int64)
+        for k, d in enumerate(p["scatter_dims"]):
+            start = c.slice_(
+                starts, start=(*[0] * len(batch), k), limit=(*starts.spec.shape[:-1], k + 1), stride=(1,) * starts.ndim
+            )
+            start = c.reshape(start, shape=starts.spec.shape[:-1]) * _row_size(self.x.spec, d)
+            at = at + c.broadcast_in_dim(start, shape=updates.shape, dims=batch)
+        kept = [d for d in range(len(shape)) if d not in p["inserted_dims"]]
+        for a, d in zip(p["update_window_dims"], kept, strict=True):
+            at = at + positions(updates.with_(dtype=int64), a) * _row_size(self.x.spec, d)
+        return c.select(self.inside(), at, -1 - _numbered(self.updates))
 
     def others(self) -> Any:
         """For each update, the product of all other updates at the same place; of those that were dropped, 1.
@@ -117,8 +167,7 @@ class _Writes:
         """
         u = self.updates
         flat = (u.spec.size,)
-        place = c.select(self.inside(), self.read(_numbered(self.x)), -1 - _numbered(u))
-        place = c.reshape(place, shape=flat)
+        place = c.reshape(self.places(), shape=flat)
         order = c.argsort(place, axis=0, descending=False)
         place, u = take(place, order, 0), take(c.reshape(u, shape=flat), order, 0)
         together = c.eq(place, shifted(place, 0, 1, _NOWHERE))
@@ -133,6 +182,19 @@ class _Writes:
         dtype = self.x.spec.dtype
         count = self.write(c.convert(kept, dtype=dtype), c.convert(written, dtype=dtype), "add")
         return kept, written, c.maximum(count, 1)
+
+
+def _is_small_part(part: Any, whole: Any) -> bool:
+    """Whether sorting a part costs less than looking at the whole; open sizes are taken to be large."""
+    if not isinstance(part, int):
+        return False
+    return part <= SORTED if not isinstance(whole, int) else SMALL_PART * part + SORTED <= whole
+
+
+def _row_size(spec: Spec, axis: int) -> Any:
+    """How far apart neighbours along an axis are in row-major order."""
+    n = prod(spec.shape[axis + 1 :])
+    return n if isinstance(n, int) else c.dim_value(size=n, place=spec.place)
 
 
 def _numbered(x: Any) -> Any:

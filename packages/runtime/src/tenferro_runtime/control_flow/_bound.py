@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from tenferro_runtime.ir._program import Program
@@ -24,13 +25,21 @@ def sizes_in(programs: tuple[Program, ...]) -> tuple[DimLike, ...]:
     return tuple(occurring(*programs).values()) if any(p.symbolic for p in programs) else ()
 
 
-def bound_steps(programs: tuple[Program, ...]) -> Callable[[tuple[int, ...]], Steps]:
-    """The function of the values of `sizes_in` that gives the programs as functions of raw arrays."""
+def bound_steps(
+    programs: tuple[Program, ...], donated: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+) -> Callable[[tuple[int, ...]], Steps]:
+    """The function of the values of `sizes_in` that gives the programs as functions of raw arrays.
+
+    Args:
+        programs: the programs.
+        donated: by position of a program the positions of inputs that it may write over.
+    """
+    given = [donated.get(k, ()) for k in range(len(programs))]
     if not any(p.symbolic for p in programs):
-        ready = tuple([executable(p) for p in programs])
+        ready = tuple([executable(p, which) for p, which in zip(programs, given, strict=True)])
         return lambda sizes: ready
     names = tuple(occurring(*programs))
-    forms = [render_open(lowered(p), names=names) for p in programs]
+    forms = [render_open(lowered(p), names=names, donated=which) for p, which in zip(programs, given, strict=True)]
     homes = [device_of_program(p) for p in programs]
     known: dict[tuple[int, ...], Steps] = {}
 

@@ -6,12 +6,14 @@ They serve all sizes: a body with open ones is rendered once, and bound to the s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow._elsewhere import reader, scan_elsewhere
+from tenferro_runtime.control_flow._in_place import copying, overwritten_by_while, overwritten_carries
 from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Program
@@ -19,6 +21,9 @@ from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import WATCH
 from tenferro_tensor import REGISTRY, Spec
 from tenferro_tensor_core import DimLike
+
+LISTED: Final = 1024
+"""Bytes of the longest row that is kept in a list until the loop is done."""
 
 Kernel = Callable[..., Any]
 Specs = tuple[Spec, ...]
@@ -40,12 +45,16 @@ def _cond_sizes(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> tu
 
 
 def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Kernel:
-    count = len(ins)
-    at, asked = bound_steps((cond, body)), reader(cond.outputs[0], bool)
+    count, sizes = len(ins), len(sizes_in((cond, body)))
+    which = overwritten_by_while(cond, body, consts) if all(s.place.on_host for s in ins) else ()
+    at, asked = bound_steps((cond, body), {1: which}), reader(cond.outputs[0], bool)
+    own = copying(which, consts)
 
     def run(*raws: Any) -> Any:
-        fixed, carry = raws[:consts], raws[consts:count]
-        goes_on, step = at(raws[count:])
+        stop = len(raws) - sizes
+        operands = own(raws[:count], raws[count:stop]) if which else raws[:count]
+        fixed, carry = operands[:consts], operands[consts:]
+        goes_on, step = at(raws[stop:])
         left = -1 if max_steps is None else max_steps
         while left and asked(goes_on(*fixed, *carry)[0]):
             carry = step(*fixed, *carry)
@@ -67,17 +76,40 @@ def _make_scan(
     if not all(s.place.on_host for s in (*ins, *outs)):
         return scan_elsewhere(ins, outs, body=body, consts=consts, carry=carry, length=length, reverse=reverse)
     count, rows = len(ins), outs[carry:]
-    at = bound_steps((body,))
-    loop = _looped(_loop(consts, carry, count - consts - carry, rows, reverse), body, consts, carry, reverse)
+    which = overwritten_carries(body, consts, carry)
+    at = bound_steps((body,), {0: which})
+    loop = _looped(_row_by_row(consts, carry, ins, rows, reverse, which), body, consts, carry, reverse)
+    own = copying(which, consts)
     if length.__class__ is int and not body.symbolic and not any(s.symbolic for s in outs):
         (step,), shapes = at(()), tuple([s.shape for s in rows])
+        if which:
+            return lambda *raws: loop(step, length, shapes, *own(raws[:count], raws[count:]))
         return lambda *raws: loop(step, length, shapes, *raws)
+    sizes = 2 + len(sizes_in((body,)))
 
     def run(*raws: Any) -> Any:
-        n, shapes, *sizes = raws[count:]
-        return loop(at(tuple(sizes))[0], n, shapes, *raws[:count])
+        stop = len(raws) - sizes
+        n, shapes, *numbers = raws[stop:]
+        operands = own(raws[:count], raws[count:stop]) if which else raws[:count]
+        return loop(at(tuple(numbers))[0], n, shapes, *operands)
 
     return run
+
+
+def _row_by_row(consts: int, carry: int, ins: Specs, rows: Specs, reverse: bool, which: tuple[int, ...]) -> Kernel:
+    """The loop in the form that its rows call for; a row may be a view of what the next step writes over."""
+    sliced = len(ins) - consts - carry
+    copying = _loop(consts, carry, sliced, rows, reverse, listed=False)
+    if which or not rows:
+        return copying
+    listing = _loop(consts, carry, sliced, rows, reverse, listed=True)
+    itemsizes = [s.dtype.itemsize for s in rows]
+
+    def loop(step: Any, n: int, shapes: tuple[tuple[int, ...], ...], *raws: Any) -> Any:
+        longest = max([prod(shape[1:]) * size for shape, size in zip(shapes, itemsizes)])
+        return (listing if longest <= LISTED else copying)(step, n, shapes, *raws)
+
+    return loop
 
 
 def _looped(loop: Kernel, body: Program, consts: int, carry: int, reverse: bool) -> Kernel:
@@ -95,35 +127,46 @@ def _scan_sizes(
     return length, tuple([s.shape for s in outs[carry:]]), *sizes_in((body,))
 
 
-def _loop(consts: int, carry: int, sliced: int, rows: Specs, reverse: bool) -> Kernel:
-    """The loop of a scan, written out for its numbers of constants, carries, slices and rows."""
+def _loop(consts: int, carry: int, sliced: int, rows: Specs, reverse: bool, *, listed: bool) -> Kernel:
+    """The loop of a scan, written out for its numbers of constants, carries, slices and rows.
+
+    Rows are copied into the stack at once, or kept in a list: that is faster for short ones, and takes their memory
+    twice.
+    """
     fixed = [f"a{i}" for i in range(consts)]
     kept = [f"c{i}" for i in range(carry)]
     slices = [f"s{i}" for i in range(sliced)]
     made = [f"y{i}" for i in range(len(rows))]
-    over = ", ".join([f"x{s}[::-1]" if reverse else f"x{s}" for s in slices])
-    if not slices:
-        head = "for _ in range(n):"
-    elif len(slices) == 1:
-        head = f"for s0 in {over}:"
+    order = "range(n - 1, -1, -1)" if reverse else "range(n)"
+    over = [*[order] * (not listed), *[f"x{s}[::-1]" if reverse else f"x{s}" for s in slices]] or [order]
+    each = [*["i"] * (not listed), *slices] or ["_"]
+    head = f"for {', '.join(each)} in {over[0] if len(over) == 1 else 'zip(' + ', '.join(over) + ')'}:"
+    if listed:
+        before = [f"l{y} = []" for y in made]
+        keep = [f"l{y}.append({y})" for y in made]
+        after = [f"l{y}.reverse()" for y in made if reverse]
+        results = [*kept, *[f"stack{y}(l{y}, shapes[{k}])" for k, y in enumerate(made)]]
     else:
-        head = f"for {', '.join(slices)} in zip({over}):"
-    results = [*kept, *[f"stack{y}(l{y}, shapes[{i}])" for i, y in enumerate(made)]]
+        before = [f"o{y} = empty(shapes[{k}], d{y})" for k, y in enumerate(made)]
+        keep, after = [f"o{y}[i] = {y}" for y in made], []
+        results = [*kept, *[f"o{y}" for y in made]]
     lines = [
-        f"def loop(step, n, shapes, {_listed([*fixed, *kept, *['x' + s for s in slices]])}):",
-        *[f"    l{y} = []" for y in made],
+        f"def loop(step, n, shapes, {_written([*fixed, *kept, *['x' + s for s in slices]])}):",
+        *[f"    {line}" for line in before],
         f"    {head}",
-        f"        ({_listed([*kept, *made])}) = step({_listed([*fixed, *kept, *slices])})",
-        *[f"        l{y}.append({y})" for y in made],
-        *[f"    l{y}.reverse()" for y in made if reverse],
-        f"    return ({_listed(results)})",
+        f"        ({_written([*kept, *made])}) = step({_written([*fixed, *kept, *slices])})",
+        *[f"        {line}" for line in keep],
+        *[f"    {line}" for line in after],
+        f"    return ({_written(results)})",
     ]
-    names: dict[str, Any] = {f"stack{y}": _stacker(spec) for y, spec in zip(made, rows, strict=True)}
+    names: dict[str, Any] = {"empty": np.empty}
+    for y, spec in zip(made, rows, strict=True):
+        names[f"stack{y}"], names[f"d{y}"] = _stacker(spec), spec.dtype
     exec(compile("\n".join(lines), "<tenferro scan>", "exec"), names)
     return names["loop"]  # type: ignore[no-any-return]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _written(names: Sequence[str]) -> str:
     return "".join([f"{name}, " for name in names])
 
 

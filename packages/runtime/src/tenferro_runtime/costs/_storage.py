@@ -12,13 +12,13 @@ from tenferro_tensor_core import DimLike
 VIEWS: Final[frozenset[Primitive]] = frozenset(
     {
         catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim,
-        catalog.define_size,
+        catalog.define_size, catalog.dynamic_slice,
     }
 )  # fmt: skip
 """Always views of their operand. (Small broadcasts, and counts of other integers, are copied: too little to count.)"""
 
 SCATTERED: Final[frozenset[Primitive]] = frozenset(
-    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
+    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.dynamic_slice}
 )
 """Their results may be out of row-major order, so that a reshape of them is a copy."""
 
@@ -62,7 +62,7 @@ class Storage:
         if p in VIEWS:
             seen = True
         elif p is catalog.reshape:
-            seen = self._in_order[first]  # type: ignore[index]
+            seen = self._in_order[first] or _without_ones(source) == _without_ones(out)  # type: ignore[index]
         elif p in (catalog.real, catalog.imag):
             seen = source.cplx or p is catalog.real
         elif p is catalog.conj:
@@ -82,9 +82,15 @@ class Storage:
         p = eq.op.primitive
         if p in SCATTERED:
             return False
+        if p is catalog.reshape and eq.results[0] in self._views:
+            return self._in_order[eq.operands[0]]  # type: ignore[index]
         if p.elementwise:  # NumPy keeps the order of the operands
             return all(self._in_order[v] for v in eq.variables)
         return True
+
+
+def _without_ones(spec: Spec) -> tuple[DimLike, ...]:
+    return tuple([n for n in spec.shape if n != 1])
 
 
 def nbytes(spec: Spec) -> DimLike:

@@ -2,6 +2,7 @@
 
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes._kinds import Pass, Rounding, keeping_bits
+from tenferro_runtime.passes.accumulate import accumulate
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions
 from tenferro_runtime.passes.constants import fold_constants, use_literals
@@ -18,6 +19,7 @@ __all__ = [
     "PASSES",
     "Pass",
     "Rounding",
+    "accumulate",
     "fold_constants",
     "fold_into_contractions",
     "inline_calls",
@@ -47,6 +49,7 @@ PASSES: tuple[Pass, ...] = (
     fold_into_contractions,
     simplify,
     simplify_rounding,
+    accumulate,
     share_common_subexpressions,
     reuse_outputs,
     remove_dead_code,

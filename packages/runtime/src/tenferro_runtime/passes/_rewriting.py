@@ -29,6 +29,7 @@ class Rewriting:
         self._numbers: dict[int, Any] = {}
         self._stands_for: dict[int, int] = {}
         self._uses: dict[int, int] | None = None
+        self._constants: dict[int, Tensor] = {}
         self._next = max(self.specs, default=-1) + 1
 
     def maker(self, v: Operand, primitive: Primitive) -> Equation | None:
@@ -42,6 +43,10 @@ class Rewriting:
 
     def used_once(self, v: int) -> bool:
         """Whether a variable is read in one place only, as far as the program given says."""
+        return self.uses(v) == 1
+
+    def uses(self, v: int) -> int:
+        """In how many places a variable is read, as far as the program given says; new ones count as read in one."""
         if self._uses is None:
             self._uses, now = {}, self._stands_for
             for eq in self.program.equations:
@@ -52,7 +57,7 @@ class Rewriting:
             for u in self.program.output_ids:
                 u = now.get(u, u)
                 self._uses[u] = self._uses.get(u, 0) + 1
-        return self._uses.get(v, 1) == 1
+        return self._uses.get(v, 1)
 
     def number(self, v: Operand) -> Any:
         """The number of which all elements of an operand are copies; ``None`` where it is none, or unknown."""
@@ -64,7 +69,7 @@ class Rewriting:
         eq = self._made.get(v)
         found = None
         if constant is not None:
-            found = _uniform(constant)
+            found = uniform(constant)
         elif eq is not None and eq.op.primitive in _SPREAD:
             found = self.number(eq.operands[0])
         self._numbers[v] = found
@@ -76,6 +81,13 @@ class Rewriting:
         self._next += 1
         self.specs[v] = spec
         return self._take(Equation(op, tuple(operands), (v,), source))
+
+    def constant(self, value: Tensor) -> int:
+        """A new constant."""
+        v = self._next
+        self._next += 1
+        self.specs[v], self._constants[v] = value.spec, value
+        return v
 
     def _take(self, eq: Equation) -> int:
         for rule in self.rules.get(eq.op.primitive, ()):
@@ -112,6 +124,7 @@ class Rewriting:
             equations=tuple(self.equations),
             output_ids=tuple([get(v, v) for v in program.output_ids]),
             specs=self.specs,
+            constants={**program.constants, **self._constants},
         )
 
 
@@ -121,9 +134,14 @@ Rule = Callable[[Rewriting, Equation], int | None]
 Rules = Mapping[Primitive, Sequence[Rule]]
 
 
-def _uniform(c: Tensor) -> Any:
+def uniform(c: Tensor) -> Any:
     """The Python number of which a constant consists."""
-    if c.spec.place is not HOST or c.spec.size == 0 or c._data.nbytes > UNIFORM:
+    if c.spec.place is not HOST or c.spec.size == 0:
+        return None
+    if c.spec.ndim and not any(c._data.strides):  # one element, repeated
+        value = c._data.flat[0].item()
+        return value if value.__class__ in SCALARS else None
+    if c._data.nbytes > UNIFORM:
         return None
     raw = c._data.tobytes()
     if raw != raw[: c.spec.dtype.itemsize] * (len(raw) // c.spec.dtype.itemsize):

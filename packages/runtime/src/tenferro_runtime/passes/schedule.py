@@ -61,10 +61,10 @@ class _Memory:
                     self.owner[v] = reads[0]
                 else:
                     spec = program.specs[v]
-                    weight = weights.get(spec)
-                    if weight is None:
-                        weight = weights[spec] = _weight(spec, program.examples)
-                    self.bytes[v] = weight
+                    known = weights.get(spec)
+                    if known is None:
+                        known = weights[spec] = weight(spec, program.examples)
+                    self.bytes[v] = known
         self.kept = {self.owner.get(v, v) for v in program.output_ids}
 
     def peak(self, order: Sequence[Equation]) -> int:
@@ -91,7 +91,8 @@ class _Memory:
         return sum([self.bytes.get(u, 0) for u in alone])
 
 
-def _weight(spec: Spec, examples: Mapping[str, int]) -> int:
+def weight(spec: Spec, examples: Mapping[str, int]) -> int:
+    """Bytes of an array, open sizes as in the trace."""
     n = spec.dtype.itemsize
     for d in spec.shape:
         n *= _extent(d, examples) if isinstance(d, Dim) else d

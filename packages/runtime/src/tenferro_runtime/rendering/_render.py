@@ -31,13 +31,16 @@ CHUNK: Final = 200
 """Number of steps in one rendered function."""
 
 
-def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False) -> Callable[..., Any]:
+def render(
+    program: Program, mode: Choice["raw", "value"], *, bare: bool = False, donated: tuple[int, ...] = ()
+) -> Callable[..., Any]:
     """The program as a function of its inputs, in order, that returns the tuple of its outputs.
 
     Args:
         program: a program; for ``raw``, one whose sizes are all numbers.
         mode: ``"raw"`` for raw arrays in and out, ``"value"`` for values of any level.
         bare: return the only output itself instead of a tuple of one.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
     """
     if mode == "raw":
         if program.symbolic:
@@ -50,7 +53,7 @@ def render(program: Program, mode: Choice["raw", "value"], *, bare: bool = False
     if bare and len(program.output_ids) != 1:
         raise ArgumentError(f"bare=True needs a program of one output, this one has {len(program.output_ids)}")
     outputs = tuple([alias.get(v, v) for v in program.output_ids])
-    victims = overwriting(program) if mode == "raw" else {}
+    victims = overwriting(program, donated) if mode == "raw" else {}
     return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
 
 

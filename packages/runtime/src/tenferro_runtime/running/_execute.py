@@ -22,6 +22,7 @@ from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
+from tenferro_runtime.rendering._updates_last import updates_last
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_tensor import (
@@ -70,6 +71,7 @@ def lowered(program: Program) -> Program:
         how = how_of(program)
         found = remove_identities(program)
         found = fuse(found, exact=how.exact) if how.fusion else found
+        found = updates_last(found) if how.overwriting else found
         found.memo[OVERWRITING] = how.overwriting
         program.memo["lowered"] = found
     return found
@@ -80,12 +82,17 @@ WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | No
 )
 
 
-def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
-    """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose."""
+def executable(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., tuple[Any, ...]]:
+    """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose.
+
+    Args:
+        program: the program.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
+    """
     watch = WATCH.get()
     if watch is not None:
         return watch(program)
-    key = ("raw", scoped_device())
+    key = ("raw", donated, scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
         planned = Program.planner(program)
@@ -94,7 +101,7 @@ def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
         else:
             home = device_of_program(program)
             # Rendered first: errors of that name the steps.
-            found = get_backend(home.kind).replayed(render(lowered(program), "raw"), 0, home)
+            found = get_backend(home.kind).replayed(render(lowered(program), "raw", donated=donated), 0, home)
         program.memo[key] = found
     return found
 

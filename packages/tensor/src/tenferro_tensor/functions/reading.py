@@ -36,10 +36,25 @@ def getitem(x: Any, key: Any) -> Any:
     resolved = resolve(spec.shape, key)
     if resolved.shape != spec.shape:
         x = catalog.reshape(x, shape=resolved.shape)
+    if _is_one_element(resolved):
+        resolved = resolved._replace(entries=tuple([_chosen(e) for e in resolved.entries]))
     for op in basic_ops(x.spec, resolved):
         x = op(x)
     chosen = [e for e in resolved.entries if isinstance(e, Choose)]
     return _gathered(x, resolved) if chosen else x
+
+
+def _is_one_element(key: Key) -> bool:
+    """Whether indices that only the running kernel sees, and others beside them, are single ones.
+
+    One gather reads that element or row; its derivative is as small.
+    """
+    indices = [e.indices for e in key.entries if isinstance(e, Choose)]
+    return any(i.__class__ is not np.ndarray for i in indices) and all(not i.shape for i in indices)
+
+
+def _chosen(entry: Any) -> Any:
+    return Choose(entry.axis, np.asarray(entry.at)) if isinstance(entry, Pick) and entry.at.__class__ is int else entry
 
 
 def key_token(key: Any) -> Any:

@@ -1,6 +1,10 @@
-"""Kernels of reading and writing at computed positions; no loop over elements."""
+"""Kernels of reading and writing at computed positions; no loop over elements.
+
+Those that write take one more operand on the host, which allows them to write to the memory of the first one.
+"""
 
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,6 +50,9 @@ def _gather(
     slice_sizes: Ints,
 ) -> Kernel:
     x, batch_ndim, ndim = ins[0], ins[1].ndim - 1, outs[0].ndim
+    if not batch_ndim and x.place.on_host:
+        return _window_read(xp, x, collapsed_dims, start_index_map)
+
     # Axes that no index names start at 0: a static slice, or element 0 where the axis is dropped.
     left = [d for d in range(x.ndim) if d in start_index_map or d not in collapsed_dims]
     whole = [d for d in left if d not in start_index_map]
@@ -93,6 +100,33 @@ def _gather(
 
             return take
     return run
+
+
+def _window_read(xp: Any, x: Spec, dropped: Ints, named: Ints) -> Kernel:
+    """The kernel for one window: a block of the operand, copied."""
+    key = _window_key(x.ndim, dropped, named)
+
+    def run(x: Any, indices: Any, sizes: Ints, limits: Ints, batch_shape: Ints, shape: Ints) -> Any:
+        if 0 in shape:
+            return xp.empty(shape, x.dtype)
+        starts = [a if 0 <= a <= n else max(min(a, n), 0) for a, n in zip(indices.tolist(), limits)]
+        return x[key(starts, sizes)].copy()
+
+    return run
+
+
+def _window_key(ndim: int, dropped: Ints, named: Ints) -> Callable[[Sequence[int], Ints], tuple[Any, ...]]:
+    """The index of the window at starts along the axes `named`, 0 along others; the axes `dropped` are left out."""
+    if sorted(named) == list(range(ndim)) == list(dropped):  # one element
+        order = [named.index(d) for d in range(ndim)]
+        return lambda starts, sizes: tuple([starts[k] for k in order])
+    place = [named.index(d) if d in named else None for d in range(ndim)]
+
+    def key(starts: Sequence[int], sizes: Ints) -> tuple[Any, ...]:
+        corner = [0 if k is None else starts[k] for k in place]
+        return tuple([a if d in dropped else slice(a, a + sizes[d]) for d, a in enumerate(corner)])
+
+    return key
 
 
 def _scatter_sizes(
@@ -159,25 +193,21 @@ def _scatter(
             out = out + (xp.arange(window[d]) * steps[d]).reshape(along)
         return xp.where(inside.reshape(aligned), out, rows).reshape(-1)
 
-    def run(
-        x: Any,
-        indices: Any,
-        updates: Any,
-        shape: Ints,
-        batch_shape: Ints,
-        window: Ints,
-        limits: Ints,
-        steps: Ints,
-        rows: int,
-        row: int,
-    ) -> Any:
+    def run(x: Any, indices: Any, updates: Any, *more: Any) -> Any:
+        *over, shape, batch_shape, window, limits, steps, rows, row = more
         if 0 in shape:
             return x
-        out = xp.empty((rows + 1, row), x.dtype)
-        out[:rows] = x.reshape(rows, row)
-        out[rows:] = 0
         at = targets(indices, batch_shape, window, limits, steps, rows)
         values = updates.transpose(order).reshape(-1, row)
+        if over and x.flags.carray:
+            out = x.reshape(rows, row)
+            inside = at < rows
+            if not inside.all():
+                at, values = at[inside], values[inside]
+        else:
+            out = xp.empty((rows + 1, row), x.dtype)
+            out[:rows] = x.reshape(rows, row)
+            out[rows:] = 0
         if combine is None:
             out[at] = values
         else:
@@ -185,6 +215,26 @@ def _scatter(
             at = (at.reshape(-1, 1) * row + xp.arange(row)).reshape(-1)
             combine.at(out.reshape(-1), at, values.reshape(-1))
         return out[:rows].reshape(shape)
+
+    if ins[1].ndim == 1 and x.place.on_host:
+        return _window_written(combine, x, inserted_dims, scatter_dims)
+    return run
+
+
+def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kernel:
+    """The kernel for one window: a block of the operand, or of a copy of it, is written to."""
+    key = _window_key(x.ndim, inserted, named)
+
+    def run(x: Any, indices: Any, updates: Any, *more: Any) -> Any:
+        *over, _, _, window, limits, _, _, _ = more
+        out = x if over and x.flags.carray else x.copy("C")
+        starts = indices.tolist()
+        for a, limit in zip(starts, limits):
+            if not 0 <= a <= limit:
+                return out
+        at = key(starts, window)
+        out[at] = updates if combine is None else combine(out[at], updates)
+        return out
 
     return run
 
@@ -202,8 +252,8 @@ def _dynamic_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: Ints
 
 @any_size
 def _dynamic_update_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-    def run(x: Any, update: Any, starts: Any) -> Any:
-        out = x.copy()
+    def run(x: Any, update: Any, starts: Any, *over: Any) -> Any:
+        out = x if over and x.flags.carray else x.copy()
         out[_block(starts, update.shape, x.shape)] = update
         return out
 

@@ -1,0 +1,97 @@
+"""Which carries of a loop its body writes over, so that a step costs what it changes and not the whole array.
+
+The memory of a carry is the loop's own from the second step on, where the body made it in the step before and gave it
+to nobody else. For the first step the loop copies the initial value, unless it is given the memory of that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_runtime.control_flow.primitives import scan, while_loop
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.rendering._overwriting import CARRIED, UPDATES, keeps, memory_groups, overwriting
+from tenferro_runtime.running._execute import lowered
+from tenferro_tensor import Op
+
+
+def overwritten_carries(body: Program, consts: int, carry: int) -> tuple[int, ...]:
+    """The carries that steps of a body update in place, as positions among its inputs; kept with it.
+
+    Args:
+        body: the body; its outputs start with the carry.
+        consts: number of inputs before the carry.
+        carry: number of carries.
+    """
+    key = ("in place", consts, carry)
+    found: tuple[int, ...] | None = body.memo.get(key)
+    return body.memo.setdefault(key, _overwritten(lowered(body), consts, carry)) if found is None else found
+
+
+def overwritten_by_while(cond: Program, body: Program, consts: int) -> tuple[int, ...]:
+    """The same for the body of a loop with a condition, which may keep what it sees where it is a guest's."""
+    if any(keeps(cond, eq) for eq in cond.equations):
+        return ()
+    return overwritten_carries(body, consts, len(body.output_ids))
+
+
+def _overwritten(body: Program, consts: int, carry: int) -> tuple[int, ...]:
+    if not any(eq.op.primitive in UPDATES or eq.op.primitive in CARRIED for eq in body.equations):
+        return ()
+    victims = {*overwriting(body, _private(body, consts, carry)).values()}
+    return tuple([i for i in range(consts, consts + carry) if body.input_ids[i] in victims])
+
+
+def _private(body: Program, consts: int, carry: int) -> list[int]:
+    """Carries whose memory only the next step sees: no other carry, and nothing from outside, shares it.
+
+    Rows do not count: they are copied before the next step.
+    """
+    groups = memory_groups(body)
+    ins, outs = body.input_ids[consts : consts + carry], body.output_ids[:carry]
+    outside = {groups[v] for v in (*body.input_ids[:consts], *body.input_ids[consts + carry :], *body.constants)}
+    outside.update([groups[v] for eq in body.equations if keeps(body, eq) for v in eq.variables])
+    before, after = Counter([groups[v] for v in ins]), Counter([groups[v] for v in outs])
+    return [
+        consts + j
+        for j, (u, v) in enumerate(zip(ins, outs, strict=True))
+        if groups[v] not in outside and after[groups[v]] == 1 and before[groups[v]] == (groups[u] == groups[v])
+    ]
+
+
+def copying(which: tuple[int, ...], consts: int) -> Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]:
+    """What makes the operands of a loop its own where it writes over them.
+
+    Args:
+        which: positions of operands that are written over.
+        consts: number of operands before the carry.
+
+    Returns:
+        A function of the operands, and of the arrays that may be written to: one for each carry, or none.
+    """
+
+    def own(raws: Sequence[Any], over: Sequence[Any]) -> tuple[Any, ...]:
+        found = list(raws)
+        for i in which:
+            if not over or over[i - consts] is None or not found[i].flags.carray:
+                found[i] = np.array(found[i], order="C")
+        return tuple(found)
+
+    return own
+
+
+def _carried(op: Op) -> Mapping[int, int]:
+    params = op.params
+    body, consts = params["body"], params["consts"]
+    if op.primitive is while_loop:
+        which = overwritten_by_while(params["cond"], body, consts)
+    else:
+        which = overwritten_carries(body, consts, params["carry"])
+    return {i - consts: i for i in which}
+
+
+CARRIED[scan] = CARRIED[while_loop] = _carried

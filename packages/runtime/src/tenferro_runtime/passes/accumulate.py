@@ -1,0 +1,111 @@
+"""Accumulate: what is zero but for a window is added where the window is, in the array that it is added to.
+
+Derivatives of reads are such arrays: the cotangent of ``a[i, j]`` is a whole array with one element, and a sum of many
+of them, formed as it is written, costs the size of `a` for each. A scatter into the other summand costs the window;
+where nobody else needs that summand, it is its memory that is written to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tenferro_runtime.ir._program import Equation, Operand, Program
+from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
+from tenferro_runtime.passes._kinds import Rounding
+from tenferro_runtime.passes._rewriting import Rewriting, Rules
+from tenferro_runtime.passes.schedule import weight
+from tenferro_tensor import HOST, tensor
+from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DimLike
+
+WINDOW: Final = 4
+"""A padded array is added window by window where it is this many times as large as the window."""
+
+LOOKED_THROUGH: Final = 1 << 16
+"""Elements of a constant that are looked through for being zero: larger zeros are one element, repeated."""
+
+
+@Rounding
+def accumulate(program: Program) -> Program:
+    """Add scattered updates, updated blocks and padded arrays to the other summand directly.
+
+    Of elements that several updates meet, the sum is formed in another order; ``-0.0 + 0.0`` outside stays ``-0.0``.
+    """
+    return start_loops_from_sums(Rewriting(program, RULES).run())
+
+
+def _added(work: Rewriting, eq: Equation) -> int | None:
+    x, y = eq.operands
+    if x.__class__ is not int or y.__class__ is not int or work.specs[x] is not work.specs[y]:
+        return None
+    found = _onto(work, y, x, eq)
+    return _onto(work, x, y, eq) if found is None else found
+
+
+def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1) -> int | None:
+    """The sum of `total` and `v`, where `v` is zeros with windows in them that are read in so many places only."""
+    made = work.made_by(v)
+    if made is None or v == total or work.uses(v) > reads:  # type: ignore[arg-type]
+        return None
+    p = made.op.primitive
+    if p is c.scatter and made.op.params["mode"] == "add":
+        into = _started(work, made.operands[0], total, eq)
+        return None if into is None else work.emit(made.op, (into, *made.operands[1:]), work.specs[total], eq.source)
+    if p is c.dynamic_update_slice:
+        update, starts = made.operands[1:]
+        if _is_zero(work, made.operands[0]):
+            return _block_added(work, total, update, starts, eq)
+        added = added_block(made, work.made_by)
+        into = None if added is None else _onto(work, made.operands[0], total, eq, reads=2)
+        return None if into is None else _block_added(work, into, added, starts, eq)
+    if p is c.pad and _is_zero(work, made.operands[1]):
+        return _padded_added(work, total, made, eq)
+    if p is c.add and all(u.__class__ is int and work.specs[u] is work.specs[total] for u in made.operands):
+        first = _onto(work, made.operands[0], total, eq)
+        return None if first is None else _onto(work, made.operands[1], first, eq)
+    return None
+
+
+def _started(work: Rewriting, x: Operand, total: int, eq: Equation) -> int | None:
+    """Where a chain of updates starts: from `total` in the place of zeros."""
+    return total if _is_zero(work, x) else _onto(work, x, total, eq)
+
+
+def _is_zero(work: Rewriting, v: Operand) -> bool:
+    number = work.number(v)
+    if number is None and v in work.program.constants:
+        constant = work.program.constants[v]  # type: ignore[index]
+        return constant.spec.place is HOST and constant._data.size <= LOOKED_THROUGH and not constant._data.any()
+    return number is not None and number == 0
+
+
+def _block_added(work: Rewriting, total: int, update: Operand | None, starts: Operand, eq: Equation) -> int | None:
+    """The block that begins at `starts`, with `update` added, is put back; `added_block` knows this form."""
+    if update.__class__ is not int or starts.__class__ is not int:
+        return None
+    spec = work.specs[update]
+    there = work.emit(c.dynamic_slice.op(sizes=spec.shape), (total, starts), spec, eq.source)
+    both = work.emit(c.add.op(), (there, update), spec, eq.source)
+    return work.emit(c.dynamic_update_slice.op(), (total, both, starts), work.specs[total], eq.source)
+
+
+def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> int | None:
+    x, params = made.operands[0], made.op.params
+    low, high, interior = params["low"], params["high"], params["interior"]
+    if x.__class__ is not int or any(interior) or not all(isinstance(n, int) and 0 <= n for n in low):
+        return None
+    if any(_may_crop(n) for n in high) or work.specs[total].place is not HOST:
+        return None
+    if WINDOW * weight(work.specs[x], work.program.examples) > weight(work.specs[total], work.program.examples):
+        return None
+    starts = work.constant(tensor(np.asarray(low, "int64")))
+    return _block_added(work, total, x, starts, eq)
+
+
+def _may_crop(n: DimLike) -> bool:
+    return n < 0 if isinstance(n, int) else n.lower is None or n.lower < 0
+
+
+RULES: Final[Rules] = {c.add: (_added,)}
