@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_fft as tf
+import tenferro_runtime as tr
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 
@@ -107,3 +108,32 @@ MISTAKES = [
 def test_mistakes_are_named(call, kind, text):
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "irfftn"])
+def test_scales_of_symbolic_sizes_are_those_of_known_ones(name, dtype, norm):
+    """To the bit: 1 / sqrt(n) is rounded to single precision once, whether a program knows n or not."""
+    if name in ("rfft", "ihfft"):
+        dtype = "float32" if dtype in ("float32", "complex64") else "float64"
+
+    def f(x):
+        return getattr(tf, name)(x, norm=norm)
+
+    compiled = tr.compile(f, deterministic=True)
+    for n in range(2, 24):
+        x = tensor(draw((2, n), dtype, seed=n))
+        assert compiled(x).numpy().tobytes() == f(x).numpy().tobytes(), n
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
+def test_frequencies_of_symbolic_sizes_are_those_of_known_ones(name, dtype):
+    def f(x):
+        return getattr(tf, name)(x.shape[0], d=0.3, dtype=dtype)
+
+    compiled = tr.compile(f, deterministic=True)
+    for n in range(2, 40):
+        x = tensor(np.zeros(n))
+        assert compiled(x).numpy().tobytes() == f(x).numpy().tobytes(), n

@@ -19,7 +19,17 @@ from fuzzing.worker import failure, rng_of
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
-SMOKE = {"singles": 250, "programs": 6, "gradients": 6, "indexing": 80, "interchange": 80, "files": 3, "einsum": 50}
+SMOKE = {
+    "singles": 250,
+    "programs": 6,
+    "gradients": 6,
+    "indexing": 80,
+    "interchange": 80,
+    "files": 3,
+    "einsum": 50,
+    "processes": 0,
+    "plug-ins": 0,
+}
 """Cases of a smoke run; a few seconds in all."""
 
 
@@ -89,11 +99,12 @@ def test_a_campaign_without_failures_finds_nothing(campaign):
 
 
 def test_one_defect_is_one_finding():
-    found = ("f(a[3]): 2 of 7 elements, first at (0, 1): expected np.float32(1.5), seen nan",
-             "f(a[1]): 1 of 3 elements, first at (2,): expected np.float64(-2e-05), seen np.float64(3.0)")  # fmt: skip
-    first, second = ({"kind": "Mismatch", "text": t, "place": ""} for t in found)
-    other = {"kind": "Mismatch", "text": "g(a): expected int64[3], seen int32[3]", "place": ""}
-    assert signature("x", first) == signature("x", second) != signature("x", other)
+    texts = ("`eager: f(a[3])`: 2 of 7 elements, first at (0, 1): expected np.float32(1.5), seen nan",
+             "`xla: f(a[1])`: 1 of 3 elements, first at (2,): expected np.float64(-2e-05), seen np.float64(3.0)",
+             "`eager: f(a)`: expected int64[3], seen int32[3]")  # fmt: skip
+    first, second, third = ({"kind": "Mismatch", "text": t, "place": ""} for t in texts)
+    assert signature("x", "f", first) == signature("x", "f", second) != signature("x", "f", third)
+    assert signature("x", "f", first) != signature("x", "g", first)
 
 
 def test_a_wrong_kernel_is_found(monkeypatch):

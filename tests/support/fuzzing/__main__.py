@@ -58,7 +58,7 @@ def main() -> int:
         count, took = campaign.counts[area.name], campaign.spent[area.name]
         print(f"{area.name:12} {count:9} {took:8.0f} {count / max(took, 1e-9):6.0f}")
     for finding in campaign.findings.values():
-        print(f"{finding.times:6} times  {finding.signature}")
+        print(f"{campaign.times(finding):6} times  {finding.signature}")
     print(f"{len(campaign.findings)} findings, seed {seed}")
     return int(bool(campaign.findings))
 

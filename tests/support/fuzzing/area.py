@@ -12,7 +12,10 @@ WITH, WITHOUT, ALWAYS = "with", "without", "always"
 
 
 class Mismatch(AssertionError):
-    """The library did something other than its oracle; the text says what was expected and what was seen."""
+    """The library did something other than its oracle; the text says what was expected and what was seen.
+
+    What belongs to the one case only stands between backticks.
+    """
 
 
 class Area:
@@ -25,12 +28,14 @@ class Area:
         patience: seconds after which one case counts as a hang.
         machines: how the processes of this area use machine code, in turn.
         share: part of the time of a campaign, relative to other areas.
+        composed: cases have many parts, so that only a reduced one tells its subject.
     """
 
     name: str
     patience: float = 60.0
     machines: tuple[str, ...] = (WITH, WITHOUT)
     share: float = 1.0
+    composed: bool = False
 
     def draw(self, rng: random.Random) -> Case:
         """A new case."""
@@ -43,6 +48,10 @@ class Area:
             Mismatch: expected and seen differ. Every other error that comes out is a finding too.
         """
         raise NotImplementedError
+
+    def subject(self, case: Case) -> str:
+        """What a reduced case is about: failures of one subject that read alike are one finding."""
+        return ""
 
     def shrink(self, case: Case) -> Iterator[Case]:
         """Smaller cases, the boldest first; any of them may turn out to be fine."""

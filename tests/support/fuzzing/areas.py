@@ -6,11 +6,23 @@ from fuzzing.gradients import Gradients
 from fuzzing.indexing import Indexing
 from fuzzing.interchange import Interchange
 from fuzzing.planted import Planted
+from fuzzing.plugins import Plugins
+from fuzzing.processes import Processes
 from fuzzing.programs import Programs
 from fuzzing.singles import Singles
 from fuzzing.subscripts import Subscripts
 
-_ALL = (Singles(), Programs(), Gradients(), Indexing(), Interchange(), Archives(), Subscripts())
+_ALL = (
+    Singles(),
+    Programs(),
+    Gradients(),
+    Indexing(),
+    Interchange(),
+    Archives(),
+    Subscripts(),
+    Processes(),
+    Plugins(),
+)
 AREAS: dict[str, Area] = {area.name: area for area in _ALL}
 
 PLANTED: dict[str, Area] = {"planted": Planted()}

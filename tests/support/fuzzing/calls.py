@@ -108,6 +108,8 @@ def _binary(rng: random.Random) -> Call:
     xs = _two(rng, dtypes, _style(rng, style))
     if name == "pow":
         xs[0]["style"] = rng.choice(("positive", "special"))
+    if name == "logaddexp":
+        return Call("tr.logaddexp(a, b)", xs, 4, "np.maximum(np.abs(a), np.abs(b))")
     if name.endswith("shift"):
         xs[1] |= {"style": "unit", "dtype": xs[0]["dtype"]}
         return Call(f"tr.{name}(a, tr.abs(b))", xs)

@@ -13,6 +13,9 @@ from fuzzing.process import Gone, Process, Stopped
 from fuzzing.reducing import Failure, Reducer, signature
 from fuzzing.worker import rng_of
 
+COMPOSED_TRIES = 8
+"""So many failures that read alike are reduced where only that tells them apart."""
+
 HISTORY = 3000
 """So many cases before a failing one are tried as its cause."""
 
@@ -29,13 +32,13 @@ class Finding:
     seed: int
     number: int
     reproduced: bool
-    code: str
+    code: str = ""
     comment: str = ""
-    times: int = 1
+    alike: set[str] = field(default_factory=set)
 
     def document(self) -> dict[str, Any]:
         """What files hold."""
-        return {k: v for k, v in vars(self).items() if k not in ("times", "code")}
+        return {k: v for k, v in vars(self).items() if k not in ("alike", "code")}
 
 
 @dataclass
@@ -62,6 +65,7 @@ class Campaign:
     batch: float = 60.0
     reduction: float = 60.0
     findings: dict[str, Finding] = field(default_factory=dict)
+    alike: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     spent: Counter[str] = field(default_factory=Counter)
     batches: Counter[str] = field(default_factory=Counter)
@@ -136,27 +140,40 @@ class Campaign:
             self._note(area, machine, seed, number, failure)
 
     def _note(self, area: Area, machine: str, seed: int, number: int, failure: Failure) -> None:
-        name = signature(area.name, failure)
+        """Reduce the first failures that read alike; reduced, they may be one finding or several."""
+        case = area.draw(rng_of(seed, number))
+        alike = signature(area.name, "" if area.composed else area.subject(case), failure)
         with self._lock:
-            if name in self.findings:
-                self.findings[name].times += 1
+            self.alike[alike] += 1
+            if self.alike[alike] > (COMPOSED_TRIES if area.composed else 2):
                 return
-            case = area.draw(rng_of(seed, number))
-            finding = Finding(area.name, machine, name, [case], failure, seed, number, False, "")
-            self.findings[name] = finding
-        if not self.stopping.is_set():
-            history = [area.draw(rng_of(seed, i)) for i in range(max(0, number - HISTORY), number)]
-            reducer = Reducer(area, machine, self.reduction, self.stopping)
-            try:
-                finding.cases, finding.failure, finding.reproduced = reducer.reduce(history, case, failure)
-            except Stopped:
-                pass  # the finding stays as large as it is
-            finally:
-                reducer.close()
+        finding = Finding(area.name, machine, alike, [case], failure, seed, number, False)
+        self._reduce(area, finding)
+        finding.signature = signature(area.name, area.subject(finding.cases[-1]), finding.failure)
         finding.code = code_of(area, finding)
-        print(text_of(finding), flush=True)
-        if self.folder is not None:
-            write(finding, self.folder)
+        with self._lock:
+            known = self.findings.setdefault(finding.signature, finding)
+            known.alike.add(alike)
+        if known is finding:
+            print(text_of(finding), flush=True)
+            if self.folder is not None:
+                write(finding, self.folder)
+
+    def _reduce(self, area: Area, finding: Finding) -> None:
+        seed, number = finding.seed, finding.number
+        history = [area.draw(rng_of(seed, i)) for i in range(max(0, number - HISTORY), number)]
+        reducer = Reducer(area, finding.machine, self.reduction, self.stopping)
+        try:
+            reduced = reducer.reduce(history, finding.cases[0], finding.failure)
+        except Stopped:
+            return  # it stays as large as it is
+        finally:
+            reducer.close()
+        finding.cases, finding.failure, finding.reproduced = reduced
+
+    def times(self, finding: Finding) -> int:
+        """How many failures read like this finding."""
+        return sum(self.alike[name] for name in finding.alike)
 
 
 def code_of(area: Area, finding: Finding) -> str:

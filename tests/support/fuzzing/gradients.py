@@ -71,6 +71,7 @@ class Gradients(Area):
     name = "gradients"
     machines = (WITHOUT, WITH, ALWAYS)
     share = 2.0
+    composed = True
     patience = 120.0
 
     def __init__(self) -> None:
@@ -130,6 +131,9 @@ class Gradients(Area):
             raise Mismatch(f"second: jvp of the gradient {forward!r}, gradient of the gradient {backward!r}")
         if not abs(forward - want) <= 10 * trust:
             raise Mismatch(f"second: differences give {want!r} +- {trust:.1e}, jvp of the gradient {forward!r}")
+
+    def subject(self, case: Case) -> str:
+        return self._programs.subject(case)
 
     def shrink(self, case: Case) -> Iterator[Case]:
         yield from self._programs.shrink(case)

@@ -110,12 +110,12 @@ class Indexing(Area):
             got = expected(tr.compile(apply, deterministic=way == "deterministic" or None), x)
         else:
             got = expected(apply, x, lambda step, x: seen.append(x))
-        what = f"{way}: {' then '.join(steps)}"
+        what = f"`{way}: {' then '.join(steps)}`"
         if isinstance(want, Exception) or isinstance(got, Exception):
             refused(got, want, what)
             return
         for step, g, w in zip(steps, seen, wanted):
-            near(g, w, f"{way}: {step}")
+            near(g, w, f"`{way}: {step}`")
         near(got, want, what)
 
     def shrink(self, case: Case) -> Iterator[Case]:

@@ -86,6 +86,9 @@ class Interchange(Area):
         if isinstance(got, Exception) and not isinstance(got, (TenferroError, *PLAIN_ERRORS)):
             raise Mismatch(f"{text}: a raw {type(got).__name__}: {got}") from got
 
+    def subject(self, case: Case) -> str:
+        return " ".join(case.get(k, "") for k in ("odd", "into", "out"))
+
     def shrink(self, case: Case) -> Iterator[Case]:
         if case.get("across", "t") != "t":
             yield case | {"across": "t"}

@@ -89,6 +89,7 @@ class Programs(Area):
     name = "programs"
     machines = (WITHOUT, WITH, WITHOUT, ALWAYS)
     share = 6.0
+    composed = True
     patience = 120.0
 
     def draw(self, rng: random.Random) -> Case:
@@ -104,7 +105,7 @@ class Programs(Area):
         for g, w, s, name in zip(got, want, scales, case["outputs"]):
             dtype = np.asarray(w).dtype.name
             wide = RTOL["float32"] / RTOL["float64"] if low and dtype in ("float64", "complex128") else 1.0
-            near(g, w, f"{case['way']}: {name}", 100 * wide, [s])
+            near(g, w, f"`{case['way']}: {name}`", 100 * wide, [s])
 
     def outcome(self, case: Case, raws: list[Any]) -> Any:
         """The results of the library in the way of the case."""
@@ -133,6 +134,10 @@ class Programs(Area):
             if way == "deterministic":
                 raise
         return again
+
+    def subject(self, case: Case) -> str:
+        names = {n for _, t in case["lines"] for n in re.findall(r"(?:tr\.|at\(.*\)\.)(\w+)\(|( [-+*/@] )|(\[)", t)}
+        return " ".join(sorted("".join(n).strip() for n in names)[:4])
 
     def shrink(self, case: Case) -> Iterator[Case]:
         names = [n for n, _ in case["lines"]]

@@ -11,15 +11,15 @@ from fuzzing.process import Gone, Process
 Failure = dict[str, Any]
 
 
-def signature(area: str, failure: Failure) -> str:
-    """What two findings of one defect have in common: kind, place, and the text without numbers and dtypes."""
-    if failure["kind"] == "Hang" or failure["kind"].startswith(("Crash", "Exit")):
-        return f"{area}: {failure['kind']} {failure['place']}"
+def signature(area: str, subject: str, failure: Failure) -> str:
+    """What findings of one defect have in common: subject, kind and place, or the text without what is particular."""
     if failure["kind"] != "Mismatch":
         return f"{area}: {failure['kind']} {failure['place']}"
-    text = re.sub(r"\[[^\]]*\]|\([^()]*\)", "", failure["text"])
-    text = re.sub(r"np\.\w+|\b(u?int|float|complex)\d+\b|bool\b|-?\d+(\.\d+)?(e[-+]?\d+)?|\b(nan|inf)\b", "#", text)
-    return f"{area}: {text[:120]}"
+    text = re.sub(r"`[^`]*`", "_", failure["text"].splitlines()[0])
+    text = re.sub(r"\[[^\]]*\]|\([^()]*\)", "", text)
+    text = re.sub(r"np\.\w+|\b(u?int|float|complex)\d+\b|\b(bool|array)\b|-?\d+(\.\d*)?(e[-+]?\d+)?j?", "#", text)
+    text = re.sub(r"-?\b(nan|inf|True|False)j?\b", "#", text)
+    return f"{area}: {subject} {text[:90]}"
 
 
 class Reducer:

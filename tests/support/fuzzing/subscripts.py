@@ -81,7 +81,7 @@ class Subscripts(Area):
             run = tr.compile(lambda *xs: einsum(text, *xs), deterministic=way == "deterministic" or None)
             got = run(*args)
             if way == "deterministic":
-                bitwise(got, einsum(text, *args), f"deterministic against eager: {text}")
+                bitwise(got, einsum(text, *args), f"deterministic against eager `{text}`")
         elif way == "optimised" and len(args) > 1:
             got = einsum(text, *args, optimize="optimal")
         else:
@@ -90,7 +90,7 @@ class Subscripts(Area):
         if want.dtype.itemsize > 8 or want.dtype == "float64":
             narrow = [x for x in raws if x.dtype.name in ("float32", "complex64")]
             rtol *= 1e8 if len(narrow) > 1 else 1.0  # products of narrow operands may be rounded to theirs
-        near(got, want, f"{way}: {text}", rtol, [np.broadcast_to(np.real(scale), want.shape)])
+        near(got, want, f"`{way}: {text}`", rtol, [np.broadcast_to(np.real(scale), want.shape)])
 
     def shrink(self, case: Case) -> Iterator[Case]:
         operands = case["operands"]

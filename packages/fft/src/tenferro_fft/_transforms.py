@@ -225,11 +225,11 @@ def _scaled(y: Any, points: tuple[Any, ...], norm: Norm, sign: int) -> Any:
 
 
 def _power(n: DimLike, exponent: float, y: Any) -> Any:
-    """``1 / n`` or ``1 / sqrt(n)``: a number, for an open size a value."""
+    """``1 / n`` or ``1 / sqrt(n)``: a number, for a symbolic size a value; rounded to the dtype of `y` last in both."""
     if isinstance(n, int):
         return 1.0 / (n if exponent == -1 else math.sqrt(n))
-    at = catalog.convert(catalog.dim_value(size=n, place=y.spec.place), dtype=real_of(y.dtype))
-    return 1.0 / (at if exponent == -1 else catalog.sqrt(at))
+    at = catalog.convert(catalog.dim_value(size=n, place=y.spec.place), dtype=np.dtype("float64"))
+    return catalog.convert(1.0 / (at if exponent == -1 else catalog.sqrt(at)), dtype=real_of(y.dtype))
 
 
 def _swapped(norm: Norm) -> Norm:
