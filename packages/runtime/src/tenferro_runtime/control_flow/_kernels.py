@@ -103,6 +103,8 @@ def _row_by_row(consts: int, carry: int, ins: Specs, rows: Specs, reverse: bool,
     if which or not rows:
         return copying
     listing = _loop(consts, carry, sliced, rows, reverse, listed=True)
+    if all(n.__class__ is int for s in rows for n in s.shape[1:]):
+        return listing if in_a_list(rows, which) else copying
     itemsizes = [s.dtype.itemsize for s in rows]
 
     def loop(step: Any, n: int, shapes: tuple[tuple[int, ...], ...], *raws: Any) -> Any:
@@ -110,6 +112,15 @@ def _row_by_row(consts: int, carry: int, ins: Specs, rows: Specs, reverse: bool,
         return (listing if longest <= LISTED else copying)(step, n, shapes, *raws)
 
     return loop
+
+
+def in_a_list(rows: Specs, which: tuple[int, ...]) -> bool:
+    """Whether rows of known extents are kept in lists, where the carries `which` are written over."""
+    return bool(rows) and not which and all(_row_bytes(s) <= LISTED for s in rows)
+
+
+def _row_bytes(spec: Spec) -> int:
+    return prod([n if isinstance(n, int) else LISTED for n in spec.shape[1:]]) * spec.dtype.itemsize
 
 
 def _looped(loop: Kernel, body: Program, consts: int, carry: int, reverse: bool) -> Kernel:

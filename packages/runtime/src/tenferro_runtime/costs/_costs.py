@@ -11,13 +11,10 @@ from collections.abc import Callable
 from math import log2, prod
 from typing import Any, Final
 
-from tenferro_runtime.control_flow.primitives import cond, scan
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
-from tenferro_runtime.ir._call import call, instance
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
-from tenferro_tensor_core import DimLike, dim_max
 
 Specs = tuple[Spec, ...]
 
@@ -84,8 +81,8 @@ def _nothing(ins: Specs, outs: Specs, **_: Any) -> Cost:
     return Cost(0)
 
 
-def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, ...] = ()) -> Cost:
-    program = instance(program, sizes) if sizes else program
+def cost_of_steps(program: Program) -> Cost:
+    """What all steps of a program compute and move."""
     storage = Storage(program)
     parts = [cost(program, eq, storage) for eq in program.equations]
     known = [c.flops for c in parts if c.flops is not None]
@@ -94,26 +91,7 @@ def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, 
 
 def _fused(ins: Specs, outs: Specs, *, program: Program) -> Cost:
     """What is computed inside never reaches memory."""
-    return Cost(_called(ins, outs, program=program).flops)
-
-
-def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost:
-    """The dearest branch."""
-    found = [_called(b.inputs, outs, program=b) for b in branches]
-    flops = [c.flops for c in found if c.flops is not None]
-    return Cost(
-        dim_max(*flops) if len(flops) == len(found) else None,
-        dim_max(*[c.bytes for c in found if c.bytes is not None]),
-        dim_max(*[c.workspace for c in found]),
-    )
-
-
-def _loop(ins: Specs, outs: Specs, *, body: Program, length: DimLike, **_: Any) -> Cost:
-    """The body `length` times; rows are kept one by one before they become an array."""
-    once = _called(body.inputs, outs, program=body)
-    flops = None if once.flops is None else length * once.flops
-    rows: DimLike = sum([length * nbytes(s) for s in body.outputs])
-    return Cost(flops, None if once.bytes is None else length * once.bytes, rows + once.workspace)
+    return Cost(cost_of_steps(program).flops)
 
 
 def _table() -> dict[Primitive, Callable[..., Cost]]:
@@ -128,9 +106,9 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table[catalog.dot_general], table[call], table[fused] = _dot_general, _called, _fused
-    table[cond], table[scan] = _branches, _loop
+    table[catalog.dot_general], table[fused] = _dot_general, _fused
     return table
 
 
 MODELS: Final = _table()
+"""Models by primitive; those of calls, branches and loops come from `_bodies`."""

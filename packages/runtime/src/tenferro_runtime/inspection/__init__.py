@@ -1,10 +1,10 @@
 """Looking at programs: what they cost, where they spend their time, what they look like, where a NaN comes from."""
 
+from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._dispatch import explain_dispatch
 from tenferro_runtime.inspection._draw import draw
 from tenferro_runtime.inspection._explain import explain
 from tenferro_runtime.inspection._find_nan import find_nan
-from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._profile import profile
 from tenferro_runtime.inspection._transfers import transfers
 

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.inspection._explain import explain, step_costs
-from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._places import Node, placed
 from tenferro_runtime.ir._program import Literal, Program, inner_programs
 from tenferro_runtime.reports import StepCost, readable

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from tenferro_runtime._runtime import promised_like
+from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
-from tenferro_runtime.inspection._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import Explanation, StepCost

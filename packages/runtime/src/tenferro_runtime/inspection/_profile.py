@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
-from tenferro_runtime.inspection._memory import plan_memory
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._replay import Known

@@ -1,0 +1,89 @@
+"""What steps cost that run programs: calls, branches and loops, from what is in these programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tenferro_runtime.control_flow._in_place import overwritten_carries
+from tenferro_runtime.control_flow._kernels import in_a_list
+from tenferro_runtime.control_flow._recurrence import recurrence
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.costs._costs import MODELS, Specs, cost_of_steps
+from tenferro_runtime.costs._memory import plan_memory
+from tenferro_runtime.costs._storage import PACKED, nbytes
+from tenferro_runtime.ir._call import call, instance
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.running._execute import lowered
+from tenferro_tensor import Cost, Op
+from tenferro_tensor_core import Dim, DimLike, dim_max, evaluate
+
+ARRAY_BYTES = 112
+"""Bytes of an array object beside its elements."""
+
+
+def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
+    """Most bytes that the steps of a program have alive at a time; of open sizes, those of the step that has most of
+    them for the sizes of the trace."""
+    live = plan_memory(lowered(program), donated).live
+
+    def in_trace(n: DimLike) -> int:
+        names = n.variables if isinstance(n, Dim) else ()
+        return evaluate(n, {name: program.examples.get(name, 64) for name in names})
+
+    return max(live, key=in_trace, default=0)
+
+
+def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, ...] = ()) -> Cost:
+    program = instance(program, sizes) if sizes else program
+    return cost_of_steps(program)._replace(workspace=_beside(peak_of_steps(program), outs))
+
+
+def _beside(peak: DimLike, outs: Specs) -> DimLike:
+    """What is alive in a program beside its results, at least."""
+    return dim_max(peak - sum([nbytes(s) for s in outs]), 0)
+
+
+def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost:
+    """The dearest branch."""
+    found = [_called(b.inputs, outs, program=b) for b in branches]
+    flops = [c.flops for c in found if c.flops is not None]
+    return Cost(
+        dim_max(*flops) if len(flops) == len(found) else None,
+        dim_max(*[c.bytes for c in found if c.bytes is not None]),
+        dim_max(*[c.workspace for c in found]),
+    )
+
+
+def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool) -> Cost:
+    """The body `length` times. While a step runs, the carry from the step before is alive beside what it makes."""
+    once = cost_of_steps(body)
+    flops = None if once.flops is None else length * once.flops
+    which = overwritten_carries(body, consts, carry)
+    workspace: DimLike = peak_of_steps(body, which)
+    rows = outs[carry:]
+    found = recurrence(body, consts, carry)
+    if found is not None:  # in one call of machine code
+        workspace = sum([nbytes(s) for s, k in zip(rows, found.rows, strict=True) if k < 0])
+    elif in_a_list(rows, which) and all(isinstance(n, int) for s in rows for n in s.shape[1:]):
+        each = sum([prod(s.shape[1:]) * s.dtype.itemsize + ARRAY_BYTES for s in rows])
+        workspace = workspace + length * each
+    return Cost(flops, None if once.bytes is None else length * once.bytes, workspace)
+
+
+def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Cost:
+    """A round; nobody knows how many there will be."""
+    which = overwritten_carries(body, consts, len(outs))
+    return Cost(None, cost_of_steps(body).bytes, peak_of_steps(body, which))
+
+
+def _rows_of_machine_code(op: Op) -> range:
+    """A loop in machine code takes slices whose elements lie one after the other."""
+    body: Program = op.params["body"]
+    consts, carry = op.params["consts"], op.params["carry"]
+    count = len(body.input_ids)
+    return range(count if recurrence(body, consts, carry) is None else consts + carry, count)
+
+
+PACKED[scan] = _rows_of_machine_code
+MODELS[call], MODELS[cond], MODELS[scan], MODELS[while_loop] = _called, _branches, _scan, _while
