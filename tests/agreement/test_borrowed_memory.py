@@ -208,6 +208,13 @@ def test_cotangents_are_not_gradients() -> None:
     assert first.tolist() == [1.0, 1.0] and x.grad.tolist() == [2.0, 2.0]
 
 
+def test_a_gradient_that_is_set_is_not_the_array_it_was_set_to() -> None:
+    a, x = np.ones(2), variable(np.ones(2))
+    x.grad = tr.asarray(a)
+    a[:] = 5
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
 def test_a_tensor_that_is_kept_copies_once() -> None:
     a = np.array([1.0, 2.0])
     c = tr.asarray(a)

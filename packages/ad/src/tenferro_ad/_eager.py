@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from numpy import ndarray
+
 from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, Node, leaf, make_leaf, make_node, next_seq, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_runtime.tracing._staging import stage_above
-from tenferro_tensor import Op
+from tenferro_tensor import Op, Tensor
 from tenferro_tensor._ownership import owned
 from tenferro_tensor_core import GradientError
 
@@ -78,7 +80,7 @@ class EagerTensor(Differentiated):
                 f"the gradient of a variable {self.spec!r} cannot be set to {getattr(value, 'spec', value)!r}; "
                 "give a value of the same shape and dtype, or None"
             )
-        node.grad = value
+        node.grad = owned(value)
 
     def zero_grad(self) -> None:
         """Forget the gradient gathered so far."""
@@ -120,8 +122,10 @@ class EagerTensor(Differentiated):
 
 def wrap(value: Any, level: int, node: Node) -> EagerTensor:
     """A value recorded by a node; the value owns its memory, since nodes to come may keep it."""
+    if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
+        owned(value)
     z = _new(EagerTensor)
-    z.value, z.spec, z.level, z.node = owned(value), value.spec, level, node
+    z.value, z.spec, z.level, z.node = value, value.spec, level, node
     return z
 
 
@@ -134,10 +138,12 @@ def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
     """`watched` of each, unrolled: there may be thousands."""
     found = []
     for value in values:
+        if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
+            owned(value)
         n = _new(Node)
         n.seq, n.pull, n.parents, n.saved = next_seq(), leaf, (), None
         z = _new(EagerTensor)
-        z.value, z.spec, z.level, z.node = owned(value), value.spec, level, n
+        z.value, z.spec, z.level, z.node = value, value.spec, level, n
         found.append(z)
     return found
 

@@ -269,6 +269,8 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
                 if entry is not None:
                     parents = (x.node,)
                     x = x.value
+                    if y.__class__ is Tensor and y._data.__class__ is np.ndarray and y._data.base is not None:
+                        owned(y)
         elif x.__class__ in SCALARS:
             entry = None
         else:
@@ -276,11 +278,13 @@ def bind(self: EagerTensor, op: Op, args: tuple[Any, ...]) -> Any:
             if entry is not None:
                 parents = (y.node,)
                 y = y.value
+                if x.__class__ is Tensor and x._data.__class__ is np.ndarray and x._data.base is not None:
+                    owned(x)
         if entry is not None:
             run, out, plan = entry
             if x.__class__ is Tensor is y.__class__:
                 z = _new(Tensor)
-                z._data = run(owned(x)._data, owned(y)._data)
+                z._data = run(x._data, y._data)
                 z.spec = out
             else:
                 z = op(x, y)

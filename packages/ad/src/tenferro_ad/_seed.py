@@ -41,7 +41,7 @@ def fitted(given: Any, spec: Spec, what: str) -> Any:
     """A user's tangent or cotangent as a value of exactly the given spec."""
     if not isinstance(given, Array):
         try:
-            given = Primitive.adopt(given, dtype=spec.dtype, device=spec.place.device)
+            given = Primitive.adopt(given, dtype=spec.dtype, device=spec.place.device, copy=True)
         except Exception as error:
             raise GradientError(f"{what} must be an array like {spec!r}, got {given!r}") from error
     if given.spec is not spec:

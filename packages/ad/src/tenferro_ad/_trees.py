@@ -45,7 +45,7 @@ class Picked:
         self.args, self.nums = args, nums
         chosen: Any = args[self.nums[0]] if self.single else tuple([args[n] for n in self.nums])
         leaves, self.tree = flatten(chosen)
-        self.values = [x if isinstance(x, Array) else tensor(x) for x in leaves]
+        self.values = [x if isinstance(x, Array) else tensor(x, copy=True) for x in leaves]
         require_differentiable([v.spec for v in self.values], self.tree, what)
 
     def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:

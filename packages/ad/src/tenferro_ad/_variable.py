@@ -46,7 +46,7 @@ def variable(x: Any, *, dtype: Any = None) -> EagerTensor:
             "use it as it is, or variable(x.detach()) to start anew from its value"
         )
     if not isinstance(x, Array):
-        x = tensor(x, dtype=dtype)
+        x = tensor(x, dtype=dtype, copy=True)
     elif dtype is not None:
         x = catalog.convert(x, dtype=dtype_of(dtype))
     require_inexact(x, "variable()")

@@ -47,7 +47,7 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
             "from_numpy cannot carry the mask of a masked array; fill it with a.filled(value) first",
             given=type(a),
         )
-    native = dtype(a.dtype.newbyteorder("="))
+    native = dtype(a.dtype if a.dtype.isnative else a.dtype.newbyteorder("="))
     reason = _why_copy(a)
     if reason and copy is False:
         raise HostAdapterError(

@@ -8,9 +8,17 @@ neither a flag nor a table has to be kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+from tenferro_tensor._shortcuts import shortcuts
+
+PASSING_MAX_BYTES: Final = 4096
+"""Largest array that is copied when it goes into an operation in passing: to share it would take longer."""
+
+POOLED_MIN_BYTES: Final = 1 << 17
+"""Smallest copy that is made in memory of a backend's pool: fresh memory would take longer than copying."""
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -40,13 +48,19 @@ def is_owned(raw: Any) -> bool:
     return raw is None
 
 
+def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of the same layout."""
+    fast = shortcuts() if array.nbytes >= POOLED_MIN_BYTES else None
+    return array.copy(order="K") if fast is None else fast.copied(array)
+
+
 def owned(x: Any) -> Any:
     """A value that a derivative or a program is about to keep; a concrete one whose memory is borrowed copies it first.
 
     The tensor itself changes over to the copy, so that it is made once.
     """
     raw: Any = getattr(x, "_data", None)
-    if not is_owned(raw):
+    if raw.__class__ is np.ndarray and raw.base is not None and not is_owned(raw):
         x._data = _copy(raw)
     return x
 
@@ -54,5 +68,5 @@ def owned(x: Any) -> Any:
 def _copy(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of the same layout; axes that repeat one element still do."""
     narrow = raw[tuple([slice(1) if step == 0 else slice(None) for step in raw.strides])]
-    copy = narrow.copy(order="K")
+    copy = copied(narrow)
     return copy if narrow.shape == raw.shape else np.broadcast_to(copy, raw.shape)

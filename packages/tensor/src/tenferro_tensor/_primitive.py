@@ -215,7 +215,7 @@ class Primitive:
     bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
     """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
     adopt: ClassVar[Callable[..., Any]]
-    """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=)``; set by the concrete tensor."""
+    """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=, share=)``; set by that class."""
     size_operand: ClassVar[Callable[[Any, tuple[Any, ...]], Any]]
     """Makes an operand of a symbolic size, given all operands; set with the class of sizes."""
     wrap: ClassVar[Callable[[Any, Spec], Any]]

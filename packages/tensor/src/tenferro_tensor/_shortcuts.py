@@ -149,6 +149,10 @@ class Shortcuts(ABC):
         """The function ``pull(g, saved)`` of a node, which returns one cotangent or None for each parent."""
 
     @abstractmethod
+    def copied(self, array: Any) -> Any:
+        """A copy of a large NumPy array, of its layout, in memory from where results have theirs."""
+
+    @abstractmethod
     def entry(self, entering: Entering) -> Callable[..., Any] | None:
         """A function of positional arguments, each of any class, or None."""
 

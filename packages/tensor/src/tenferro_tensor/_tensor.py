@@ -12,7 +12,7 @@ from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
 from tenferro_tensor._origins import EVERYWHERE, line_of, noted, told
-from tenferro_tensor._ownership import borrowed, read_only
+from tenferro_tensor._ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, device_of, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
@@ -57,7 +57,10 @@ class Tensor(Array):
 
     @staticmethod
     def wrap(raw: Any, spec: Spec) -> Tensor:
-        """A tensor of raw data that is known to agree with `spec`; nothing is copied or checked."""
+        """A tensor of raw data that is known to agree with `spec`; nothing is copied or checked.
+
+        The tensor takes a NumPy array over: nobody writes to it from here on.
+        """
         z = _new(Tensor)
         z._data, z.spec = raw, spec
         return z
@@ -301,16 +304,26 @@ def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = No
     >>> tensor([[1, 2], [3, 4]]).shape
     (2, 2)
     """
-    z = adopted(x, dtype=dtype, device=device, copy=copy)
+    z = adopted(x, dtype=dtype, device=device, copy=copy, share=True)
     return z if z is x else noted(z)  # type: ignore[no-any-return]
 
 
 def adopted(
-    x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None
+    x: Any,
+    *,
+    dtype: Any = None,
+    device: str | ComputeDevice | None = None,
+    copy: bool | None = None,
+    share: bool = False,
 ) -> Tensor:
-    """As `tensor`, for data that enter in passing: their line is that of the operation."""
+    """As `tensor`, for data that enter in passing: their line is that of the operation.
+
+    Small arrays are copied, unless `share` says that somebody may look for their memory.
+    """
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
+    if copy is None and not share and isinstance(x, np.ndarray) and x.nbytes <= PASSING_MAX_BYTES:
+        copy = True
     return _from_host(x, dtype, place_of(device), copy)
 
 
@@ -328,17 +341,19 @@ def _adapted(x: Tensor, wanted: Any, device: str | ComputeDevice | None, copy: b
 
 
 def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
-    shared = not isinstance(x, _COPIED)
+    shared = x.__class__ is np.ndarray or not isinstance(x, _COPIED)
     if isinstance(x, (list, tuple)):
         x = _stacked(_stackable(x), wanted)
     elif not isinstance(x, np.ndarray):
         x = np.asarray(x)
-    array = from_numpy(x, copy=copy)
+    array = from_numpy(x, copy=None if copy and shared else copy)
     if wanted is not None:
         goal = dtype(wanted)
         keep_imaginary("a tensor", array.dtype, goal)
         array = array.astype(goal, copy=False)
-    raw: Any = borrowed(array) if shared and place.on_host and (array is x or array.base is not None) else array
+    raw: Any = array
+    if shared and place.on_host and (array is x or array.base is not None):
+        raw = copied(array) if copy else borrowed(array)
     if not place.on_host:
         if _ledger.watching and array.ndim:  # numbers are arguments of kernels
             _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)

@@ -96,7 +96,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         return _adapted(_stacked(obj), dtype, device)
     if not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
         return _adapted(from_dlpack(obj, copy=copy), dtype, device)
-    return noted(Primitive.adopt(obj, dtype=dtype, device=device, copy=copy))
+    return noted(Primitive.adopt(obj, dtype=dtype, device=device, copy=copy, share=True))
 
 
 def _adapted(x: Any, dtype: Any, device: Any) -> Any:
@@ -131,7 +131,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     home = _accelerator_of(x)
     if home is not None:
         return _adapted(noted(_shared(x, home, copy)), None, device)
-    return _adapted(noted(Primitive.adopt(_from_dlpack(x, copy=copy))), None, device)
+    return _adapted(noted(Primitive.adopt(_from_dlpack(x, copy=copy), share=True)), None, device)
 
 
 def _accelerator_of(x: Any) -> str | None:

@@ -15,6 +15,7 @@ from tenferro_cpu.native.entries._entry import machine
 from tenferro_cpu.native.entries._operators_text import DECLARED, PAYLOAD, Offsets, shared_text, tensor_text, thunks
 from tenferro_cpu.native.entries._record_text import record_text
 from tenferro_cpu.native.machine._jit import engine
+from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import Layout, word
@@ -172,6 +173,10 @@ class NativeShortcuts(Shortcuts):
         made: Callable[..., Any] = builtin(self._pull, _pull_payload(pulling, pull, self._common))
         return made
 
+    def copied(self, array: Any) -> Any:
+        """See `Shortcuts`."""
+        return _pool.pooled_replay(_copy)(array)
+
     def sweep(self, sweeping: Sweeping) -> Callable[..., None] | None:
         """See `Shortcuts`."""
         node = slots("node", sweeping.node, "seq pull parents saved")
@@ -201,6 +206,10 @@ class NativeShortcuts(Shortcuts):
         )
         made: Callable[..., Any] = builtin(self._enter, payload)
         return made
+
+
+def _copy(array: Any) -> Any:
+    return array.copy(order="K")
 
 
 class _Payload(tuple[Any, ...]):
