@@ -157,7 +157,7 @@ def test_integer_outputs_have_no_tangent_and_need_no_cotangent():
 
 def test_linearize_may_branch_on_values():
     def f(x):
-        return x * x if float(x.sum()) > 0 else -x
+        return x * x if x.sum() > 0 else -x
 
     _, push = linearize(f, np.array([1.0, 2.0]))
     np.testing.assert_array_equal(host(push(np.array([1.0, 10.0]))), [2.0, 40.0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import zeros_like
@@ -26,7 +27,7 @@ def transposed(linear: Callable[..., Sequence[Any]], like: Sequence[Any], cotang
     """
     level = next_level()
     leaves = all_watched([zeros_like(x) for x in like], level)
-    outs = linear(*leaves)
+    outs = running(level, linear, *leaves)
     roots = [
         (out.node, c)
         for out, c in zip(outs, cotangents)

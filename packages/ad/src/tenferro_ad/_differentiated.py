@@ -1,13 +1,35 @@
-"""What the two kinds of differentiated value share: a value inside, a level, and no silent way out."""
+"""What the two kinds of differentiated value share: a value inside, a level, and no silent way out.
+
+NumPy arrays, DLPack capsules and pickles of such a value are always refused. Python numbers are refused while the
+function is running whose derivative they would cut: afterwards, and of variables, they are read to be looked at.
+Truth values, integers and text are never refused: as functions of the value they are piecewise constant, so that no
+derivative is lost.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import math
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from tenferro_ad import _modes
+from tenferro_runtime.ir._source import here
 from tenferro_tensor import Array, Spec
 from tenferro_tensor_core import DimLike, GradientError
+
+_running: Final[set[int]] = set()
+"""Levels of the functions that are being differentiated now, in any thread."""
+
+
+def running(level: int, f: Callable[..., Any], *args: Any) -> Any:
+    """``f(*args)``, a function that is differentiated by values of a level; they give out no numbers meanwhile."""
+    _running.add(level)
+    try:
+        return f(*args)
+    finally:
+        _running.discard(level)
 
 
 class Differentiated(Array):
@@ -51,9 +73,52 @@ class Differentiated(Array):
     def _export(self, what: str) -> NoReturn:
         name = type(self).__name__
         raise GradientError(
-            f"{what} was asked of {'an' if name[0] in 'AEIOU' else 'a'} {name} {self.spec!r}, and would cut it off "
-            "from differentiation silently; use .detach() first if a constant is meant"
+            f"{what} was asked of {'an' if name[0] in 'AEIOU' else 'a'} {name} {self.spec!r}{here()}, and would cut it "
+            "off from differentiation silently; compute with tenferro's functions (tr.sin for math.sin), or use "
+            ".detach() first if a constant is meant (tr.stop_gradient(x) where derivatives are nested)",
+            spec=repr(self.spec),
         )
+
+    def _look(self, what: str) -> None:
+        """Refuse a number of the value, which has been read from the value inside, while it is being differentiated."""
+        if self.level in _running and not (_modes.slow and _modes.silent(self.level)):
+            self._export(what)
+
+    def __float__(self) -> float:
+        found = float(self.value)
+        self._look("float()")
+        return found
+
+    def __complex__(self) -> complex:
+        found = complex(self.value)
+        self._look("complex()")
+        return found
+
+    def item(self) -> Any:
+        """The only element as a Python scalar.
+
+        Raises:
+            GradientError: the function that the value belongs to is being differentiated; detach the value first.
+        """
+        found = self.value.item()
+        self._look("item()")
+        return found
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python scalars.
+
+        Raises:
+            GradientError: the function that the value belongs to is being differentiated; detach the value first.
+        """
+        found = self.value.tolist()
+        self._look("tolist()")
+        return found
+
+    def __floor__(self) -> int:
+        return math.floor(self.value)
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._export("a NumPy array")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_value, split_aux
@@ -59,7 +60,7 @@ def pushed_through(
         return x.value if x.__class__ is Dual and x.level == level else x
 
     args = unflatten(tree, [v if t is None else dual(v, t, level) for v, t in zip(values, tangents)])
-    out, aux = split_aux(f(*args), has_aux, "jvp")
+    out, aux = split_aux(running(level, f, *args), has_aux, "jvp")
     outs, out_tree = flatten(out)
     results = [as_value(lowered(o)) for o in outs]
     pushed = [

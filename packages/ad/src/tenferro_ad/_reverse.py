@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
 from tenferro_ad._sweep import sweep
@@ -22,7 +23,7 @@ class Recorded:
     def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, what: str) -> None:
         level = self.level = next_level()
         self.leaves = all_watched(picked.values, level)
-        out, aux = split_aux(picked.call(f, self.leaves, kwargs), has_aux, what)
+        out, aux = split_aux(running(level, picked.call, f, self.leaves, kwargs), has_aux, what)
         outs, self.tree = flatten(out)
         self.nodes = [o.node if o.__class__ is EagerTensor and o.level == level else None for o in outs]
         self.outs = [as_value(self.lowered(o)) for o in outs]

@@ -57,6 +57,9 @@ class Exported:
             )
         return self._concrete().item()
 
+    def __format__(self, form: str) -> str:
+        return format(self._single("formatting"), form) if form else str(self)
+
     def tolist(self) -> Any:
         """The elements as nested lists of Python scalars."""
         return self._concrete().tolist()
