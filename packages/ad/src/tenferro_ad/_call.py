@@ -25,12 +25,12 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     program = op.params["program"]
     sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_reverse(program, need, sizes)
-    outs, residuals, sizes = _run_first(split, lower, sizes)
+    outs, residuals, sizes = run_first(split, lower, sizes)
     if not any(split.active):
         return outs
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        return _pull(split, gs, saved, len(need), sizes)
+        return pull_second(split, gs, saved, len(need), sizes)
 
     pull.op = op  # type: ignore[attr-defined]
     node = make_node(pull, parents, residuals)  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
 
 
-def _run_first(split: Split, lower: list[Any], sizes: Sizes) -> tuple[Any, Any, Sizes]:
+def run_first(split: Split, lower: list[Any], sizes: Sizes) -> tuple[Any, Any, Sizes]:
     """The outputs, the residuals, and the sizes with those that depend on data."""
     count, late = len(split.active), len(split.active) + len(split.late)
     if not split.late:
@@ -50,7 +50,7 @@ def _run_first(split: Split, lower: list[Any], sizes: Sizes) -> tuple[Any, Any, 
     return found[:count], found[late:], sizes
 
 
-def _pull(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
+def pull_second(split: Split, gs: list[Any], residuals: tuple[Any, ...], count: int, sizes: Sizes) -> list[Any]:
     mask = tuple([g is not None for g in gs])
     second = split.seconds.get(mask)
     if second is None:
@@ -86,7 +86,7 @@ def push_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tange
     program = op.params["program"]
     sizes: Sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     split = split_forward(program, need, sizes)
-    outs, residuals, sizes = _run_first(split, lower, sizes)
+    outs, residuals, sizes = run_first(split, lower, sizes)
     pushed = run_second(split.seconds[()], tangents, residuals, len(outs), sizes)
     return tuple([z if t is None else dual(z, t, level) for z, t in zip(outs, pushed)])
 

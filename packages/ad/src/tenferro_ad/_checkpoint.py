@@ -7,21 +7,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from tenferro_ad._call import push_call
+from tenferro_ad._call import Sizes, pull_second, push_call, run_first
 from tenferro_ad._derived import derived
+from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._dual import PUSHES
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
 from tenferro_ad._node import Node, make_node
+from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
-from tenferro_runtime.compiling._compiled import Compiled
+from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
 from tenferro_runtime.ir._call import ProgramPrimitive, called, sizes_for
+from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._sizes import chosen, filled, named, substitute
 from tenferro_runtime.running._execute import call_kernel
 from tenferro_tensor import Op, Spec, next_level
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, decisions
 
 
 def _infer(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
@@ -29,8 +32,30 @@ def _infer(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tupl
     return called(*xs, program=program, sizes=sizes)
 
 
+class _LateOp(Op):
+    """The op of a program with sizes that depend on data: it has no output spec, so only `_record` and `push_call` see
+    it; for values that are not differentiated it is the steps of its program."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        if isinstance(max(args, key=lambda a: a.level, default=None), Differentiated):
+            return super().__call__(*args)
+        return self.params["program"].run(*args)
+
+
+class _Checkpointed(ProgramPrimitive):
+    def op(self, **params: Any) -> Op:
+        program = params.get("program")
+        if not isinstance(program, Program) or not definitions(program):
+            return super().op(**params)
+        key = ("late", params["sizes"])
+        found: Op | None = program.memo.get(key)
+        return program.memo.setdefault(key, _LateOp(self, params)) if found is None else found
+
+
 _infer.__name__ = "checkpointed"
-checkpointed = ProgramPrimitive(_infer, family="tenferro-ad.checkpointed.v1")
+checkpointed = _Checkpointed(_infer, family="tenferro-ad.checkpointed.v1")
 
 
 class _Recomputed(NamedTuple):
@@ -67,6 +92,8 @@ def _unified(found: _Recomputed, equalities: Mapping[str, DimLike]) -> _Recomput
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
     program = op.params["program"]
     sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    if definitions(program):
+        return _record_late(op, sizes, level, lower, need, parents)
     back, active, places = derived(program, ("recompute", need), sizes, partial(_recomputing, need), _unified)
     outs = checkpointed(*lower, program=program, sizes=op.params["sizes"])
     specs = [s.with_(shape=filled(s.shape, sizes)) for s in back.inputs[len(lower) :]]
@@ -85,6 +112,24 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
 
 
+def _record_late(
+    op: Op, sizes: Sizes, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]
+) -> Any:
+    """As `_record`, where sizes depend on data: the sweep begins with the forward part, which finds them again."""
+    split = split_reverse(op.params["program"], need, sizes)
+    outs = op(*lower)
+    if not any(split.active):
+        return outs
+
+    def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
+        _, residuals, known = run_first(split, list(saved), sizes)
+        return pull_second(split, gs, residuals, len(need), known)
+
+    pull.op = op  # type: ignore[attr-defined]
+    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))  # type: ignore[arg-type]
+    return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
+
+
 REGISTRY.kernel(checkpointed, "*", call_kernel)
 HOOKS[checkpointed] = _record
 PUSHES[checkpointed] = push_call
@@ -95,8 +140,14 @@ class _Function(Compiled):
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         dynamic, static = self.signature.split(values)
+        going_on = decisions() if in_open_trace() else None
+        before = [(x, x.state()) for x in (going_on, getattr(going_on, "home", None)) if x is not None]
         found = self.find(dynamic, static, *flatten(dynamic))
         form = found.form
+        if before and definitions(form.program):  # such sizes belong to the program that is being traced
+            for x, state in before:
+                x.restore(state)
+            return self.signature.apply(self.f, dynamic, static)
         return form.result(checkpointed(*found.leaves, *found.captured, program=form.program, sizes=found.sizes))
 
 
@@ -104,7 +155,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that keeps only its arguments for the reverse sweep, and runs again there.
 
     Memory for the values inside is traded for a second run. The function is traced as by `compile`, once for each kind
-    of arguments: it takes arrays and numbers in any containers, and cannot branch on their elements.
+    of arguments: it takes arrays and numbers in any containers, and cannot branch on their elements. Inside another
+    trace, a function with sizes that depend on data becomes a part of that trace, and keeps what it would keep there.
 
     >>> from tenferro_ad import checkpoint, grad
     >>> block = checkpoint(lambda x: (x * x) * (x * x))

@@ -4,6 +4,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -42,6 +43,9 @@ class Guard:
     def __str__(self) -> str:
         why = ", ".join(filter(None, (self.reason, self.where)))
         return f"{self.lhs} {self.op} {self.rhs}" + (f" ({why})" if why else "")
+
+
+_STATE: Final = ("examples", "guards", "equalities", "zeros", "unknown", "facts")
 
 
 class Decisions:
@@ -94,6 +98,15 @@ class Decisions:
         trace: TracebackType | None,
     ) -> None:
         ACTIVE.set(ACTIVE.get()[:-1])
+
+    def state(self) -> tuple[Any, ...]:
+        """What has been asked and learned so far, for `restore`."""
+        return tuple([copy(getattr(self, name)) for name in _STATE])
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what has been asked and learned since."""
+        for name, kept in zip(_STATE, state, strict=True):
+            setattr(self, name, kept)
 
     def canonical(self, d: DimLike) -> DimLike:
         """Return the size after the learned equalities."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from copy import copy
 from itertools import count
 from typing import Any, Final
 
@@ -42,6 +43,11 @@ _WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, comple
 
 OPENED: Final[ContextVar[tuple[ComputeDevice | None] | None]] = ContextVar("tenferro device of the trace", default=None)
 """The device of the scope in which the outermost trace was opened, while it goes on."""
+
+
+_RECORDED: Final = (
+    "_constants", "_defined", "_equations", "_lifted", "_size_values", "_specs", "_weak", "captured",
+)  # fmt: skip
 
 
 class Builder:
@@ -83,6 +89,15 @@ class Builder:
         self._weak: dict[int, type] = {}
         self._size_values: dict[Op, TracedTensor] = {}
         self._defined: dict[int, Dim] = {}
+
+    def state(self) -> tuple[Any, ...]:
+        """What has been recorded so far, for `restore`."""
+        return tuple([copy(getattr(self, name)) for name in _RECORDED])
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what has been recorded since."""
+        for name, kept in zip(_RECORDED, state, strict=True):
+            setattr(self, name, kept)
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
