@@ -510,3 +510,27 @@ def test_numbers_do_not_disturb_what_arrays_hold() -> None:
     for _ in range(3):
         a, b, c, d = f(X(1, 2), y)
         assert a.tolist() == [1.0, 2.0] and b == 3 and c.tolist() == [[0.0, 3.0], [2.0, 5.0]] and d == {"k": 2.5}
+
+
+def test_the_order_of_a_dict_counts_also_when_its_keys_are_known() -> None:
+    """Eager code sees the first entry of the dict that it was given, and so do warm calls of a compiled function."""
+    first = tr.compile(lambda d: next(iter(d.values())))
+    a, b = tr.asarray([1.0]), tr.asarray([2.0])
+    for _ in range(3):
+        assert first({"a": a, "b": b}).tolist() == [1.0]
+        assert first({"b": b, "a": a}).tolist() == [2.0]
+
+
+def test_nan_as_a_static_argument_is_traced_once() -> None:
+    f = tr.compile(lambda x, s: x * s, static_argnames="s")
+    for nan in (float("nan"), np.float64("nan")):
+        before = f.cache_info().traces
+        for _ in range(4):
+            f(tr.ones(2), type(nan)("nan"))
+        assert f.cache_info().traces == before + 1
+
+
+def test_a_slice_may_be_static_whatever_the_version_of_python() -> None:
+    part = tr.compile(lambda x, s: x[s], static_argnames="s")
+    x = tr.asarray([1.0, 2.0, 3.0])
+    assert part(x, slice(1)).tolist() == [1.0] and part(x, slice(1, None)).tolist() == [2.0, 3.0]

@@ -69,7 +69,8 @@ def test_metadata_are_brought_to_one_form() -> None:
     assert tagged.op(tag=Axis.COLUMNS) is tagged.op(tag=1)
     assert tagged.op(tag=np.True_) is tagged.op(tag=True)
     assert tagged.op(tag=np.float64(0.5)) is tagged.op(tag=0.5)
-    assert tagged.op(tag=float("nan")) is tagged.op(tag=-np.float64("nan"))
+    assert tagged.op(tag=float("nan")) is tagged.op(tag=np.float64("nan"))
+    assert tagged.op(tag=float("nan")) is not tagged.op(tag=-float("nan"))  # copysign can tell
     assert tagged.op(tag=1, other=None) is tagged.op(tag=1)
     assert tagged.op(tag=dim("n") + 1) is tagged.op(tag=1 + dim("n"))
 

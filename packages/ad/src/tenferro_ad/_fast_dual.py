@@ -17,11 +17,12 @@ from tenferro_ad._push_plan import push_plan
 from tenferro_runtime.extension import BoundedCache, Program, render
 from tenferro_tensor import SCALARS, Array, Op, Tensor, _select
 from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor_core import key_of
 
 Code = Callable[..., Any]
 
 SHORT: Final[BoundedCache[Any, Code | None]] = BoundedCache("short pushes", 4096, recency=False)
-"""Code by (op, need, specs...); a Python scalar stands in a key by class and value."""
+"""Code by (op, need, specs...); a Python scalar stands in a key by `key_of`."""
 
 
 def _write(program: Program, arrays: int, tangents: int, moves: bool) -> Code:
@@ -111,8 +112,9 @@ def bind(self: Dual, op: Op, args: tuple[Any, ...]) -> Any:
                 code = SHORT.table.get(key, _UNKNOWN)
                 if code.__class__ is _Function:
                     return code(level, x, y, t)
-            elif y.__class__ in SCALARS and y and y == y:
-                key = (op, 1, x.spec, y.__class__, y)
+            elif y.__class__ in SCALARS:
+                exact = y and y == y and y.__class__ is not complex  # such a number is its own key beside its class
+                key = (op, 1, x.spec, (y.__class__, y) if exact else key_of(y))
                 code = SHORT.table.get(key, _UNKNOWN)
                 if code.__class__ is _Function:
                     return code(level, x, t)
@@ -129,8 +131,9 @@ def bind(self: Dual, op: Op, args: tuple[Any, ...]) -> Any:
             code = SHORT.table.get(key, _UNKNOWN)
             if code.__class__ is _Function:
                 return code(level, x, y, t)
-        elif x.__class__ in SCALARS and x and x == x:
-            key = (op, 2, y.spec, x.__class__, x)
+        elif x.__class__ in SCALARS:
+            exact = x and x == x and x.__class__ is not complex
+            key = (op, 2, y.spec, (x.__class__, x) if exact else key_of(x))
             code = SHORT.table.get(key, _UNKNOWN)
             if code.__class__ is _Function:
                 return code(level, y, t)

@@ -11,6 +11,8 @@ MANY: Final = 64
 """From this number of rendered specs on, the shapes that a primitive meets are taken to be ever new..."""
 LONG: Final = 16
 """...and a rule is rendered from this number of uses on."""
+CODES: Final = 8
+"""Number of values of Python scalars for which one rule is rendered anew."""
 
 
 class Patience:

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from tenferro_ad._apply import Site, pullback
 from tenferro_ad._keep import keeper
-from tenferro_ad._literals import CODES, literal_key
-from tenferro_ad._patience import Patience
+from tenferro_ad._patience import CODES, Patience
 from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
 from tenferro_tensor import SCALARS, Op, Spec, _select
-from tenferro_tensor_core import TracingError
+from tenferro_tensor_core import TracingError, key_of
 
 How = tuple[tuple[int, ...], Pull, Callable[..., tuple[Any, ...]]]
 
@@ -103,7 +102,7 @@ class PullbackPlan:
 
     def _pull_scalar(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """For saved Python scalars: code for each of the first few values, then one that takes the value."""
-        key = literal_key([v for v in saved if v.__class__ in SCALARS])
+        key = key_of(tuple([v for v in saved if v.__class__ in SCALARS]))
         code = self._codes.get(key)
         if code is None:
             if len(self._codes) >= CODES:

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._apply import Site, pushforward
-from tenferro_ad._literals import CODES, literal_key
-from tenferro_ad._patience import Patience
+from tenferro_ad._patience import CODES, Patience
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, Program, optimise, render
 from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
-from tenferro_tensor_core import TracingError
+from tenferro_tensor_core import TracingError, key_of
 
 PATIENCE: Final = Patience()
 
@@ -49,7 +48,7 @@ class PushPlan:
                 scalars = [a] if scalars is None else [*scalars, a]
         if _select.open_scopes:
             return pushforward(self.site, lower, tangents, None)
-        key = () if scalars is None else literal_key(scalars)
+        key = () if scalars is None else key_of(tuple(scalars))
         code = self._codes.get(key)
         if code is None:
             code = self._code(lower, key)
@@ -57,7 +56,7 @@ class PushPlan:
 
     def rendered_for(self, lower: list[Any]) -> bool:
         """Whether there is straight-line code for these operands, Python scalars by value."""
-        return literal_key([a for a in lower if a.__class__ in SCALARS]) in self._codes
+        return key_of(tuple([a for a in lower if a.__class__ in SCALARS])) in self._codes
 
     def _by_rule(self, lower: list[Any], tangents: list[Any]) -> tuple[list[Any], list[Any]]:
         return pushforward(self.site, lower, tangents, None)

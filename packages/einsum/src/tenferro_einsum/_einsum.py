@@ -14,7 +14,7 @@ from tenferro_einsum._search import Progress, Search
 from tenferro_einsum._tree import folded
 from tenferro_runtime.extension import ArgumentError, BoundedCache, Op
 from tenferro_tensor import SCALARS, Array, Spec, tensor
-from tenferro_tensor_core import promote, result_type, weak
+from tenferro_tensor_core import key_of, promote, result_type, weak
 
 PLANS: BoundedCache[Any, ContractionPlan] = BoundedCache("tenferro_einsum: plans", 1024, recency=False)
 """Plans by subscripts, operand specs and strategy; once more by subscripts with canonical labels."""
@@ -174,13 +174,15 @@ def _split(args: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
 def _prepared(
     subscripts: Any, specs: tuple[Spec, ...], optimize: Any, time_limit: float | None, progress: Any, budget: int | None
 ) -> ContractionPlan:
-    key = (subscripts, specs, optimize, time_limit, budget)
+    # Labels and explicit orders count by equality, as they do in the contraction; they may nest deeper than the stack.
+    limits = None if time_limit is None and budget is None else key_of((time_limit, budget))
+    key = (subscripts, specs, optimize if isinstance(optimize, (tuple, list)) else key_of(optimize), limits)
     try:
         found = PLANS.table.get(key)
     except TypeError:  # lists in an explicit order, or an optimizer without a hash
         if isinstance(optimize, (tuple, list)):
             optimize = folded(optimize, tuple)
-        key = (subscripts, specs, optimize, time_limit, budget)
+            key = (subscripts, specs, optimize, limits)
         found = PLANS.table.get(key) if _hashable(key) else None
     if found is not None:
         return found
@@ -191,7 +193,7 @@ def _prepared(
     def make() -> ContractionPlan:
         return ContractionPlan(read(), specs, Search(optimize, time_limit, progress), budget)
 
-    if any(s.symbolic for s in specs) or not _hashable(optimize):
+    if any(s.symbolic for s in specs) or not _hashable(key):
         return make()  # not remembered: the questions about sizes belong to the trace
     alike = canonical(subscripts)
     if alike is None or alike == subscripts:

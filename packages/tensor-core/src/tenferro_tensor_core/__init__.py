@@ -70,6 +70,7 @@ from ._guards import (
     specialise,
 )
 from ._host import HostArray, column_major, from_buffer, from_dlpack, from_numpy, row_major, to_numpy
+from ._key_of import key_of
 from ._layout import Layout
 from ._limits import FloatLimits, IntLimits, finfo, iinfo
 from ._poly import Atom
@@ -145,6 +146,7 @@ __all__ = [
     "is_real_floating",
     "is_signed",
     "isdtype",
+    "key_of",
     "learned",
     "likely",
     "new_size",

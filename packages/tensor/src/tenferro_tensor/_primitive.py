@@ -28,7 +28,7 @@ from tenferro_tensor import _select
 from tenferro_tensor._family import claim
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
-from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size
+from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of
 from tenferro_tensor_core._forks import new_lock
 
 SCALARS: Final = frozenset({bool, int, float, complex})
@@ -72,22 +72,6 @@ def _freeze(value: Any) -> Any:
     if isinstance(value, int) and cls is not bool:
         return int(value)
     return value
-
-
-def _key(value: Any) -> Any:
-    """A key under which values are one only if they are of one class: ``1``, ``1.0``, ``True``, ``-0.0`` are four."""
-    cls = value.__class__
-    if cls is int or cls is str:
-        return value
-    if cls is tuple:
-        return value if _PLAIN.issuperset(map(type, value)) else tuple([_key(v) for v in value])
-    if cls is float:
-        return (cls, value.hex())
-    if cls is complex:
-        return (cls, value.real.hex(), value.imag.hex())
-    if isinstance(value, (tuple, frozenset)):
-        return (cls, *map(_key, value)) if isinstance(value, tuple) else (cls, frozenset(map(_key, value)))
-    return (cls, value)
 
 
 def is_open(value: Any) -> bool:
@@ -270,7 +254,7 @@ class Primitive:
             self._refuse(params)
         if len(given) != len(values):
             self._refuse(params)
-        key = _key(values)
+        key = key_of(values)
         try:
             op = self._alive.get(key)
         except TypeError:

@@ -123,23 +123,25 @@ class Tensor(Array):
         spec = self.spec
         if spec.place is HOST and not _select.open_scopes:
             cls = key.__class__
+            view: Any
             if cls is int:
-                token = key
-            elif cls is slice:
-                token = (key.start, key.stop, key.step)
+                view = (spec, key)
+            elif cls is slice:  # four parts, so that no integer and no tuple has the same
+                view = (spec, key.start, key.stop, key.step)
             else:
-                token = key_token(key) if cls is tuple else None
+                token = key_token(key) if cls is tuple or key is None else None
+                view = None if token is None else (spec, token)
             try:
-                out = _VIEWS.get((spec, token))
+                out = _VIEWS.get(view)
+                if out is not None:
+                    z = _new(Tensor)
+                    z._data, z.spec = self._data[key], out
+                    return z
             except TypeError:  # bounds that are no integers
-                out = None
-            if out is not None:
-                z = _new(Tensor)
-                z._data, z.spec = self._data[key], out
-                return z
+                pass
             z = getitem(self, key)
-            if token is not None and spec.ndim and key_token(key) is not None:
-                _VIEWS.remember((spec, token), z.spec)
+            if view is not None and spec.ndim and (cls is not slice or key_token(key) is not None):
+                _VIEWS.remember(view, z.spec)
             return z
         return getitem(self, key)
 

@@ -97,7 +97,7 @@ def _is_number(x: Any) -> bool:
 
 def _base_slope(x: Any, y: Any) -> Any:
     if _is_number(y):
-        return float(y) if y in (0, 1) else y * x if y == 2 else y * c.pow(x, y - 1)
+        return float(y.real) if y in (0, 1) else y * x if y == 2 else y * c.pow(x, y - 1)
     # x ** 0 is 1 for every x, but 0 * 0 ** -1 would be NaN. Only there may the exponent be replaced: elsewhere the
     # derivative of this slope with respect to y must survive.
     flat = c.bitwise_and(c.eq(x, 0), c.eq(y, 0))

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._runtime import current_runtime
-from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten, static_key
+from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
 from tenferro_runtime.compiling._kind import DROPPED, Kind
@@ -30,7 +30,7 @@ from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, _select
 from tenferro_tensor._select import scoped_device
-from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions
+from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core._forks import new_lock
 
 READERS: Final = 8
@@ -342,14 +342,16 @@ class Compiled:
     def _static_key(self, static: tuple[Any, ...]) -> tuple[Any, ...]:
         keys = []
         for name, value in static:
+            key = key_of(value)
             try:
-                keys.append((name, static_key(value)))
+                hash(key)
             except TypeError:
                 raise ArgumentError(
                     f"static argument {name!r} of {self.title} must be hashable, got the {type(value).__name__} "
                     f"{value!r:.80}{here()}; pass arrays as ordinary arguments, and lists as tuples",
                     argument=name,
                 ) from None
+            keys.append((name, key))
         return tuple(keys)
 
     def _refuse_leaf(self, leaf: Any, path: str) -> None:

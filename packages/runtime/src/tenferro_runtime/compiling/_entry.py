@@ -15,9 +15,8 @@ from tenferro_runtime.rendering._render import Direct, blame, explain_failure
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor, _select
-from tenferro_tensor._primitive import _key
 from tenferro_tensor._shortcuts import Entering, shortcuts
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, key_of
 
 
 class Hit(NamedTuple):
@@ -154,17 +153,6 @@ class Signature:
         return f"args{rest}" if index == "0" else f"kwargs{rest}"
 
 
-def static_key(value: Any) -> Any:
-    """A static value as a key: ``1``, ``1.0`` and ``True`` differ.
-
-    Raises:
-        TypeError: the value is not hashable.
-    """
-    key = _key(value)
-    hash(key)
-    return key
-
-
 def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
     """The key that a rendered entry looks up, or ``None`` where a dynamic argument is no concrete tensor."""
     if signature.names is None:
@@ -172,7 +160,7 @@ def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
     parts = []
     for name, value in zip(signature.names, values, strict=True):
         if name in signature.static_names:
-            parts.append(static_key(value))
+            parts.append(key_of(value))
         elif value.__class__ is Tensor:
             parts.append(value.spec)
         else:
@@ -193,7 +181,7 @@ def make_entry(signature: Signature, table: dict[Any, Hit], slow: Callable[..., 
         "T": Tensor,
         "new": object.__new__,
         "get": table.get,
-        "key": _key,
+        "key": key_of,
         "scopes": _select,
         "slow": slow,
         "failed": explain_failure,

@@ -17,7 +17,7 @@ import numpy as np
 
 from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import Array, Primitive, Tensor
-from tenferro_tensor._primitive import _key
+from tenferro_tensor_core import key_of
 
 MISSING: Final = object()
 _CODE: Final = (ModuleType, type, BuiltinFunctionType, Primitive, np.ufunc, np.dtype)
@@ -163,22 +163,23 @@ def snapshot(slots: tuple[Slot, ...]) -> Snapshot:
     plain = True
     for slot in slots:
         value = slot.read()
-        if value.__class__ in _VALUES:
-            keys.append(_key(value))
+        if value.__class__ in _VALUES or isinstance(value, np.generic):
+            keys.append(key_of(value))
             continue
         arrays, treedef = _arrays(value)
-        keys.append(treedef)
+        parts: list[Any] = [treedef]
         if not isinstance(value, Array):
             plain = plain and not arrays and not hasattr(value, "__dict__")
             kept.append(value)
-            keys.append(id(value))
+            parts.append(id(value))
         for leaf in arrays:
             if leaf.level:
                 outer.append(leaf)
-                keys.append(("outer", leaf.spec))
+                parts.append(("outer", leaf.spec))
             else:
                 kept.append(leaf)
-                keys.append(id(leaf))
+                parts.append(id(leaf))
+        keys.append(tuple(parts))
     return Snapshot(tuple(keys), tuple(kept), tuple(outer), plain and not outer)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tenferro_runtime.ir._program import Program, ProgramError, inner_programs
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, key_of
 
 
 class _Structured(Primitive):
@@ -22,7 +22,7 @@ class _Structured(Primitive):
         held = inner_programs(ordered)
         if not held:
             raise ProgramError(f"{self.name} needs programs in its metadata, got {params!r:.80}")
-        memo, key = held[0].memo, (self.name, *ordered.values())
+        memo, key = held[0].memo, (self.name, *map(key_of, ordered.values()))
         found: Op | None = memo.get(key)
         return memo.setdefault(key, Op(self, ordered)) if found is None else found
 

@@ -15,7 +15,7 @@ from tenferro_tensor._backend import OpenKernel
 from tenferro_tensor._foreign import kernel_of
 from tenferro_tensor._plan import OpenStep
 from tenferro_tensor._sized import followed
-from tenferro_tensor_core import Dim, DimLike, Guard
+from tenferro_tensor_core import Dim, DimLike, Guard, key_of
 
 Shapes = Sequence[tuple[DimLike, ...]]
 Sizes = tuple[int, ...]
@@ -185,7 +185,8 @@ class Binder:
             return self._local(value, f"V({self._object(value)}, {{{known}}})")
         return self._object(value)
 
-    def _local(self, key: Any, text: str) -> str:
+    def _local(self, value: Any, text: str) -> str:
+        key = key_of(value)
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f"x{len(self._known)}"

@@ -14,7 +14,7 @@ from tenferro_runtime.ir._source import Source, where
 from tenferro_runtime.ir._structure import Structured
 from tenferro_runtime.ir._tools import Tooled
 from tenferro_tensor import Op, Spec, Tensor
-from tenferro_tensor_core import Guard, TenferroError
+from tenferro_tensor_core import Guard, TenferroError, key_of
 
 
 class ProgramError(TenferroError, ValueError):
@@ -35,14 +35,10 @@ class Literal:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and self._key() == other._key()
+        return isinstance(other, Literal) and key_of(self.value) == key_of(other.value)
 
     def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[type, str]:
-        # repr tells 1, 1.0, True and -0.0 apart, and equals itself for nan
-        return self.value.__class__, repr(self.value)
+        return hash(key_of(self.value))
 
     def __repr__(self) -> str:
         return repr(self.value)

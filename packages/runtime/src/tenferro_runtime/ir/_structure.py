@@ -7,7 +7,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_tensor import HOST, Op, Spec, Tensor
-from tenferro_tensor_core import Guard
+from tenferro_tensor_core import Guard, key_of
 from tenferro_tensor_core._forks import new_lock
 
 BY_VALUE: Final = 4096
@@ -98,7 +98,7 @@ def _structural(value: Any) -> Any:
         return value.structure
     if value.__class__ is tuple:
         return tuple(map(_structural, value))
-    return (value.__class__, value)  # 1, 1.0 and True are three
+    return key_of(value)
 
 
 def _form(program: Structured) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import open_sizes, substituted, variables
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, Tensor, catalog, get_backend
-from tenferro_tensor_core import Dim, Guard, ShapeError, evaluate
+from tenferro_tensor_core import Dim, Guard, ShapeError, evaluate, key_of
 
 KEPT: Final = 256
 """Number of sizes for which a step keeps its kernel."""
@@ -48,14 +48,15 @@ class LateSizes:
         """Where an extent or a tuple of extents is found; computed for `eq` where it is not there yet."""
         if not names_in(value) & self._numbers.keys():
             return self.binder.size(value)
-        known = self._known.get(value)
+        key = key_of(value)
+        known = self._known.get(key)
         if known is None:
             operands: dict[int, str] = {}
             if isinstance(value, Dim):
                 text = value.source({name: self._named(name, operands) for name in value.variables})
             else:
                 text = f"({''.join(f'{self._part(v, eq, operands)}, ' for v in value)})"
-            known = self._known[value] = self._new()
+            known = self._known[key] = self._new()
             self.steps.append(Step(unused, tuple(operands), (known,), False, eq, text=text))
         return known
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, key_of
 from tenferro_tensor_core._forks import new_lock
 
 T = TypeVar("T")
@@ -38,8 +38,7 @@ class TreeDef:
     size: int
 
     def __new__(cls, kind: type | None, names: tuple[Any, ...], children: tuple[TreeDef, ...]) -> TreeDef:
-        # Keys that compare equal across types (1 and True) must not share a shape.
-        key = (kind, names, tuple(map(type, names)), children)
+        key = (kind, key_of(names), children)
         with _lock:
             self = _interned.get(key)
             if self is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor
-from tenferro_tensor._primitive import _key
+from tenferro_tensor_core import key_of
 
 
 class _Writer:
@@ -54,7 +54,7 @@ def reader(
         or ``None`` where the structure or the class of a leaf is another one.
     """
     w = _Writer()
-    w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=_key)
+    w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=key_of)
     leaves: list[str] = []
     keys = [w.bind(treedef)]
     for i, place in enumerate(order):
@@ -83,10 +83,10 @@ def _read(w: _Writer, treedef: TreeDef, name: str, leaves: list[str]) -> None:
     count = len(treedef.children)
     test = f"{name}.__class__ is not {w.bind(kind)}"
     parts = [f"{name}_{i}" for i in range(count)]
-    if kind is dict:
-        w.lines.append(f"if {test} or len({name}) != {count}: return None")
-        for part, key in zip(parts, treedef.names, strict=True):  # `new` is equal to nothing that a tree holds
-            w.lines.append(f"{part} = {name}.get({w.bind(key)}, new)")
+    if kind is dict:  # the order of its keys is a part of its structure
+        w.lines.append(f"if {test} or key(tuple({name})) != {w.bind(key_of(treedef.names))}: return None")
+        if parts:
+            w.lines.append(f"{', '.join(parts)}, = {name}.values()")
     elif treedef.names and dataclasses.is_dataclass(kind):
         w.lines.append(f"if {test}: return None")
         for part, field in zip(parts, treedef.names, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor_core import ArgumentError, DTypeError
+from tenferro_tensor_core import ArgumentError, DTypeError, key_of
 
 
 class Access(Enum):
@@ -41,11 +41,11 @@ class Literal:
     dtype: np.dtype[Any]
 
     def __hash__(self) -> int:
-        return hash((repr(self.value), self.dtype))
+        return hash((key_of(self.value), self.dtype))
 
     def __eq__(self, other: object) -> bool:
         # -0.0 and 0.0 are two kernels, NaN is one.
-        return isinstance(other, Literal) and (repr(self.value), self.dtype) == (repr(other.value), other.dtype)
+        return isinstance(other, Literal) and (key_of(self.value), self.dtype) == (key_of(other.value), other.dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,10 +175,13 @@ def _outside(i: Any, axis: int, n: Any) -> str:
 
 
 def _range(axis: int, s: slice, n: DimLike) -> Range:
-    step = 1 if s.step is None else operator.index(s.step)
+    step = 1 if s.step is None else _slice_part(s.step, s, axis)
     if step == 0:
         raise ArgumentError(f"a slice needs a step other than 0, got {s} for axis {axis}", axis=axis)
-    s = slice(as_size(s.start), as_size(s.stop), step)
+    start, stop = [
+        p if p is None or isinstance(p, Dim) else _slice_part(p, s, axis) for p in map(as_size, (s.start, s.stop))
+    ]
+    s = slice(start, stop, step)
     if isinstance(n, int) and not isinstance(s.start, Dim) and not isinstance(s.stop, Dim):
         start, stop, step = s.indices(n)
         count = len(range(start, stop, step))
@@ -195,12 +198,23 @@ def _range(axis: int, s: slice, n: DimLike) -> Range:
     return Range(axis, first, floordiv(dim_max(first - last, 0) + (-step - 1), -step), step)
 
 
+def _slice_part(part: Any, s: slice, axis: int) -> int:
+    try:
+        return operator.index(part)
+    except TracingError:
+        raise
+    except TypeError:
+        raise AxisError(
+            f"the parts of a slice are integers or None, but {part!r} is in {s} for axis {axis}; convert it with int()",
+            axis=axis,
+            given=repr(part),
+        ) from None
+
+
 def _bound(given: Any, n: DimLike, default: DimLike, most: DimLike, least: int) -> DimLike:
     """A slice bound of a symbolic axis, limited to where the elements are."""
     if given is None:
         return default
-    if not isinstance(given, Dim):
-        given = operator.index(given)
     return dim_min(given, most) if ask(given, ">=", 0) else dim_max(n + given, least)
 
 

@@ -4,6 +4,7 @@
 else in main memory, and the ``*_like`` functions stay where their argument is.
 """
 
+import math
 import sys
 from typing import Any, Final
 
@@ -261,8 +262,6 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     Tensor([1, 4, 7])
     """
     start, stop, step = map(as_size, (0, start, step) if stop is None else (start, stop, step))
-    if step.__class__ is not Dim and step == 0:
-        raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
     if dtype is None:
         given = (start, stop, step)
         whole = all(
@@ -275,12 +274,18 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     bounds: tuple[Any, ...] = (_plain(start), _plain(stop), _plain(step))
     if any(isinstance(b, (complex, np.complexfloating)) for b in bounds):
         raise DTypeError(f"arange counts real numbers, got arange({start}, {stop}, {step}); use linspace")
+    if not all(map(math.isfinite, bounds)):
+        raise ArgumentError(f"arange counts from and to finite numbers, got arange({start}, {stop}, {step})")
+    if bounds[2] == 0:
+        raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
     return noted(own(np.arange(*bounds, dtype=known_dtype(dtype)), place_of(device)))
 
 
 def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) -> Any:
     """A range whose bounds hold open sizes, the others being integers."""
     start, stop, step = (size_of("arange", "bound beside an open size", v) for v in (start, stop, step))
+    if step.__class__ is int and step == 0:
+        raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
     if ask(step, ">", 0):
         length = floordiv(dim_max(stop - start, 0) + (step - 1), step)
     else:
@@ -290,7 +295,7 @@ def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) ->
 
 
 def _plain(x: Any) -> Any:
-    return x.item() if hasattr(x, "spec") else x
+    return x.item() if hasattr(x, "spec") or isinstance(x, np.ndarray) else x
 
 
 def linspace(
