@@ -115,10 +115,10 @@ class Differentiated(Array):
         return found
 
     def __floor__(self) -> int:
-        return math.floor(self.value)
+        return math.floor(self.value)  # type: ignore[no-any-return]
 
     def __ceil__(self) -> int:
-        return math.ceil(self.value)
+        return math.ceil(self.value)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._export("a NumPy array")

@@ -6,7 +6,7 @@ literals or values of closures therefore takes them through `key_of`.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from struct import Struct
 from typing import Any, Final
 
@@ -49,8 +49,8 @@ def key_of(value: Any) -> Any:
 
 def _way(cls: type) -> Callable[[type, Any], Any]:
     way = next((way for base, way in _BY_BASE if issubclass(cls, base)), _itself)
-    if way is _itself and dataclasses.is_dataclass(cls) and cls.__hash__ and cls.__eq__ is not object.__eq__:
-        way = _fields
+    if way is _itself and dataclasses.is_dataclass(cls) and issubclass(cls, Hashable):
+        way = _itself if cls.__eq__ is object.__eq__ else _fields
     if len(_ways) >= _KINDS:
         _ways.clear()
     _ways[cls] = way
