@@ -10,7 +10,7 @@ from hypothesis import given
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
 from tenferro_runtime.extension import Builder, call
-from tenferro_runtime.ir._structure import BY_VALUE
+from tenferro_runtime.ir._structure import BY_DIGEST, BY_VALUE
 from tenferro_runtime.passes import remove_dead_code, share_common_subexpressions
 from tenferro_tensor import Spec, catalog, tensor
 
@@ -59,15 +59,17 @@ def test_specs_and_guards_count() -> None:
     assert len(guarded.guards) == 1 and open_.structure is not guarded.structure
 
 
-def test_small_constants_are_compared_by_value_and_large_ones_by_identity() -> None:
+def test_constants_are_compared_by_value_and_large_ones_by_identity() -> None:
     def f(c):
         return tr.trace(lambda x: x * c, Spec(c.spec.shape, F8)).structure
 
     one, two, zero = (tensor(np.asarray(v)) for v in ([1.0, 0.0], [1.0, 0.0], [1.0, -0.0]))
     assert f(one) is f(two) and f(one) is not f(zero)
-    large = tensor(np.ones(BY_VALUE // 8 + 1))
+    some = np.ones(BY_VALUE // 8 + 1)
+    assert f(tensor(some)) is f(tensor(some.copy())) and f(tensor(some)) is not f(tensor(some * 2))
+    large = tensor(np.ones(BY_DIGEST // 8 + 1))
     assert f(large) is f(large)
-    assert f(large) is not f(tensor(np.ones(BY_VALUE // 8 + 1)))
+    assert f(large) is not f(tensor(np.ones(BY_DIGEST // 8 + 1)))
 
 
 def test_programs_inside_programs_count_by_structure() -> None:

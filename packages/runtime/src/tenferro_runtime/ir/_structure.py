@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -11,7 +12,10 @@ from tenferro_tensor_core import Guard, key_of
 from tenferro_tensor_core._forks import new_lock
 
 BY_VALUE: Final = 4096
-"""Largest number of bytes of a constant that is compared by value; larger ones are compared by identity."""
+"""Largest number of bytes of a constant whose elements are its key; a digest of them is the key of larger ones."""
+
+BY_DIGEST: Final = 1 << 20
+"""Largest number of bytes of a constant that a digest is made of; larger ones are compared by identity."""
 
 _lock = new_lock()
 
@@ -57,7 +61,7 @@ class Structured:
     def structure(self) -> Structure:
         """What the program computes: one object for all programs that are equal but for names, numbers and lines.
 
-        Constants beyond `BY_VALUE` bytes count as equal only where they are the same tensor.
+        Constants beyond `BY_DIGEST` bytes count as equal only where they are the same tensor.
 
         >>> import numpy as np
         >>> import tenferro_runtime as tr
@@ -113,7 +117,7 @@ def _form(program: Structured) -> tuple[Any, ...]:
         equations.append((structural(eq.op), operands, tuple([program.specs[v] for v in eq.results])))
     return (
         tuple([program.specs[v] for v in program.input_ids]),
-        tuple([_constant(program.constants[v]) for v in used]),
+        tuple([content(program.constants[v]) for v in used]),
         tuple(equations),
         tuple([number[v] for v in program.output_ids]),
         tuple([(g.lhs, g.op, g.rhs) for g in program.guards]),
@@ -135,7 +139,17 @@ class _Same:
         return id(self.tensor)
 
 
-def _constant(c: Tensor) -> tuple[Any, ...]:
-    if c.spec.place is HOST and c._data.nbytes <= BY_VALUE:
-        return c.spec, c._data.tobytes()
-    return (_Same(c),)
+def content(c: Tensor) -> tuple[Any, ...]:
+    """A key under which constants are one that have the same bits, laid out in the same way.
+
+    The layout counts because kernels may round by it.
+
+    >>> import tenferro_runtime as tr
+    >>> content(tr.arange(3)) == content(tr.asarray([0, 1, 2])), content(tr.zeros(1)) == content(-tr.zeros(1))
+    (True, False)
+    """
+    size = c.data.nbytes if c.spec.place is HOST else BY_DIGEST + 1
+    if size > BY_DIGEST:
+        return (_Same(c),)
+    raw = c.data.tobytes()
+    return c.spec, c.data.strides, raw if size <= BY_VALUE else blake2b(raw, digest_size=32).digest()

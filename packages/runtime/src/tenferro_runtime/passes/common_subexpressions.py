@@ -1,12 +1,18 @@
-"""Common subexpressions: the same op on the same operands is computed once."""
+"""Common subexpressions: the same op on the same operands is computed once, equal constants are one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
-from tenferro_runtime.ir._structure import structural
-from tenferro_tensor import Primitive, catalog
+from tenferro_runtime.ir._structure import BY_DIGEST, content, structural
+from tenferro_tensor import HOST, Primitive, Tensor, catalog
+
+SAMPLED: Final = 64
+"""Number of elements of a large constant that tell it apart from others before all of them are compared."""
 
 COMMUTES: Final[frozenset[Primitive]] = frozenset(
     {
@@ -22,13 +28,13 @@ multiply-add round the imaginary part by the order of the factors.
 
 
 def share_common_subexpressions(program: Program) -> Program:
-    """Let later equal equations stand for the first one.
+    """Let equal constants, and later equal equations, stand for the first one.
 
-    Ops are pure and interned, so identity decides; ops that hold programs are equal where the programs have one
-    structure; operands of `COMMUTES` are put in order for the comparison. Results whose shapes have sizes of their own,
-    known only while the program runs, are left apart.
+    Constants are equal by bits, dtype and layout. Ops are pure and interned, so identity decides; ops that hold
+    programs are equal where the programs have one structure; operands of `COMMUTES` are put in order for the
+    comparison. Results whose shapes have sizes of their own, known only while the program runs, are left apart.
     """
-    stands_for: dict[int, int] = {}
+    stands_for = _equal_constants(program.constants)
     known: dict[tuple[Any, ...], tuple[int, ...]] = {}
     keys: dict[Any, Any] = {}
     equations: list[Equation] = []
@@ -52,7 +58,38 @@ def share_common_subexpressions(program: Program) -> Program:
         equations.append(eq if operands == eq.operands else Equation(op, operands, eq.results, eq.source))
     if not stands_for:
         return program
-    return program.with_(equations=tuple(equations), output_ids=tuple([get(v, v) for v in program.output_ids]))
+    return program.with_(
+        equations=tuple(equations),
+        output_ids=tuple([get(v, v) for v in program.output_ids]),
+        constants={v: c for v, c in program.constants.items() if v not in stands_for},
+    )
+
+
+def _equal_constants(constants: Mapping[int, Tensor]) -> dict[int, int]:
+    """The variables of constants that have the elements of an earlier one, with the variable of that one."""
+    stands_for: dict[int, int] = {}
+    seen: dict[tuple[Any, ...], list[int]] = {}
+    for v, c in constants.items():
+        large = c.spec.place is HOST and c.data.nbytes > BY_DIGEST
+        alike = seen.setdefault(_brief(c) if large else content(c), [])
+        first = next((u for u in alike if not large or _same_bits(constants[u], c)), None)
+        if first is None:
+            alike.append(v)
+        else:
+            stands_for[v] = first
+    return stands_for
+
+
+def _brief(c: Tensor) -> tuple[Any, ...]:
+    step = max(1, c.data.size // SAMPLED)
+    return c.spec, c.data.strides, c.data.flat[::step].tobytes()
+
+
+def _same_bits(a: Tensor, b: Tensor) -> bool:
+    if a.data is b.data:
+        return True
+    x, y = (np.ascontiguousarray(c.data).reshape(-1).view(np.uint8) for c in (a, b))
+    return np.array_equal(x, y)
 
 
 def _ordered(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
