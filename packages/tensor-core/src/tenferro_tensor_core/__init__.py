@@ -66,6 +66,7 @@ from ._guards import (
     learned,
     likely,
     new_size,
+    reached,
     require_equal,
     specialise,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "likely",
     "new_size",
     "promote",
+    "reached",
     "real_of",
     "require_equal",
     "result_type",

@@ -281,13 +281,14 @@ T = TypeVar("T")
 
 def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) -> DimLike:
     """Apply an operator, leaving operands that are no integers, or know more than a Dim, to the other side."""
-    other = b if a.__class__ is Dim else a
-    if other.__class__ is not int and hasattr(other.__class__, "__dim__"):
-        return NotImplemented  # type: ignore[no-any-return]
-    try:
-        a, b = _size(a), _size(b)
-    except ArgumentError:
-        return NotImplemented  # type: ignore[no-any-return]
+    kind = b.__class__ if a.__class__ is Dim else a.__class__
+    if kind is not int and kind is not Dim:
+        if hasattr(kind, "__dim__"):
+            return NotImplemented  # type: ignore[no-any-return]
+        try:
+            a, b = _size(a), _size(b)
+        except ArgumentError:
+            return NotImplemented  # type: ignore[no-any-return]
     return _memoised(operation, a, b)
 
 

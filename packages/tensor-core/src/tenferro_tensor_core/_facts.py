@@ -28,7 +28,8 @@ class Facts:
         self._bounds: dict[Any, tuple[Dim, Samples]] = {}
         # By what is left without the number: of n - 2 >= 0 and n - 5 >= 0 the stronger one is kept.
         self._users: dict[str, dict[Any, None]] = {}
-        self._zeros: dict[Dim, Samples] = {}
+        # By one of their variables, the one with the fewest: a multiple of a size has all variables of it.
+        self._zeros: dict[str, dict[Dim, Samples]] = {}
 
     def add(self, d: DimLike) -> None:
         """Rely on d >= 0."""
@@ -45,7 +46,8 @@ class Facts:
     def add_zero(self, d: DimLike) -> None:
         """Rely on d == 0."""
         if isinstance(d, Dim):
-            self._zeros[d] = samples(as_poly(d))
+            name = min(sorted(d.variables), key=lambda name: len(self._zeros.get(name, ())))
+            self._zeros.setdefault(name, {})[d] = samples(as_poly(d))
 
     def imply(self, d: DimLike) -> bool:
         """Tell whether d >= 0 follows from one of the facts."""
@@ -65,7 +67,8 @@ class Facts:
         return any(
             all(x is None or y is None or (x % y == 0 if y else x == 0) for x, y in zip(values, known))
             and divisible(d, zero)
-            for zero, known in list(self._zeros.items())  # another thread may add
+            for name in d.variables
+            for zero, known in list(self._zeros.get(name, {}).items())  # another thread may add
         )
 
     def rewrite(self, name: str, canonical: Callable[[DimLike], DimLike]) -> None:
@@ -73,9 +76,10 @@ class Facts:
         for form in list(self._users.pop(name, ())):
             fact, _ = self._bounds.pop(form, (0, ()))
             self.add(canonical(fact))
-        for zero in [z for z in list(self._zeros) if name in z.variables]:
-            del self._zeros[zero]
-            self.add_zero(canonical(zero))
+        for found in list(self._zeros.values()):
+            for zero in [z for z in list(found) if name in z.variables]:
+                del found[zero]
+                self.add_zero(canonical(zero))
 
     def _about(self, d: Dim) -> Iterator[tuple[Dim, Samples]]:
         """The facts that share a variable with a size."""

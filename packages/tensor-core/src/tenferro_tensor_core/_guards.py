@@ -1,5 +1,6 @@
 """Questions about sizes: answered by bounds, else by example sizes under a recorded guard."""
 
+import threading
 from typing import Any, Final
 
 from ._decide import decide
@@ -8,12 +9,32 @@ from ._dims import Dim, DimLike, as_size
 from ._errors import InconclusiveDimError, ShapeError
 
 
+class _Reached(threading.local):
+    count = 0
+
+
+_reached: Final = _Reached()
+
+
+def reached() -> int:
+    """Return how often this thread's questions were put to a trace, so far: bounds answer the others for all traces.
+
+    >>> from tenferro_tensor_core import dim
+    >>> with Decisions({"n": 5}):
+    ...     before = reached()
+    ...     ask(dim("n") + 1, ">", 0), reached() - before, ask(dim("n"), ">", 3), reached() - before
+    (True, 0, True, 1)
+    """
+    return _reached.count
+
+
 def decisions() -> Decisions | None:
     """Return who answers questions about open sizes here: the innermost active `Decisions`, or None.
 
     >>> decisions() is None
     True
     """
+    _reached.count += 1
     active = ACTIVE.get()
     return active[-1] if active else None
 
@@ -52,6 +73,7 @@ def ask(a: DimLike, op: str, b: DimLike) -> bool:
 
 def _concerned(active: tuple[Decisions, ...], *dims: DimLike) -> Decisions:
     """The innermost trace that knows one of the variables."""
+    _reached.count += 1
     names = {name for d in dims if isinstance(d, Dim) for name in d.variables}
     return next((d for d in reversed(active) if d.knows(names)), active[-1])
 
@@ -70,7 +92,10 @@ def likely(a: DimLike, op: str, b: DimLike) -> bool:
     if known is not None:
         return known
     active = ACTIVE.get()
-    return bool(active) and _concerned(active, a, b).likely(a, op, b)
+    if not active:
+        _reached.count += 1
+        return False
+    return _concerned(active, a, b).likely(a, op, b)
 
 
 def example_of(d: DimLike) -> int | None:
@@ -84,7 +109,10 @@ def example_of(d: DimLike) -> int | None:
     if isinstance(d, int):
         return d
     active = ACTIVE.get()
-    return _concerned(active, d).example_of(d) if active else None
+    if not active:
+        _reached.count += 1
+        return None
+    return _concerned(active, d).example_of(d)
 
 
 def specialise(d: DimLike, reason: str) -> int:
@@ -123,7 +151,10 @@ def learned(d: DimLike) -> DimLike:
     (n + 1, 5, 6)
     """
     active = ACTIVE.get()
-    if isinstance(d, int) or not any(trace.equalities for trace in active):
+    if isinstance(d, int) or not active:
+        return d
+    if not any(trace.equalities for trace in active):
+        _reached.count += 1
         return d
     return _concerned(active, d).canonical(d)
 
@@ -135,6 +166,7 @@ def new_size() -> str:
     ...     new_size(), new_size()
     ('u0', 'u1')
     """
+    _reached.count += 1
     active = ACTIVE.get()
     taken = {name for d in active for name in (*d.unknown, *d.examples)}
     name = next(f"u{i}" for i in range(len(taken) + 1) if f"u{i}" not in taken)
@@ -158,6 +190,7 @@ def home_of(*dims: DimLike) -> Any:
     ...     home_of(dim("n")), home_of(dim("n") * dim("m")), home_of(dim("q"))
     ('outer', 'inner', None)
     """
+    _reached.count += 1
     wanted = {name for d in dims if isinstance(d, Dim) for name in d.variables}
     for decisions in ACTIVE.get():
         wanted -= decisions.examples.keys() | decisions.unknown

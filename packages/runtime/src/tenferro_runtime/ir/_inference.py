@@ -9,7 +9,7 @@ from tenferro_runtime.ir._program import inner_programs
 from tenferro_tensor import Op, Spec
 from tenferro_tensor._normalise import targets
 from tenferro_tensor._plan import device_of
-from tenferro_tensor_core import DTypeError
+from tenferro_tensor_core import DTypeError, reached
 
 Seen = Spec | type
 """Spec of an array operand, or class of a Python scalar."""
@@ -39,12 +39,14 @@ def operand_specs(op: Op, seen: tuple[Seen, ...]) -> tuple[Spec, ...]:
 def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     """Output specs of an op, and whether it has several outputs.
 
-    Symbolic sizes are never remembered: each question about them has to reach the trace that is going on.
+    What a trace answered about symbolic sizes is never remembered: each question has to reach the trace that is going
+    on. What bounds answer holds for all of them.
     """
     key = (op, *seen)
     known = INFERRED.table.get(key)
     if known is not None:
         return known
+    before = reached()
     specs = operand_specs(op, seen)
     given = [s for s in seen if isinstance(s, Spec)]
     if given and any(s.place is not given[0].place for s in given):
@@ -53,6 +55,6 @@ def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     result = (out, True) if isinstance(out, tuple) else ((out,), False)
     # An op that holds a program belongs to it, and must not outlive it here.
     owned = bool(inner_programs(op.params))
-    if not owned and not op.symbolic and not any(s.symbolic for s in (*specs, *result[0])):
+    if not owned and reached() == before:
         INFERRED.put(key, result)
     return result
