@@ -79,6 +79,15 @@ def test_points_differ_between_variables_and_reach_the_ends():
     assert samples(as_poly(floordiv(n, m)))[0] is None, "a divisor is zero there"
 
 
+@given(a=expressions(), cuts=st.lists(st.integers(0, 4), min_size=2, max_size=2), times=st.integers(1, 3))
+def test_what_is_cut_from_an_end_is_seen_to_fit(a, cuts, times):
+    """The last elements of a slice are max(0, a) - max(0, a - 1), or several times so many."""
+    low, high = sorted(cuts)
+    more, less = dim_max(a - low, 0), dim_max(a - high, 0)
+    assert decide(times * (more - less), ">=", 0) is True
+    assert decide(times * (dim_min(a + high, k) - dim_min(a + low, k)), ">=", 0) is True
+
+
 def volume(names, cut):
     """Number of elements inside of a margin: what slices give, multiplied out."""
     size = 1

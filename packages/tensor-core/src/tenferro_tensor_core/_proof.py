@@ -9,7 +9,7 @@ them, and the goals on the way, at once. What remains is limited to a number of 
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ._poly import Atom, Monomial, Poly, add, as_poly, bounds, ends, multiply, samples
 
@@ -72,6 +72,7 @@ def _cases(p: Poly) -> Iterator[list[Poly]]:
 
 def _relaxations(p: Poly) -> Iterator[Poly]:
     """Yield polynomials that are at most p."""
+    yield from _cancellations(p)
     for monomial, coefficient in p.items():
         for atom in monomial:
             if atom.kind == "var" or monomial.count(atom) > 1:
@@ -83,6 +84,21 @@ def _relaxations(p: Poly) -> Iterator[Poly]:
             others = add(p, {monomial: coefficient}, -1)
             for bound in _at_most(coefficient, atom):
                 yield add(others, multiply(rest, bound))
+
+
+def _cancellations(p: Poly) -> Iterator[Poly]:
+    """Yield max(0, a) - max(0, a) for max(0, a) - max(0, a - 2): the one that is larger stands for both."""
+    alone = [(m[0], c) for m, c in p.items() if len(m) == 1 and m[0].kind in ("min", "max")]
+    for large, gain in alone:
+        for small, loss in alone:
+            if gain > 0 > loss and large.kind == small.kind and _dominates(large.args, small.args):
+                yield add(p, {(large,): loss, (small,): -loss})
+
+
+def _dominates(large: tuple[Any, ...], small: tuple[Any, ...]) -> bool:
+    """Tell whether each argument is another one, in order, or more by a number."""
+    gaps = [x - y for x, y in zip(large, small)]
+    return len(large) == len(small) and all(isinstance(gap, int) and gap >= 0 for gap in gaps)
 
 
 def _at_most(coefficient: int, atom: Atom) -> Iterator[Poly]:

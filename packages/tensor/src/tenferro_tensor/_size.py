@@ -123,8 +123,10 @@ class Condition:
 
 def sized(d: Any) -> Any:
     """A size for the user's hands: a `Dim` as a `Size`, a number, and what has become one, as a number."""
-    d = learned(d) if isinstance(d, Dim) else d
-    return Size(d) if isinstance(d, Dim) else d
+    if not isinstance(d, Dim):
+        return d
+    known = learned(d)
+    return Size(known) if isinstance(known, Dim) else known
 
 
 def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
