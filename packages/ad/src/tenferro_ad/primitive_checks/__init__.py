@@ -33,8 +33,8 @@ def check_primitive(
 
     The checks, by name:
 
+    - ``operands unchanged``: the kernel does not write to its operands; in use these are read-only
     - ``results``: shapes, dtypes and classes of the results are those of the inference
-    - ``operands unchanged``: the kernel does not write to its operands
     - ``repeatable``: equal calls give equal bits, and results share no memory between calls
     - ``layouts``: strided, reversed, broadcast, column-major and read-only operands
     - ``sizes``: inference with symbolic sizes
@@ -70,8 +70,8 @@ def check_primitive(
     """
     subject = _subject(op, operands)
     checks: dict[str, Callable[[Subject], Iterator[str]]] = {
-        "results": _results.results,
         "operands unchanged": _results.operands_unchanged,
+        "results": _results.results,
         "repeatable": _results.repeatable,
         "layouts": _results.layouts,
         "sizes": _results.sizes,

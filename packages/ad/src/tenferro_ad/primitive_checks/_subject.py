@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import HOST, Op, Spec, Tensor, tensor
+from tenferro_tensor import HOST, Op, Spec, Tensor, get_backend, tensor
 from tenferro_tensor_core import TenferroError, dim
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -47,6 +47,14 @@ class Subject:
         """The results as values."""
         out = self.op(*operands)
         return list(out) if isinstance(out, tuple) else [out]
+
+    def run_kernel(self, operands: Sequence[Tensor]) -> None:
+        """Run the kernel by itself: the memory of the operands is open to it, as it is never in use."""
+        outs = self.infer([x.spec for x in operands])
+        assert outs is not None, "check_primitive has asked before"
+        device = outs[0].place.device
+        kernel = get_backend(device.kind).kernel(self.op, tuple([x.spec for x in operands]), outs, device)
+        kernel(*[x._raw() for x in operands])
 
     def results(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Arrays:
         """Elements of the results for operands with these elements."""
