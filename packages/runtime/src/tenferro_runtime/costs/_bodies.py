@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tenferro_runtime.control_flow._in_place import overwritten_carries
+from tenferro_runtime.control_flow._in_place import overwritten_by_while, overwritten_carries
 from tenferro_runtime.control_flow._kernels import in_a_list
 from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
@@ -57,9 +57,9 @@ def _branches(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> Cost
 
 def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, length: DimLike, reverse: bool) -> Cost:
     """The body `length` times. While a step runs, the carry from the step before is alive beside what it makes."""
-    once = cost_of_steps(body)
-    flops = None if once.flops is None else length * once.flops
     which = overwritten_carries(body, consts, carry)
+    once = cost_of_steps(lowered(body), which)
+    flops = None if once.flops is None else length * once.flops
     workspace: DimLike = peak_of_steps(body, which)
     rows = outs[carry:]
     found = recurrence(body, consts, carry)
@@ -73,8 +73,8 @@ def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, le
 
 def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Cost:
     """A round; nobody knows how many there will be."""
-    which = overwritten_carries(body, consts, len(outs))
-    return Cost(None, cost_of_steps(body).bytes, peak_of_steps(body, which))
+    which = overwritten_by_while(cond, body, consts)
+    return Cost(None, cost_of_steps(lowered(body), which).bytes, peak_of_steps(body, which))
 
 
 def _rows_of_machine_code(op: Op) -> range:

@@ -7,13 +7,14 @@ a kernel that meets each element once has to move. Views move nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log2, prod
 from typing import Any, Final
 
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.rendering._overwriting import UPDATES, overwriting
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
 
 Specs = tuple[Spec, ...]
@@ -44,9 +45,20 @@ def cost(program: Program, eq: Equation, storage: Storage) -> Cost:
         return Cost(0, 0)
     model = REGISTRY.find("cost", eq.op.primitive) or MODELS.get(eq.op.primitive, _moved)
     found: Cost = model(ins, outs, **eq.op.params)
+    if eq.op.primitive in UPDATES and eq.results[0] in storage.victims:
+        return found._replace(bytes=sum(map(nbytes, ins)) - nbytes(outs[0]) + 2 * nbytes(_update_of(eq, ins)))
     if found.bytes is None:
         return found._replace(bytes=sum(map(nbytes, (*ins, *outs))))
     return found
+
+
+def _update_of(eq: Equation, ins: Specs) -> Spec:
+    return ins[2] if eq.op.primitive is catalog.scatter else ins[1]
+
+
+def _gather(ins: Specs, outs: Specs, **_: Any) -> Cost:
+    """Only what is taken is read."""
+    return Cost(0, 2 * nbytes(outs[0]) + nbytes(ins[1]))
 
 
 def _elementwise(p: Primitive) -> Callable[..., Cost]:
@@ -81,9 +93,9 @@ def _nothing(ins: Specs, outs: Specs, **_: Any) -> Cost:
     return Cost(0)
 
 
-def cost_of_steps(program: Program) -> Cost:
-    """What all steps of a program compute and move."""
-    storage = Storage(program)
+def cost_of_steps(program: Program, donated: Sequence[int] = ()) -> Cost:
+    """What all steps of a program compute and move, where the inputs `donated` may be written over."""
+    storage = Storage(program, overwriting(program, donated))
     parts = [cost(program, eq, storage) for eq in program.equations]
     known = [c.flops for c in parts if c.flops is not None]
     return Cost(sum(known) if len(known) == len(parts) else None, sum([c.bytes for c in parts if c.bytes is not None]))
@@ -101,12 +113,12 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     table.update(dict.fromkeys(ALONG, _along))
     movers = (
         catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
-        catalog.pad, catalog.concatenate, catalog.gather, catalog.scatter, catalog.dynamic_slice, catalog.iota,
+        catalog.pad, catalog.concatenate, catalog.scatter, catalog.dynamic_slice, catalog.iota, catalog.dim_value,
         catalog.dynamic_update_slice,
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table[catalog.dot_general], table[fused] = _dot_general, _fused
+    table[catalog.dot_general], table[fused], table[catalog.gather] = _dot_general, _fused, _gather
     return table
 
 

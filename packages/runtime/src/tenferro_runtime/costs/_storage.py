@@ -35,12 +35,14 @@ class Storage:
         victims: for each result that takes the memory of an operand, that operand.
 
     Attributes:
+        victims: as given.
         owner: variable whose block a variable's elements lie in; itself where it has its own.
         external: variables whose block belongs to the caller or the program: inputs and constants.
     """
 
     def __init__(self, program: Program, victims: Mapping[int, int] | None = None) -> None:
-        self.program, victims = program, victims or {}
+        self.program = program
+        self.victims = victims = victims or {}
         self._views: set[int] = set()
         self.external = frozenset((*program.input_ids, *program.constants))
         self.owner: dict[int, int] = {v: v for v in self.external}

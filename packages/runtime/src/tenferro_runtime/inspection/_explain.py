@@ -10,9 +10,10 @@ from tenferro_runtime._runtime import promised_like
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
+from tenferro_runtime.inspection._bodies import Inside, programs_inside
 from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.ir._program import Equation, Literal, Program
-from tenferro_runtime.reports import Explanation, StepCost
+from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
@@ -25,6 +26,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     """What each step of a program costs, and all together; see `Explanation`.
 
     The steps are those that run: regions of element-wise steps are one fused step, unless the runtime says otherwise.
+    Those of bodies of loops, of branches and of calls follow the step that runs them, for one time.
 
     Args:
         program: the program.
@@ -66,9 +68,17 @@ def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
             StepCost(
                 i, _name(eq), _operands(program, eq), outs, _over(eq, memory.victims), c.flops,
                 0 if c.bytes is None else c.bytes, c.workspace, memory.live[i], device, kernel, eq.where,
+                tuple([_inside(inside) for inside in programs_inside(eq)]),
             )
         )  # fmt: skip
     return tuple(steps)
+
+
+def _inside(inside: Inside) -> BodyCost:
+    """What the program inside of a step costs each time that it runs."""
+    program = lowered(inside.program)
+    steps = step_costs(program, plan_memory(program, inside.donated))
+    return BodyCost(inside.title, inside.times, inside.carried, steps)
 
 
 def _name(eq: Equation) -> str:

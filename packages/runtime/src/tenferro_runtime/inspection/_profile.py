@@ -11,11 +11,12 @@ import numpy as np
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
+from tenferro_runtime.inspection._inside import times_inside
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._replay import Known
 from tenferro_runtime.ir._sizes import substitute
-from tenferro_runtime.reports import Profile, StepTime
+from tenferro_runtime.reports import BodyTime, Profile, StepTime
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Tensor, get_backend
 from tenferro_tensor_core import ArgumentError
@@ -48,6 +49,7 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     for _ in range(WARM):
         known = Known(program, {})
         _timed(program, ready, 0, known)
+    _bodies(program, ready)
     wait()  # for kernels that are compiled in the background
     origin = perf_counter_ns()
     runs = [_timed(program, ready, origin) for _ in range(repeat)]
@@ -55,8 +57,9 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
     costs = step_costs(sized, plan_memory(sized))
     each = [median([run[i][1] for run in runs]) / 1e6 for i in range(len(costs))]
     total = sum(each) or 1.0
+    bodies = _bodies(program, ready)
     times = [
-        StepTime(c, ms, ms / total, tuple([run[i] for run in runs]))
+        StepTime(c, ms, ms / total, tuple([run[i] for run in runs]), bodies[i])
         for i, (c, ms) in enumerate(zip(costs, each, strict=True))
     ]
     return Profile(tuple(times), _replayed(program, ready, repeat), repeat)
@@ -74,6 +77,16 @@ def _timed(
         stop = perf_counter_ns()
         store(env, eq, out)
         found.append((start - origin, stop - start))
+    return found
+
+
+def _bodies(program: Program, values: tuple[Tensor, ...]) -> list[tuple[BodyTime, ...]]:
+    """The times inside of each step."""
+    found = []
+    env: dict[int, Any] = {}
+    for eq, operands in steps(program, values, env):
+        found.append(times_inside(eq, operands))
+        store(env, eq, eq.op(*operands))
     return found
 
 

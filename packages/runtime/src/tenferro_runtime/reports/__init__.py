@@ -1,14 +1,16 @@
 """What the inspection of programs finds, as plain data that prints for people."""
 
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
-from tenferro_runtime.reports._cost import Explanation, StepCost
+from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
 from tenferro_runtime.reports._table import aligned, readable
-from tenferro_runtime.reports._time import Profile, StepTime
+from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
 from tenferro_runtime.reports._transfers import TransferRow, Transfers
 
 __all__ = [
     "BadStep",
+    "BodyCost",
+    "BodyTime",
     "Dispatch",
     "DispatchStep",
     "Explanation",

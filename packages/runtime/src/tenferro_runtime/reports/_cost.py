@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tenferro_runtime.reports._table import aligned, readable
@@ -26,6 +27,7 @@ class StepCost:
         device: where it runs.
         kernel: who brings the kernel.
         where: line of user code.
+        bodies: the programs that the step runs: of a loop, a branch or a call.
     """
 
     index: int
@@ -40,6 +42,24 @@ class StepCost:
     device: str
     kernel: str
     where: str
+    bodies: tuple[BodyCost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BodyCost:
+    """A program inside of a step: the body of a loop, its condition, a branch, a called program.
+
+    Attributes:
+        title: what it is to the step, ``"body"``.
+        times: how often it runs, ``None`` where only the data says.
+        carried_bytes: bytes that go from one time to the next.
+        steps: what its steps cost each time.
+    """
+
+    title: str
+    times: DimLike | None
+    carried_bytes: DimLike
+    steps: tuple[StepCost, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,21 +90,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         head = ("step", "primitive", "operands", "result", "flops", "bytes", "live", "device", "kernel", "line")
-        rows = [head] + [
-            (
-                str(s.index),
-                s.primitive,
-                ", ".join(map(str, s.inputs)),
-                ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]),
-                readable(s.flops),
-                readable(s.bytes, "B"),
-                readable(s.live, "B"),
-                s.device,
-                s.kernel,
-                s.where,
-            )
-            for s in self.steps
-        ]
+        rows = [head, *_rows(self.steps, "", 0)]
         more = f" and {self.unknown} steps that are not described" if self.unknown else ""
         given = "".join([f", {name} = {n}" for name, n in self.sizes.items()])
         peak = "open, give the sizes" if self.peak_bytes is None else readable(self.peak_bytes, "B")
@@ -95,6 +101,41 @@ class Explanation:
             f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
             f"{readable(self.constant_bytes, 'B')} of constants"
         )
+
+
+def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
+    """A row for each step; the steps inside of one follow it, numbered within it and indented."""
+    for s in steps:
+        yield (
+            f"{outer}{s.index}",
+            "  " * depth + s.primitive,
+            ", ".join(map(str, s.inputs)),
+            ", ".join([_placed(*pair) for pair in zip(s.outputs, s.over, strict=True)]),
+            readable(s.flops),
+            readable(s.bytes, "B"),
+            readable(s.live, "B"),
+            s.device,
+            s.kernel,
+            s.where,
+        )
+        for body in s.bodies:
+            yield "", "  " * (depth + 1) + titled(body), *[""] * 8
+            yield from _rows(body.steps, f"{outer}{s.index}.", depth + 2)
+
+
+def titled(body: BodyCost) -> str:
+    """The line over the steps of a program inside of a step; where it is run once, nothing is said of that.
+
+    >>> titled(BodyCost("body", 40, 16, ()))
+    'body, 40 times, carries 16 B:'
+    """
+    often = "" if body.times is None or body.times == 1 else f", {body.times} times"
+    carries = (
+        ""
+        if isinstance(body.carried_bytes, int) and not body.carried_bytes
+        else (f", carries {readable(body.carried_bytes, 'B')}")
+    )
+    return f"{body.title}{often}{carries}:"
 
 
 def _placed(spec: Spec, over: int | None) -> str:

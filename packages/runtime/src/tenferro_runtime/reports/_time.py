@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -20,13 +21,16 @@ class StepTime:
         cost: what the step should cost.
         ms: median time in milliseconds.
         share: part of the time of all steps.
-        runs: start and length of each run, in nanoseconds from the start of the profile.
+        runs: start and length of each run, in nanoseconds from the start of the profile; for a step inside of another
+            one, from no particular moment.
+        bodies: times of the programs that the step runs: of a loop, a branch or a call.
     """
 
     cost: StepCost
     ms: float
     share: float
     runs: tuple[tuple[int, int], ...]
+    bodies: tuple[BodyTime, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -34,9 +38,29 @@ class StepTime:
         return None if self.cost.flops is None or not self.ms else float(self.cost.flops) / self.ms * 1e3  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class BodyTime:
+    """Times of a program inside of a step, measured step by step for some of the times that it runs.
+
+    Attributes:
+        title: what it is to the step: ``"body"``, ``"condition"``, ``"branch 0"``, ``"program"``.
+        times: how often it ran.
+        steps: its steps, with the time of one run.
+    """
+
+    title: str
+    times: int
+    steps: tuple[StepTime, ...]
+
+    @property
+    def ms(self) -> float:
+        """Time of all steps in one run, in milliseconds; a loop takes less, because it does not stop between them."""
+        return sum([s.ms for s in self.steps])
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """Times of a program's steps; prints as a table, slowest first.
+    """Times of a program's steps; prints as a table, slowest first, the steps of a body in order below their loop.
 
     Attributes:
         steps: the steps, in order of execution.
@@ -50,19 +74,8 @@ class Profile:
     repeat: int
 
     def __repr__(self) -> str:
-        rows = [("step", "primitive", "result", "ms", "share", "rate", "kernel", "line")] + [
-            (
-                str(s.cost.index),
-                s.cost.primitive,
-                ", ".join(map(str, s.cost.outputs)),
-                f"{s.ms:.4f}",
-                f"{s.share:.1%}",
-                "" if not s.rate else readable(s.rate, "flop/s"),
-                s.cost.kernel,
-                s.cost.where,
-            )
-            for s in sorted(self.steps, key=lambda s: -s.ms)
-        ]
+        head = ("step", "primitive", "result", "ms", "share", "rate", "kernel", "line")
+        rows = [head, *_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0)]
         total = sum(s.ms for s in self.steps)
         return (
             f"{aligned(rows, frozenset({0, 3, 4, 5}))}\n"
@@ -98,3 +111,22 @@ class Profile:
 
     def _devices(self) -> list[str]:
         return sorted({s.cost.device for s in self.steps})
+
+
+def _rows(steps: Iterable[StepTime], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
+    """A row for each step; the steps inside of one follow it, numbered within it and indented, with their own times."""
+    for s in steps:
+        yield (
+            f"{outer}{s.cost.index}",
+            "  " * depth + s.cost.primitive,
+            ", ".join(map(str, s.cost.outputs)),
+            f"{s.ms:.4f}",
+            f"{s.share:.1%}",
+            "" if not s.rate else readable(s.rate, "flop/s"),
+            s.cost.kernel,
+            s.cost.where,
+        )
+        for body in s.bodies:
+            often = "once" if body.times == 1 else f"{body.times} times, each"
+            yield "", f"{'  ' * (depth + 1)}{body.title}, {often}:", "", f"{body.ms:.4f}", *[""] * 4
+            yield from _rows(body.steps, f"{outer}{s.cost.index}.", depth + 2)

@@ -1,0 +1,55 @@
+"""The programs inside of a step: bodies of loops, branches, called programs, and how often they run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tenferro_runtime.control_flow._in_place import overwritten_by_while, overwritten_carries
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.costs._storage import nbytes
+from tenferro_runtime.ir._call import call, instance
+from tenferro_runtime.ir._program import Equation, Program
+from tenferro_tensor import Spec
+from tenferro_tensor_core import DimLike
+
+
+class Inside(NamedTuple):
+    """A program that a step runs.
+
+    Attributes:
+        title: what it is to the step: ``"body"``, ``"condition"``, ``"branch 0"``, ``"program"``.
+        program: the program.
+        times: how often it runs; ``None`` where only the data says.
+        carried: bytes that go from one time to the next.
+        donated: inputs that it writes over, by position.
+    """
+
+    title: str
+    program: Program
+    times: DimLike | None
+    carried: DimLike = 0
+    donated: tuple[int, ...] = ()
+
+
+def programs_inside(eq: Equation) -> tuple[Inside, ...]:
+    """The programs that a step runs; none for steps of one kernel."""
+    params = eq.op.params
+    p = eq.op.primitive
+    if p is scan:
+        body, consts, carry = params["body"], params["consts"], params["carry"]
+        carried = _bytes(body.inputs[consts : consts + carry])
+        return (Inside("body", body, params["length"], carried, overwritten_carries(body, consts, carry)),)
+    if p is while_loop:
+        condition, body, consts = params["cond"], params["body"], params["consts"]
+        which = overwritten_by_while(condition, body, consts)
+        return Inside("condition", condition, None), Inside("body", body, None, _bytes(body.outputs), which)
+    if p is cond:
+        return tuple([Inside(f"branch {k}", branch, None) for k, branch in enumerate(params["branches"])])
+    if p is call:
+        program, sizes = params["program"], params["sizes"]
+        return (Inside("program", instance(program, sizes) if sizes else program, 1),)
+    return ()
+
+
+def _bytes(specs: tuple[Spec, ...]) -> DimLike:
+    return sum([nbytes(s) for s in specs])
