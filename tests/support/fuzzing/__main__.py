@@ -53,10 +53,10 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: campaign.stopping.set())
     campaign.run()
-    print(f"\n{'area':12} {'cases':>9} {'seconds':>8} {'per s':>6}")
+    print(f"\n{'area':12} {'cases':>9} {'trials':>9} {'seconds':>8} {'per s':>6}")
     for area in areas:
         count, took = campaign.counts[area.name], campaign.spent[area.name]
-        print(f"{area.name:12} {count:9} {took:8.0f} {count / max(took, 1e-9):6.0f}")
+        print(f"{area.name:12} {count:9} {campaign.trials[area.name]:9} {took:8.0f} {count / max(took, 1e-9):6.0f}")
     for finding in campaign.findings.values():
         print(f"{campaign.times(finding):6} times  {finding.signature}")
     print(f"{len(campaign.findings)} findings, seed {seed}")

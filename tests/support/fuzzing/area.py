@@ -49,6 +49,10 @@ class Area:
         """
         raise NotImplementedError
 
+    def trials(self, case: Case) -> int:
+        """How many comparisons the case makes, for the count."""
+        return 1
+
     def subject(self, case: Case) -> str:
         """What a reduced case is about: failures of one subject that read alike are one finding."""
         return ""

@@ -67,6 +67,7 @@ class Campaign:
     findings: dict[str, Finding] = field(default_factory=dict)
     alike: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
+    trials: Counter[str] = field(default_factory=Counter)
     spent: Counter[str] = field(default_factory=Counter)
     batches: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -117,25 +118,29 @@ class Campaign:
 
     def _run_batch(self, area: Area, machine: str, seed: int, cases: int) -> None:
         begin = time.monotonic()
-        count, new = 0, []
+        count, trials, new = 0, 0, []
         seconds = min(self.batch, max(1.0, self.left()))
         try:
             with Process(machine, area.patience, self.stopping) as process:
                 for reply in process.ask({"area": area.name, "seed": seed, "seconds": seconds, "cases": cases}):
                     if "done" in reply:
-                        count = reply["count"]
+                        count, trials = reply["count"], reply["trials"]
                     elif "number" in reply:
                         new.append((reply["number"], reply["failure"]))
         except Stopped:
             return
         except Gone as gone:
-            count = gone.number + 1
+            count = trials = gone.number + 1
             new.append((gone.number, gone.failure))
         took = time.monotonic() - begin
         with self._lock:
             self.counts[area.name] += count
+            self.trials[area.name] += trials
             self.spent[area.name] += took
-        print(f"{area.name:12} {machine:8} seed {seed}: {count} cases, {count / took:.0f} per s", flush=True)
+        print(
+            f"{area.name:12} {machine:8} seed {seed}: {count} cases, {trials} trials, {trials / took:.0f} per s",
+            flush=True,
+        )
         for number, failure in new:
             self._note(area, machine, seed, number, failure)
 

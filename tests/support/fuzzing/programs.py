@@ -87,7 +87,7 @@ class Programs(Area):
     """Programs of random lines."""
 
     name = "programs"
-    machines = (WITHOUT, WITH, WITHOUT, ALWAYS)
+    machines = (WITHOUT, WITH, WITHOUT, WITHOUT, ALWAYS, WITHOUT)
     share = 6.0
     composed = True
     patience = 120.0

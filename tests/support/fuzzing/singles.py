@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from fuzzing.area import ALWAYS, WITH, WITHOUT, Area, Case, Mismatch
+from fuzzing.area import ALWAYS, WITH, WITHOUT, Area, Case, Mismatch, halves
 from fuzzing.comparing import bitwise, leaves, near
 from fuzzing.family_calls import draw_call
 from fuzzing.reference import SCOPE, expected
 from fuzzing.texts import NAMES, pair
-from fuzzing.values import array, literal, smaller
+from fuzzing.values import array, literal, smaller, variant
 
 WAYS = ("eager", "recorded", "compiled", "deterministic", "xla")
-_SHARES = (50, 25, 14, 10.7, 0.3)
+_SHARES = (54, 25, 11, 9.9, 0.1)
+
+VARIANTS = 6
+"""Operands of one case: making the call is dear, and repeating it cheap."""
 
 UNKNOWN_SIZES = ("nonzero(", "unique_")
 """Functions whose results have sizes that no trace knows."""
@@ -45,7 +48,7 @@ class Compiled:
 
 
 class Singles(Area):
-    """One call on one to three operands."""
+    """One call on one to three operands, and again on others of their dtypes and shapes."""
 
     name = "singles"
     machines = (WITH, WITH, WITHOUT, ALWAYS)
@@ -62,11 +65,18 @@ class Singles(Area):
         if way == "xla":  # its CPU takes subnormal numbers for zero
             for x in call.operands:
                 x["style"] = "plain" if x["style"] == "special" else x["style"]
-        return {"text": call.text, "operands": call.operands, "rtol": call.rtol, "scale": call.scale, "way": way}
+        case = {"text": call.text, "operands": call.operands, "rtol": call.rtol, "scale": call.scale, "way": way}
+        return case | {"variants": list(range(1 if way == "xla" else VARIANTS))}
+
+    def trials(self, case: Case) -> int:
+        return len(case["variants"])
 
     def run(self, case: Case) -> None:
+        for k in case["variants"]:
+            self._compare(case, [array(variant(x, k)) for x in case["operands"]])
+
+    def _compare(self, case: Case, raws: list[Any]) -> None:
         text, way = case["text"], case["way"]
-        raws = [array(x) for x in case["operands"]]
         before = [x.copy() for x in raws]
         reference, function = pair(text, len(raws))
         want = expected(reference, *raws)
@@ -112,7 +122,11 @@ class Singles(Area):
         return found[0] if found else "operator"
 
     def shrink(self, case: Case) -> Iterator[Case]:
-        operands = case["operands"]
+        operands, variants = case["operands"], case["variants"]
+        if variants != [0]:  # one of them, written out
+            for k in variants:
+                yield case | {"operands": [variant(x, k) for x in operands], "variants": [0]}
+            yield from (case | {"variants": rest} for rest in halves(variants))
         for k, x in enumerate(operands):
             for axis, n in enumerate(x["shape"]):
                 for less in sorted({1, n // 2, n - 1} - {n}):

@@ -155,6 +155,14 @@ def broadcasting(rng: random.Random, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([1 if rng.random() < 0.25 else n for n in shape])[rng.randint(0, len(shape)) if shape else 0 :]
 
 
+def variant(operand: Operand, k: int) -> Operand:
+    """Other elements in another layout; the operand itself for 0."""
+    if not k:
+        return operand
+    seed = (operand["seed"] + 7919 * k) % (1 << 16)
+    return operand | {"seed": seed, "layout": LAYOUTS[seed % len(LAYOUTS)]}
+
+
 def smaller(operand: Operand) -> Iterator[Operand]:
     """The same with a simpler layout, other elements, or plainer numbers; its shape stays."""
     if operand["layout"] != "contiguous":

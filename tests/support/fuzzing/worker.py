@@ -81,14 +81,15 @@ def main() -> None:
                 found = failure(area, case)
             reply(done=True, failure=found)
             continue
-        end, i = time.monotonic() + request["seconds"], 0
+        end, i, trials = time.monotonic() + request["seconds"], 0, 0
         while i < request["cases"] and time.monotonic() < end:
             counter[:] = i.to_bytes(8, "little")
-            found = failure(area, area.draw(rng_of(request["seed"], i)))
+            case = area.draw(rng_of(request["seed"], i))
+            found = failure(area, case)
             if found:
                 reply(number=i, failure=found)
-            i += 1
-        reply(done=True, count=i)
+            i, trials = i + 1, trials + area.trials(case)
+        reply(done=True, count=i, trials=trials)
 
 
 if __name__ == "__main__":
