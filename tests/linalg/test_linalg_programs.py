@@ -91,6 +91,25 @@ def test_values_are_those_of_a_decomposition_that_is_there_anyway():
     assert len(apart.equations) == 2
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (9, 9), (40, 40), (2, 5, 5), (2, 33, 33)])
+def test_deterministic_programs_have_the_bits_of_concrete_calls(shape, dtype):
+    """Vectors of equal values aside, which a program turns so that a loss that depends on them shows."""
+    raw = numbers(6, shape) + (1j * numbers(7, shape) if dtype[0] == "c" else 0)
+    x = tensor((raw + 3 * np.eye(shape[-1])).astype(dtype))
+    b = tensor(numbers(8, (*shape[:-1], 2)).astype(dtype))
+    calls = {
+        "solve": la.solve, "inv": lambda x, b: la.inv(x), "det": lambda x, b: la.det(x),
+        "slogdet": lambda x, b: la.slogdet(x), "svdvals": lambda x, b: la.svdvals(x), "qr": lambda x, b: la.qr(x),
+        "eigvalsh": lambda x, b: la.eigvalsh(x), "eigh": lambda x, b: la.eigh(x), "svd": lambda x, b: la.svd(x),
+        "cholesky": lambda x, b: la.cholesky(x @ fn.conj(x).mT), "pinv": lambda x, b: la.pinv(x),
+    }  # fmt: skip
+    for name, f in calls.items():
+        found, wanted = tr.compile(f, deterministic=True)(x, b), f(x, b)
+        for got, want in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, wanted)], strict=True):
+            assert got._concrete().tobytes() == want._concrete().tobytes(), name
+
+
 def test_a_pruned_program_is_differentiable():
     """The values-only primitives have rules of their own."""
     x, v = tensor(numbers(4, (4, 3))), tensor(numbers(5, (4, 3)))

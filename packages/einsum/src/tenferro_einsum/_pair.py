@@ -32,16 +32,17 @@ def pair(x: Any, lx: Labels, y: Any, ly: Labels, out: Labels) -> Any:
     return found(x, y)
 
 
-def pair_op(lx: Labels, ly: Labels, out: Labels, extents: Extents) -> Binary:
-    """What contracts two operands of given labels; `extents` are those of their labels."""
+def core_pair(lx: Labels, ly: Labels, out: Labels, extents: Extents) -> Binary | None:
+    """Ops of the core that contract two operands whose labels have `extents`, or None where more is needed."""
     found: Binary | None = _product(lx, ly, out)
     if found is not None:
-        return found
+        # Engines sum several axes to a number faster, and programs have the bits of concrete calls.
+        return found if out or len(lx) < 2 else None
     if {*out} == {*lx, *ly} and len(out) == len({*out}) and all(len({*t}) == len(t) for t in (lx, ly)):
         run, made = aligned_product(lx, ly, extents)
         if made == out and _keeps_order(ly, out):
             return run
-    return _contraction(lx, ly, out)
+    return None
 
 
 def _contraction(lx: Labels, ly: Labels, out: Labels) -> Binary:

@@ -13,7 +13,7 @@ from tenferro_einsum._contract import contract, engine
 from tenferro_einsum._memory import Network, Slicing, choose
 from tenferro_einsum._notation import Contraction, Labels, extents
 from tenferro_einsum._out import into, target
-from tenferro_einsum._pair import pair_op
+from tenferro_einsum._pair import core_pair
 from tenferro_einsum._pairwise import Unary, chain, ordered, simplify, spread_diagonals
 from tenferro_einsum._path import find_pairs
 from tenferro_einsum._report import PathReport, report
@@ -150,7 +150,9 @@ class ContractionPlan:
         if self.slicing is not None:
             return self._in_slices(self.slicing)
         if len(inputs) == 2 and self.budget is None:
-            return pair_op(inputs[0], inputs[1], output, self._extents)
+            core = core_pair(inputs[0], inputs[1], output, self._extents)
+            if core is not None:
+                return core
         return contract.op(inputs=inputs, output=output, steps=steps, kept=())
 
     @cached_property
@@ -178,11 +180,8 @@ class ContractionPlan:
 
     @cached_property
     def _concrete(self) -> Op | None:
-        """For concrete tensors: an engine's kernel in place of several ops, or of a sum of several axes to a number."""
-        if len(self.specs) != 2 or self.slicing is not None:
-            return None
-        sums_all = not self._output and len(self._extents) > 1
-        if isinstance(self._run, Op) and not (sums_all and self._run.primitive is catalog.dot_general):
+        """For concrete tensors: an engine's kernel in place of several ops, which give the same bits."""
+        if len(self.specs) != 2 or self.slicing is not None or isinstance(self._run, Op):
             return None
         if any(s.symbolic for s in self.specs) or self._whole_engine is None:
             return None

@@ -7,7 +7,17 @@ For ``A X = B``: ``dX = A^-1 (dB - dA X)``, ``B' = A^-* X'``, ``A' = -B' X*``; f
 from typing import Any
 
 from tenferro_linalg._algebra import adjoint, cj, mm, part, total
-from tenferro_linalg._operands import common, flag, inexact, matrices, require_inexact, require_square, show, stacked
+from tenferro_linalg._operands import (
+    common,
+    differentiated,
+    flag,
+    inexact,
+    matrices,
+    require_inexact,
+    require_square,
+    show,
+    stacked,
+)
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import reshape
@@ -32,7 +42,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
     Tensor([1. , 0.5])
     """
     a, b, vector = _operands("solve", x1, x2)
-    if a.level or b.level:
+    if differentiated(a) or differentiated(b):  # whose derivative needs the factors again
         lu, pivots = lu_factor_(a)
         x = lu_solve_(a, lu, pivots, b, adjoint=False)
     else:
