@@ -136,6 +136,16 @@ def test_gradients_of_loops_over_indices_agree_in_every_way(loop, pairs, seed) -
         assert (plus - minus) / (2 * eps) == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.parametrize("read", [name for name in READS if name not in ("static", "block", "whole")])
+def test_deterministic_gradients_of_reads_have_the_bits_of_eager_ones(read) -> None:
+    loop = Loop([read], [], nested=False, reverse=False, rows=False)
+    rng = np.random.default_rng(0)
+    a, u = (tr.asarray(rng.normal(size=(ROWS, COLUMNS))) for _ in range(2))
+    xs = tr.asarray(rng.integers(-ROWS, ROWS, size=(7, 2)))
+    g = grad(loop)
+    np.testing.assert_array_equal(np.asarray(tr.compile(g, deterministic=True)(a, u, xs)), np.asarray(g(a, u, xs)))
+
+
 # ------------------------------------------------------------------------------------------------ the work of a step
 
 

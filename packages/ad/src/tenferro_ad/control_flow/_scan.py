@@ -15,11 +15,12 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
+from tenferro_runtime._runtime import how_of
 from tenferro_runtime.control_flow._hoisting import hoisted
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir._call import applied
-from tenferro_runtime.passes import accumulate
+from tenferro_runtime.passes.accumulate import accumulate, accumulate_in_turn
 from tenferro_tensor import Op
 
 
@@ -128,7 +129,8 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
     outs += [total + results[i] if i in results else total for i, total in sums.items()]
     # Read by read into the sums: a step costs what it reads.
-    body = optimise(accumulate(optimise(builder.close([*outs, *[results[i] for i in slices]]))))
+    summed = accumulate_in_turn if how_of(split.first).exact else accumulate
+    body = optimise(summed(optimise(builder.close([*outs, *[results[i] for i in slices]]))))
     return _Backward(body, tuple(reads), tuple(sliced), slices)
 
 

@@ -36,6 +36,11 @@ def accumulate(program: Program) -> Program:
     return start_loops_from_sums(Rewriting(program, RULES).run())
 
 
+def accumulate_in_turn(program: Program) -> Program:
+    """The same for updates that meet each element once: as if the sums were formed one after the other."""
+    return start_loops_from_sums(Rewriting(program, IN_TURN).run())
+
+
 def _added(work: Rewriting, eq: Equation) -> int | None:
     x, y = eq.operands
     if x.__class__ is not int or y.__class__ is not int or work.specs[x] is not work.specs[y]:
@@ -50,7 +55,7 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
     if made is None or v == total or work.uses(v) > reads:  # type: ignore[arg-type]
         return None
     p = made.op.primitive
-    if p is c.scatter and made.op.params["mode"] == "add":
+    if p is c.scatter and made.op.params["mode"] == "add" and (work.rules is RULES or _is_one_window(work, made)):
         into = _started(work, made.operands[0], total, eq)
         return None if into is None else work.emit(made.op, (into, *made.operands[1:]), work.specs[total], eq.source)
     if p is c.dynamic_update_slice:
@@ -108,4 +113,10 @@ def _may_crop(n: DimLike) -> bool:
     return n < 0 if isinstance(n, int) else n.lower is None or n.lower < 0
 
 
+def _is_one_window(work: Rewriting, scatter: Equation) -> bool:
+    indices = scatter.operands[1]
+    return isinstance(indices, int) and all(n == 1 for n in work.specs[indices].shape[:-1])
+
+
 RULES: Final[Rules] = {c.add: (_added,)}
+IN_TURN: Final[Rules] = {c.add: (_added,)}
