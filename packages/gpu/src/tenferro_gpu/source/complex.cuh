@@ -46,8 +46,20 @@ TZ Z tf_div(Z x, Z y) {
 }
 
 TZ Z tf_sign(Z x) {
-    T size = tf_abs(x);
-    return size == 0 ? x : tf_pair(x.re / size, x.im / size);
+    if (x.re == 0 && x.im == 0) return tf_pair((T)0, (T)0);
+    T a = x.re, b = x.im;
+    if (tf_is_inf(x)) {  // infinities lie on an axis, or half-way between two
+        if (a == a) a = copysign(tf_is_inf(a) ? (T)1 : (T)0, a);
+        if (b == b) b = copysign(tf_is_inf(b) ? (T)1 : (T)0, b);
+    }
+    T size = hypot(a, b);
+    if (tf_is_inf(size) || size < (T)7.9e-31) {  // beyond the range, or of a few bits
+        T scale = size < 1 ? (T)1152921504606846976.0 : (T)0.25;
+        a *= scale;
+        b *= scale;
+        size = hypot(a, b);
+    }
+    return tf_pair(a / size, b / size);
 }
 
 // functions
@@ -79,8 +91,10 @@ TZ Z tf_exp2(Z x) {
 }
 
 TZ Z tf_expm1(Z x) {
+    Z whole = tf_exp(x);
+    if (!(fabs(x.re) < (T)1)) return tf_pair(whole.re - (T)1, whole.im);
     T half = sin(x.im * (T)0.5);
-    return tf_pair(expm1(x.re) * cos(x.im) - (T)2 * half * half, exp(x.re) * sin(x.im));
+    return tf_pair(expm1(x.re) * cos(x.im) - (T)2 * half * half, whole.im);
 }
 
 // the logarithm of the magnitude, exact near 1

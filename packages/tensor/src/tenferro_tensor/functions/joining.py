@@ -19,6 +19,7 @@ from tenferro_tensor_core import (
     TracingError,
     as_size,
     ask,
+    bool_,
     dim_max,
     dim_min,
     floordiv,
@@ -199,7 +200,7 @@ def _plain(given: Any) -> Any:
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """`x` with constants around it.
+    """`x` with constants around it, in the dtype of `x` unless the constant needs a wider one.
 
     Args:
         x: the array.
@@ -218,6 +219,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     widths = _pairs(x, pad_width)
     if any(ask(w, "<", 0) for pair in widths for w in pair):
         raise ArgumentError(f"pad takes widths of at least 0, got {pad_width!r}; slice to crop")
+    if x.spec.dtype == bool_ and constant_values.__class__ is int:
+        constant_values = bool(constant_values)
     inner, fill = alike(x, constant_values)
     return catalog.pad(
         inner,

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
@@ -19,6 +21,20 @@ def kernels(xp: Any, special: Special) -> Table:
 
     def rsqrt(x: Any) -> Any:
         return 1 / xp.sqrt(x)
+
+    @any_size
+    def expm1(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        return _complex_expm1 if ins[0].cplx else xp.expm1
+
+    def _complex_expm1(z: Any) -> Any:
+        # NumPy multiplies infinities by the zero sine of a real number.
+        whole = xp.exp(z)
+        with np.errstate(all="ignore"):
+            half = xp.sin(z.imag / 2)
+            near = xp.expm1(z.real) * xp.cos(z.imag) - 2 * half * half
+        less = xp.empty(np.shape(z), z.dtype)
+        less.real, less.imag = xp.where(xp.abs(z.real) < 1, near, whole.real - 1), whole.imag
+        return less
 
     def from_special(name: str) -> KernelMaker:
         @any_size
@@ -43,7 +59,7 @@ def kernels(xp: Any, special: Special) -> Table:
 
     plain: dict[Primitive, Any] = {
         ops.sqrt: xp.sqrt, ops.rsqrt: rsqrt, ops.cbrt: xp.cbrt,
-        ops.exp: xp.exp, ops.exp2: xp.exp2, ops.expm1: xp.expm1,
+        ops.exp: xp.exp, ops.exp2: xp.exp2,
         ops.log: xp.log, ops.log1p: xp.log1p, ops.log2: xp.log2, ops.log10: xp.log10,
         ops.sin: xp.sin, ops.cos: xp.cos, ops.tan: xp.tan,
         ops.asin: xp.arcsin, ops.acos: xp.arccos, ops.atan: xp.arctan,
@@ -53,6 +69,7 @@ def kernels(xp: Any, special: Special) -> Table:
     }  # fmt: skip
     return {
         **{primitive: always(ufunc) for primitive, ufunc in plain.items()},
+        ops.expm1: expm1,
         ops.erf: from_special("erf"),
         ops.erfc: from_special("erfc"),
         ops.erfinv: from_special("erfinv"),

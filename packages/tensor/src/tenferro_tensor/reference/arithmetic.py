@@ -26,9 +26,36 @@ def kernels(xp: Any, special: Special) -> Table:
     def sign(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         return _complex_sign if ins[0].cplx else xp.sign
 
-    def _complex_sign(x: Any) -> Any:
-        size = xp.absolute(x)
-        return x / xp.where(size == 0, 1, size)
+    def _complex_sign(z: Any) -> Any:
+        endless = xp.isinf(z)
+        re, im = (xp.where(endless, _direction(part), part) for part in (z.real, z.imag))
+        size = xp.hypot(re, im)
+        # Sizes beyond the range, and those of a few bits.
+        scale = xp.where(xp.isinf(size), 2.0**-2, xp.where(size < 2.0**-100, 2.0**60, 1.0)).astype(size.dtype)
+        re, im = re * scale, im * scale
+        size = xp.hypot(re, im)
+        nothing = size == 0
+        size = xp.where(nothing, 1, size)
+        sign = xp.empty(np.shape(z), z.dtype)
+        sign.real, sign.imag = (xp.where(nothing, 0, part / size) for part in (re, im))
+        return sign
+
+    def _direction(part: Any) -> Any:
+        """A part beside an infinite one: 1 where it is infinite itself, else 0, with its sign."""
+        return xp.where(xp.isnan(part), part, xp.copysign(xp.where(xp.isinf(part), 1, 0), part))
+
+    @any_size
+    def floor_divide(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
+        if not outs[0].inexact:
+            return xp.floor_divide  # type: ignore[no-any-return]
+
+        def run(x: Any, y: Any) -> Any:
+            # NumPy keeps x = y * (x // y) + x % y and makes NaN of an infinite x.
+            with np.errstate(all="ignore"):
+                whole = xp.floor_divide(x, y)
+            return xp.where(xp.isinf(x), x / y, whole)
+
+        return run
 
     @any_size
     def pow(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
@@ -79,7 +106,7 @@ def kernels(xp: Any, special: Special) -> Table:
         ops.mul: scalar_or(xp.multiply, operator.mul),
         ops.absorbing_mul: absorbing_mul,
         ops.div: scalar_or(xp.true_divide, operator.truediv),
-        ops.floor_divide: scalar_or(xp.floor_divide, operator.floordiv),
+        ops.floor_divide: floor_divide,
         ops.remainder: scalar_or(xp.remainder, operator.mod),
         ops.fmod: always(xp.fmod),
         ops.pow: pow,

@@ -151,7 +151,9 @@ def _divided(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
     down = e.op("floor", (q,), out)
     far = e.compare("GT", e.op("subtract", (q, down), out), e.constant(0.5, out))
     q = e.select(far, e.op("add", (down, one), out), down)
-    return e.select(by_zero, e.op("divide", (x, y), out), q), mod
+    infinite = e.compare("EQ", e.op("abs", (x,), out), e.constant(math.inf, out))
+    as_ratio = e.op("or", (by_zero, infinite), by_zero.spec)
+    return e.select(as_ratio, e.op("divide", (x, y), out), q), mod
 
 
 def _fmod(e: Emitter, xs: Any, outs: Any) -> Value:
@@ -182,10 +184,36 @@ def _abs(e: Emitter, xs: Any, outs: Any) -> Value:
 
 def _sign(e: Emitter, xs: Any, outs: Any) -> Value:
     (x,) = xs
+    if x.spec.cplx:
+        return _complex_sign(e, x)
+    if x.spec.dtype.kind == "f":  # a zero keeps no sign
+        return e.op("add", (e.op("sign", xs, outs[0]), e.constant(0, outs[0])), outs[0])
     if x.spec.dtype.kind != "u":
         return e.op("sign", xs, outs[0])
     zero = e.constant(0, x.spec)
     return e.select(e.compare("EQ", x, zero), zero, e.constant(1, x.spec))
+
+
+def _complex_sign(e: Emitter, z: Value) -> Value:
+    """The direction of a number; infinities lie on an axis, or half-way between two."""
+    re, im = parts(e, z)
+    part = re.spec
+    zero, one, inf = (e.constant(n, part) for n in (0, 1, math.inf))
+    sizes = [e.op("abs", (p,), part) for p in (re, im)]
+    own = [e.compare("EQ", size, inf) for size in sizes]
+    endless = e.op("or", tuple(own), own[0].spec)
+    along = []
+    for p, infinite in zip((re, im), own, strict=True):
+        towards = _copysign(e, (e.select(infinite, one, zero), p), (part,))
+        along.append(e.select(e.compare("EQ", p, p), e.select(endless, towards, p), p))
+    largest = e.op("maximum", tuple([e.op("abs", (p,), part) for p in along]), part)
+    nothing = e.compare("EQ", largest, zero)
+    scale = e.select(nothing, one, largest)
+    re, im = (e.op("divide", (p, scale), part) for p in along)
+    size = _hypot(e, (re, im), (part,))
+    size = e.select(nothing, one, size)
+    re, im = (e.select(nothing, zero, e.op("divide", (p, size), part)) for p in (re, im))
+    return e.op("complex", (re, im), z.spec)
 
 
 def _conj(e: Emitter, xs: Any, outs: Any) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tenferro_cpu.native.operations import _math
@@ -77,13 +78,30 @@ def magnitude(site: Site, x: Value) -> Vec:
 def sign(site: Site, x: Value) -> Value:
     where = site.block.where
     if isinstance(x, Pair):
-        size = magnitude(site, x)
-        size = where(size.equals(0.0), size.like(1.0), size)
-        return Pair(x.re / size, x.im / size)
+        return _complex_sign(x)
     if site.unsigned:
         return where(x.equals(0), x, x.like(1))
     result = where(x > 0, x.like(1), where(x < 0, x.like(-1), x.like(0)))
     return where(x.is_nan, x, result) if site.dtype.kind == "f" else result
+
+
+def _complex_sign(z: Pair) -> Pair:
+    """The direction of a number; infinities lie on an axis, or half-way between two."""
+    where = z.re.block.where
+    re_endless, im_endless = (_math.absolute(part).equals(math.inf) for part in (z.re, z.im))
+    endless = re_endless | im_endless
+    re, im = (
+        where(endless & ~part.is_nan, _math.with_sign(where(own, part.like(1.0), part.like(0.0)), part), part)
+        for part, own in ((z.re, re_endless), (z.im, im_endless))
+    )
+    size = _math.hypot(re, im)
+    # Sizes beyond the range, and those of a few bits.
+    scale = where(size.equals(math.inf), size.like(0.25), where(size < 2.0**-100, size.like(2.0**60), size.like(1.0)))
+    re, im = re * scale, im * scale
+    size = _math.hypot(re, im)
+    nothing = size.equals(0.0)
+    size = where(nothing, size.like(1.0), size)
+    return Pair(*(where(nothing, part.like(0.0), part / size) for part in (re, im)))
 
 
 def order(site: Site, x: Vec, floating: str, signed: str, y: Vec) -> Vec:

@@ -1,9 +1,13 @@
 """Division with remainder: NumPy's `floor_divide`, `remainder` and C's `fmod`, of integers and of floating point.
 
+An infinite dividend has an infinite quotient, as the array API standard prefers; NumPy's is NaN.
+
 Integers: a zero divisor gives 0, and the least integer divided by -1 is itself; both are signalled, for NumPy warns.
 """
 
 from __future__ import annotations
+
+import math
 
 from tenferro_cpu.native.operations import _math
 from tenferro_cpu.native.operations._convert import resized
@@ -98,7 +102,7 @@ def _floating_floor_divide(x: Vec, y: Vec) -> Vec:
     low = x.block.call("floor", quotient)
     low = where(quotient - low > 0.5, low + 1.0, low)
     low = where(quotient.equals(0.0), _math.with_sign(quotient, ratio), low)
-    return where(y.equals(0.0), ratio, low)
+    return where(y.equals(0.0) | _math.absolute(x).equals(math.inf), ratio, low)
 
 
 def _either(integer: Rule, floating: Rule) -> Rule:

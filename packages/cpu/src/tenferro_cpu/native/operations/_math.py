@@ -132,7 +132,13 @@ def _expm1_parts(x: Vec) -> tuple[Vec, Vec, Vec]:
 
 def expm1(x: Vec) -> Vec:
     low = -44.0 if x.kind == WIDE else -20.0
-    return with_sign(_expm1(_clamped(x, low, EXP_RANGE[x.kind][1])), x)
+    found = with_sign(_expm1(_clamped(x, low, EXP_RANGE[x.kind][1])), x)
+    return _linear(x, found)
+
+
+def _linear(x: Vec, found: Vec) -> Vec:
+    """`found`, but `x` itself where it is so small that halves of it may be lost."""
+    return x.block.where(absolute(x) < 2.0**-100, x, found)
 
 
 def _expm1(x: Vec, halvings: float = 0.0) -> Vec:
@@ -161,7 +167,7 @@ def sinh(x: Vec) -> Vec:
     half = _expm1(size, 1.0)
     # e/2 + e/(e+1)/2 with e = exp - 1; of an infinite half there is nothing to add.
     rest = x.block.where(half.equals(math.inf), x.like(0.0), half / fma(half, 2.0, 1.0))
-    return with_sign(half + rest, x)
+    return _linear(x, with_sign(half + rest, x))
 
 
 def cosh(x: Vec) -> Vec:
