@@ -35,6 +35,9 @@ _KINDS: Final = {
 PLANNED: Final = 1 << 15
 """Elements from which planning in the interpreter pays."""
 
+CHAIN: Final = 64
+"""Rounded additions of which NumPy, which adds pairwise along contiguous axes only, may make one chain at most."""
+
 LONG: Final = 1 << 14
 """Elements up to which an extreme of one contiguous piece is faster by its call alone."""
 
@@ -102,7 +105,8 @@ def _reduced(kind: str, dtype: np.dtype[Any]) -> Reduced:
 class _Planned:
     """What entries do not take: large arrays are planned, and all others NumPy's.
 
-    NumPy's also are results that are not finite, of which it warns in its way.
+    NumPy's also are results that are not finite, of which it warns in its way. It adds pairwise along contiguous axes
+    only, so long sums of small arrays are brought to lie so.
     """
 
     def __init__(self, kernel: Reduced, axes: tuple[int, ...], rank: int, run: Kernel) -> None:
@@ -111,14 +115,22 @@ class _Planned:
         self.trailing = axes == tuple(range(rank - len(axes), rank))
         self.leading = not self.trailing and axes == tuple(range(len(axes)))
         self.operand = kernel.kernel.inputs[0]
+        self.rounds = kernel.kind == "sum" and self.operand.dtype.kind in "fc"
+        self.kept = tuple([a for a in range(rank) if a not in axes])
 
     def __call__(self, x: Any, *rest: Any) -> Any:
-        if rest or x.__class__ is not np.ndarray or x.size < PLANNED or x.dtype != self.operand.dtype:
+        if rest or x.__class__ is not np.ndarray or x.dtype != self.operand.dtype:
             return self.run(x, *rest)
-        rows = prod([x.shape[a] for a in self.axes]) if self.trailing else 1
-        if self.leading or (not self.sums and rows >= LONG_ROW):
+        length = prod([x.shape[a] for a in self.axes])
+        if x.size < PLANNED:
+            return self._pairwise(x) if self.rounds and length > CHAIN else self.run(x)
+        if not self.sums and (self.leading or (self.trailing and length >= LONG_ROW)):
             return self.run(x)
         found = self.kernel(x, axes=self.axes)
         if _scanned(self.sums, x.dtype) and not np.isfinite(found).all():
             return self.run(x)
         return found
+
+    def _pairwise(self, x: Any) -> Any:
+        rows = np.ascontiguousarray(x.transpose(self.kept + self.axes))
+        return rows.reshape(*[x.shape[a] for a in self.kept], -1).sum(-1)

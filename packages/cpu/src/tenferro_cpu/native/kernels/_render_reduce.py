@@ -1,10 +1,11 @@
 """Reducing kernels: one element per row, or rows combined element by element.
 
-Sums are cascades: a block of bounded length in several accumulators, then blocks combined like the digits of a
-counter. The error grows with the logarithm of the length, as in pairwise summation, and the order of operations
-depends on shapes alone.
+Sums are cascades: groups of a few additions, a block of a few groups in several accumulators, then blocks combined like
+the digits of a counter. The error grows with the logarithm of the length, with no longer chains than those of NumPy's
+pairwise summation, and the order of operations depends on shapes alone.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tenferro_cpu.native.kernels._combine import LOCATED, Combiner, Found, State
@@ -15,8 +16,11 @@ from tenferro_cpu.native.operations._emit import LLVM_TYPES, Vec
 from tenferro_cpu.native.operations._value import Value
 from tenferro_tensor.device_model import Access, KernelIR, Over
 
+GROUP = 8
+"""Rounded additions one after the other, before their result is added to an accumulator."""
+
 BLOCK = 64
-"""Additions of one accumulator before it goes to the cascade."""
+"""Elements of one accumulator before it goes to the cascade."""
 
 LEVELS = 48
 
@@ -24,7 +28,10 @@ LINE = 64
 """Bytes that come from memory at once."""
 
 COMBINED = 16
-"""Rows that are combined in registers before the result in memory is read."""
+"""Rows that are combined in registers before the result in memory is read, and rows to prefetch."""
+
+GROUPED = 64
+"""Rows in place of `COMBINED` where they are added in groups."""
 
 
 def render_reduction(kernel: KernelIR, name: str, host: Host) -> str:
@@ -163,15 +170,10 @@ def _trailing(row: Row, parts: list[Combiner]) -> None:
     b.do("%steps = icmp ult i64 %from, %to")
     b.do("br i1 %steps, label %inner, label %after")
     b.begin("inner")
-    b.do("%i = phi i64 [ %from, %block ], [ %i.next, %LATCH1 ]")
-    states = _phis(row, parts, "a", "block", "LATCH1", neutral)
-    _close(row, parts, "a", _accumulated(row, parts, states, row.starts("%i")))
-    b.do(f"%i.next = add i64 %i, {step}")
-    b.do("%inner.more = icmp ult i64 %i.next, %to")
-    b.do("br i1 %inner.more, label %inner, label %summed")
-    row.patch("%LATCH1", f"%{b.label}")
-    b.begin("summed")
-    single = [_narrow(part, state, width) for part, state in zip(parts, _current(states, parts))]
+    many = GROUP * step if _grouped(parts) else 0
+    states = _strided_sum(row, parts, ("a", "inner", "block", "summed"), ("%from", "%to", str(step)), many,
+                          lambda i, states: _accumulated(row, parts, states, row.starts(i)))  # fmt: skip
+    single = [_narrow(part, state, width) for part, state in zip(parts, states)]
     b.do("br i1 %whole, label %carry, label %after")
     b.begin("carry")
     b.do("%level = phi i64 [ 0, %summed ], [ %level.next, %carrying ]")
@@ -240,6 +242,79 @@ def _trailing(row: Row, parts: list[Combiner]) -> None:
     b.do("ret void")
 
 
+def _grouped(parts: list[Combiner]) -> bool:
+    """Whether combining rounds, so that chains of it must be short."""
+    return any(part.kind in ("sum", "prod") and part.dtype.kind in "fc" for part in parts)
+
+
+Accumulate = Callable[[str, list[State]], list[State]]
+"""From a place and states, the states with what is at the place combined in."""
+
+
+def _strided_sum(
+    row: Row,
+    parts: list[Combiner],
+    labels: tuple[str, str, str, str],
+    span: tuple[str, str, str],
+    group: int,
+    accumulate: Accumulate,
+) -> list[State]:
+    """What lies at the places of a span that is not empty, combined; leaves the block at its last label.
+
+    Args:
+        row: where to write.
+        parts: one for each output.
+        labels: a prefix of names, the block that is begun, the one before it, and the one after the loop.
+        span: first place, end and step.
+        group: what lies within so much is combined by itself first; 0 combines one after the other.
+        accumulate: combines one place.
+    """
+    b = row.block
+    tag, head, before, after = labels
+    start, end, step = span
+    neutral = [part.neutral() for part in parts]
+    if not group:
+        return _run(row, parts, (tag, head, before, after), (start, end, step), neutral, accumulate)
+    # The loop of the groups around that of a group.
+    b.do(f"%{tag}.g = phi i64 [ {start}, %{before} ], [ %{tag}.g1, %{tag}.grouped ]")
+    states = _phis(row, parts, tag, before, f"{tag}.grouped", neutral)
+    b.do(f"%{tag}.far = add i64 %{tag}.g, {group}")
+    b.do(f"%{tag}.fits = icmp ult i64 %{tag}.far, {end}")
+    b.do(f"%{tag}.g1 = select i1 %{tag}.fits, i64 %{tag}.far, i64 {end}")
+    b.do(f"br label %{tag}.group")
+    b.begin(f"{tag}.group")
+    inner = (f"{tag}.s", f"{tag}.group", head, f"{tag}.grouped")
+    sums = _run(row, parts, inner, (f"%{tag}.g", f"%{tag}.g1", step), neutral, accumulate)
+    _close(row, parts, tag, [p.combine(x, y) for p, x, y in zip(parts, states, sums)])
+    b.do(f"br i1 %{tag}.fits, label %{head}, label %{after}")
+    b.begin(after)
+    return _current(states, parts)
+
+
+def _run(
+    row: Row,
+    parts: list[Combiner],
+    labels: tuple[str, str, str, str],
+    span: tuple[str, str, str],
+    first: list[State],
+    accumulate: Accumulate,
+) -> list[State]:
+    """Places combined one after the other."""
+    b = row.block
+    tag, head, before, after = labels
+    start, end, step = span
+    latch = f"LATCH.{tag}"
+    b.do(f"%{tag}.i = phi i64 [ {start}, %{before} ], [ %{tag}.i1, %{latch} ]")
+    states = _phis(row, parts, tag, before, latch, first)
+    _close(row, parts, tag, accumulate(f"%{tag}.i", states))
+    b.do(f"%{tag}.i1 = add i64 %{tag}.i, {step}")
+    b.do(f"%{tag}.more = icmp ult i64 %{tag}.i1, {end}")
+    b.do(f"br i1 %{tag}.more, label %{head}, label %{after}")
+    row.patch(f"%{latch}", f"%{b.label}")
+    b.begin(after)
+    return _current(states, parts)
+
+
 def _narrow(part: Combiner, state: State, width: int) -> State:
     """The interleaved vectors of a state combined into one."""
     part.block.interleave = width
@@ -276,7 +351,7 @@ def _write(row: Row, part: Combiner, port: Port, scalars: tuple[str, ...]) -> No
 
 
 def _leading(row: Row, parts: list[Combiner]) -> None:
-    """`m` rows become one, `COMBINED` of them at a time so that they stream."""
+    """`m` rows become one, few of them at a time so that they stream."""
     b, width = row.block, row.width
     step = b.lanes * width
     b.begin("entry")
@@ -290,7 +365,7 @@ def _leading(row: Row, parts: list[Combiner]) -> None:
     b.begin("band")
     b.do("%r0 = phi i64 [ 0, %entry ], [ %r1, %banded ]")
     b.do("%fresh = icmp eq i64 %r0, 0")
-    b.do(f"%r.end = add i64 %r0, {COMBINED}")
+    b.do(f"%r.end = add i64 %r0, {GROUPED if _grouped(parts) else COMBINED}")
     b.do("%r.fits = icmp ult i64 %r.end, %m")
     b.do("%r1 = select i1 %r.fits, i64 %r.end, i64 %m")
     b.do("%whole = icmp sgt i64 %main, 0")
@@ -339,27 +414,22 @@ def _column(row: Row, parts: list[Combiner], distances: list[str], tag: str, sta
     before = b.label
     b.do(f"br label %{tag}rows")
     b.begin(f"{tag}rows")
-    latch = f"LATCH.{tag}"
-    b.do(f"%{tag}r = phi i64 [ %r0, %{before} ], [ %{tag}r.next, %{latch} ]")
-    states = _phis(row, parts, tag, before, latch, [p.neutral() for p in parts])
-    values: list[Value] = []
-    for port, distance in zip(row.inputs, distances):
-        shift = b.raw(f"mul i64 %{tag}r, {distance}")
-        moved = replace(port, pointer=b.raw(f"getelementptr i8, ptr {port.pointer}, i64 {shift}"))
-        if port.operand.access is Access.FIXED:
-            values.append(fixed_value(b, moved, load_fixed(b, moved)))
-        else:
-            values.append(load(b, moved, starts, mask))
-            if port.operand.access is Access.UNIT and not mask:
-                _ahead(row, moved, distance, starts)
-    found = evaluate(b, row.kernel, values)
-    _close(row, parts, tag, [p.combine(x, y) for p, x, y in zip(parts, states, found)])
-    b.do(f"%{tag}r.next = add i64 %{tag}r, 1")
-    b.do(f"%{tag}more = icmp ult i64 %{tag}r.next, %r1")
-    b.do(f"br i1 %{tag}more, label %{tag}rows, label %{tag}summed")
-    row.patch(f"%{latch}", f"%{b.label}")
-    b.begin(f"{tag}summed")
-    totals = _current(states, parts)
+
+    def accumulate(number: str, states: list[State]) -> list[State]:
+        values: list[Value] = []
+        for port, distance in zip(row.inputs, distances):
+            shift = b.raw(f"mul i64 {number}, {distance}")
+            moved = replace(port, pointer=b.raw(f"getelementptr i8, ptr {port.pointer}, i64 {shift}"))
+            if port.operand.access is Access.FIXED:
+                values.append(fixed_value(b, moved, load_fixed(b, moved)))
+            else:
+                values.append(load(b, moved, starts, mask))
+                if port.operand.access is Access.UNIT and not mask:
+                    _ahead(row, moved, distance, starts)
+        return [p.combine(x, y) for p, x, y in zip(parts, states, evaluate(b, row.kernel, values))]
+
+    labels, group = (tag, f"{tag}rows", before, f"{tag}summed"), GROUP if _grouped(parts) else 0
+    totals = _strided_sum(row, parts, labels, ("%r0", "%r1", "1"), group, accumulate)
     b.do(f"br i1 %fresh, label %{tag}first, label %{tag}again")
     b.begin(f"{tag}again")
     sums = [p.combine(load(b, port, starts, mask), s) for p, port, s in zip(parts, row.outputs, totals)]
