@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_runtime.extension import Builder, check_program, interpret
-from tenferro_runtime.passes import remove_dead_code, simplify_layout
+from tenferro_runtime.passes import remove_dead_code, rearrange_layout
 from tenferro_runtime.passes.layout import _is_one_step
 from tenferro_tensor import Spec, catalog, tensor
 
@@ -19,7 +19,7 @@ N, M = tr.dim("n"), tr.dim("m")
 
 def after(f, *specs, **examples):
     program = tr.trace(f, *specs, **({"examples": examples} if examples else {}))
-    return program, check_program(remove_dead_code(simplify_layout(program)))
+    return program, check_program(remove_dead_code(rearrange_layout(program)))
 
 
 def names(program):
@@ -89,7 +89,7 @@ def test_slices_with_open_limits_are_one() -> None:
     x = b.input(Spec((k,), F8))
     y = catalog.slice_(x, start=(1,), limit=(k - 1,), stride=(1,))
     program = b.close([catalog.slice_(y, start=(2,), limit=(k - 3,), stride=(1,))])
-    less = check_program(remove_dead_code(simplify_layout(program)))
+    less = check_program(remove_dead_code(rearrange_layout(program)))
     assert names(less) == ["slice"] and less.equations[0].op.params["start"] == (3,)
     assert less.run(np.arange(8.0))[0].tolist() == [3.0, 4.0, 5.0]
 

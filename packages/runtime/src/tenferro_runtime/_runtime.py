@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._caches import caches
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._spec_check import check_program
-from tenferro_runtime.passes import PASSES, Pass, keeping_bits
+from tenferro_runtime.passes import PASSES, Pass, keeping_layout
 from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core._forks import new_lock
@@ -94,7 +94,7 @@ class Runtime:
         """
         if self.check:
             check_program(program)
-        for run in keeping_bits(self.passes) if self.deterministic else self.passes:
+        for run in keeping_layout(self.passes) if self.deterministic else self.passes:
             program = run(program)
             if self.check:
                 check_program(program)
@@ -125,7 +125,7 @@ class Runtime:
 
 def optimised_like(program: Program, model: Program) -> Program:
     """A program that was derived from another one, after the standard passes that were allowed for that one."""
-    for run in keeping_bits(PASSES) if how_of(model).exact else PASSES:
+    for run in keeping_layout(PASSES) if how_of(model).exact else PASSES:
         program = run(program)
     return promised_like(program, model)
 

@@ -1,7 +1,7 @@
 """Passes: pure functions from programs to programs, one page each, and the order in which they run."""
 
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.passes._kinds import Pass, Rounding, keeping_bits
+from tenferro_runtime.passes._kinds import Pass, Rearranging, Rounding, keeping_bits, keeping_layout
 from tenferro_runtime.passes.accumulate import accumulate
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions
@@ -11,21 +11,24 @@ from tenferro_runtime.passes.dead_code import prune_outputs, remove_dead_code
 from tenferro_runtime.passes.guards import simplify_guards
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.passes.inline import inline_calls
-from tenferro_runtime.passes.layout import simplify_layout
+from tenferro_runtime.passes.layout import rearrange_layout, simplify_layout
 from tenferro_runtime.passes.reuse import reuse_outputs
 from tenferro_runtime.passes.schedule import schedule
 
 __all__ = [
     "PASSES",
     "Pass",
+    "Rearranging",
     "Rounding",
     "accumulate",
     "fold_constants",
     "fold_into_contractions",
     "inline_calls",
     "keeping_bits",
+    "keeping_layout",
     "optimise",
     "prune_outputs",
+    "rearrange_layout",
     "remove_dead_code",
     "remove_identities",
     "reuse_outputs",
@@ -46,6 +49,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     use_literals,
     simplify_layout,
+    rearrange_layout,
     fold_into_contractions,
     simplify,
     simplify_rounding,

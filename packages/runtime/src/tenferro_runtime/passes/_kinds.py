@@ -14,7 +14,7 @@ Pass = Callable[[Program], Program]
 class Rounding:
     """A pass that may change how results are rounded: the order of a sum, or a product in the place of a power.
 
-    All other passes keep every bit (NaN payloads aside); a deterministic runtime leaves these out.
+    All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
     """
 
     __name__: str
@@ -30,6 +30,31 @@ class Rounding:
         return f"<rounding pass {self.__name__}>"
 
 
+class Rearranging:
+    """A pass that keeps the bits of what it rewrites, but may let results lie in memory in another way.
+
+    Sums and products of matrices that read them may round otherwise for that, so a deterministic runtime leaves these
+    passes out as well.
+    """
+
+    __name__: str
+
+    def __init__(self, run: Pass) -> None:
+        self.run: Final = run
+        update_wrapper(self, run)
+
+    def __call__(self, program: Program) -> Program:
+        return self.run(program)
+
+    def __repr__(self) -> str:
+        return f"<rearranging pass {self.__name__}>"
+
+
 def keeping_bits(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
-    """Those of the passes that keep every bit."""
+    """Those of the passes that keep every bit of what they rewrite."""
     return tuple([p for p in passes if not isinstance(p, Rounding)])
+
+
+def keeping_layout(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
+    """Those of the passes that also keep how results lie in memory, so that every bit of every program stays."""
+    return tuple([p for p in passes if not isinstance(p, (Rounding, Rearranging))])

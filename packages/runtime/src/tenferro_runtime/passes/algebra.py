@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
-from tenferro_runtime.passes._kinds import Rounding
+from tenferro_runtime.passes._kinds import Rearranging, Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rule, Rules
 from tenferro_runtime.passes.common_subexpressions import COMMUTES
 from tenferro_tensor import Primitive
@@ -115,6 +115,7 @@ ROUNDING: Final[tuple[Law, ...]] = (
 )
 
 
+@Rearranging
 def simplify(program: Program) -> Program:
     """Apply the laws that keep every bit."""
     return Rewriting(program, _EXACT_RULES).run()

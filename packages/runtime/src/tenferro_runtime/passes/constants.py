@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, inner_programs
+from tenferro_runtime.passes._kinds import Rearranging
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import TenferroError
@@ -52,6 +53,7 @@ def _is_small(spec: Spec) -> bool:
     return not spec.symbolic and spec.place is HOST and spec.size <= SMALL  # type: ignore[operator]
 
 
+@Rearranging
 def use_literals(program: Program) -> Program:
     """Let numbers stand in element-wise equations for operands all of whose elements are that number.
 

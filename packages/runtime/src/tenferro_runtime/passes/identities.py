@@ -1,4 +1,4 @@
-"""Identities: steps that give back their operand unchanged go, and reshapes in a row become one."""
+"""Identities: steps that give back their operand unchanged go."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ NEUTRAL: Final[frozenset[Primitive]] = frozenset(
 def remove_identities(program: Program) -> Program:
     """Let the operand of a conversion, reshape, broadcast or transfer to what it is already stand for the result.
 
-    A reshape keeps the order of the elements, so that a reshape of a reshape may start from the first operand; so may a
-    transfer of a transfer in one memory.
+    A transfer of a transfer in one memory may start from the first operand.
     """
     stands_for: dict[int, int] = {}
-    reshaped: dict[int, int] = {}
     placed: dict[int, int] = {}
     equations: list[Equation] = []
     changed = False
@@ -29,10 +27,7 @@ def remove_identities(program: Program) -> Program:
         operands: tuple[Operand, ...] = tuple([stands_for.get(v, v) if v.__class__ is int else v for v in eq.operands])
         first = operands[0] if operands else None
         if first.__class__ is int:
-            if eq.op.primitive is catalog.reshape:
-                first = reshaped[eq.results[0]] = reshaped.get(first, first)
-                operands = (first,)
-            elif stays(program, eq):
+            if stays(program, eq):
                 first = placed[eq.results[0]] = placed.get(first, first)
                 operands = (first,)
             if _is_neutral(program, eq, first):

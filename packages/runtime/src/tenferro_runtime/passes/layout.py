@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.passes._kinds import Rearranging
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor import catalog as c
@@ -21,21 +22,36 @@ SINKS: Final[frozenset[Primitive]] = frozenset(
 
 
 def simplify_layout(program: Program) -> Program:
-    """Merge and undo steps that move elements; every bit stays."""
+    """Merge and undo views of views; every bit stays where it is in memory."""
+    return Rewriting(program, _VIEWS).run()
+
+
+@Rearranging
+def rearrange_layout(program: Program) -> Program:
+    """Merge and undo steps that move, repeat or convert elements, and do arithmetic before elements are repeated."""
     return Rewriting(program, _RULES).run()
 
 
-def _transposed(work: Rewriting, eq: Equation) -> int | None:
+def _turned(work: Rewriting, eq: Equation) -> int | None:
     permutation: tuple[int, ...] = eq.op.params["permutation"]
     x, out = eq.operands[0], work.specs[eq.results[0]]
     if permutation == tuple(range(out.ndim)):
         return x  # type: ignore[return-value]
     before = work.maker(x, c.transpose)
-    if before is not None:
-        first = before.op.params["permutation"]
-        return work.emit(
-            c.transpose.op(permutation=tuple([first[p] for p in permutation])), before.operands, out, eq.source
-        )
+    if before is None:
+        return None
+    first = before.op.params["permutation"]
+    return work.emit(
+        c.transpose.op(permutation=tuple([first[p] for p in permutation])), before.operands, out, eq.source
+    )
+
+
+def _transposed(work: Rewriting, eq: Equation) -> int | None:
+    found = _turned(work, eq)
+    if found is not None:
+        return found
+    permutation: tuple[int, ...] = eq.op.params["permutation"]
+    x, out = eq.operands[0], work.specs[eq.results[0]]
     before = work.maker(x, c.broadcast_in_dim)
     if before is not None:
         dims = tuple([permutation.index(d) for d in before.op.params["dims"]])
@@ -182,13 +198,18 @@ def _sunk(work: Rewriting, eq: Equation) -> int | None:
     return work.emit(common, (small,), out, eq.source)
 
 
+_VIEWS: Final[Rules] = {
+    c.transpose: (_turned,),
+    c.reverse: (_reversed,),
+    c.slice_: (_sliced,),
+}
+
 _RULES: Final[Rules] = {
+    **_VIEWS,
     **dict.fromkeys(SINKS, (_sunk,)),
     c.transpose: (_transposed,),
     c.reshape: (_reshaped,),
     c.broadcast_in_dim: (_broadcast,),
-    c.reverse: (_reversed,),
-    c.slice_: (_sliced,),
     c.convert: (_converted,),
     c.dot_general: (_scaled,),
 }

@@ -151,9 +151,12 @@ def _divided(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
     down = e.op("floor", (q,), out)
     far = e.compare("GT", e.op("subtract", (q, down), out), e.constant(0.5, out))
     q = e.select(far, e.op("add", (down, one), out), down)
+    ratio = e.op("divide", (x, y), out)
+    q = e.select(e.compare("EQ", q, zero), _copysign(e, (q, ratio), (out,)), q)
+    mod = e.select(e.compare("EQ", r, zero), _copysign(e, (r, y), (out,)), mod)
     infinite = e.compare("EQ", e.op("abs", (x,), out), e.constant(math.inf, out))
     as_ratio = e.op("or", (by_zero, infinite), by_zero.spec)
-    return e.select(as_ratio, e.op("divide", (x, y), out), q), mod
+    return e.select(as_ratio, ratio, q), mod
 
 
 def _fmod(e: Emitter, xs: Any, outs: Any) -> Value:
@@ -208,10 +211,10 @@ def _complex_sign(e: Emitter, z: Value) -> Value:
         along.append(e.select(e.compare("EQ", p, p), e.select(endless, towards, p), p))
     largest = e.op("maximum", tuple([e.op("abs", (p,), part) for p in along]), part)
     nothing = e.compare("EQ", largest, zero)
-    scale = e.select(nothing, one, largest)
-    re, im = (e.op("divide", (p, scale), part) for p in along)
-    size = _hypot(e, (re, im), (part,))
-    size = e.select(nothing, one, size)
+    beyond = e.compare("GT", largest, e.constant(float(np.finfo(part.dtype).max) / 4, part))
+    factor = e.select(beyond, e.constant(0.25, part), one)
+    re, im = (e.op("multiply", (p, factor), part) for p in along)
+    size = e.select(nothing, one, _hypot(e, (re, im), (part,)))
     re, im = (e.select(nothing, zero, e.op("divide", (p, size), part)) for p in (re, im))
     return e.op("complex", (re, im), z.spec)
 

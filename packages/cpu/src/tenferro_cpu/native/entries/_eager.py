@@ -11,6 +11,7 @@ import numpy as np
 
 from tenferro_cpu.native.entries import _shortcuts
 from tenferro_cpu.native.entries._entry import elementwise, machine
+from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
@@ -81,6 +82,20 @@ SHORT: Final = {
 
 LIMIT: Final = 512
 """Elements up to which an entry wins by its call alone."""
+
+_ONE_ANSWER: Final = frozenset(
+    {
+        arithmetic.add, arithmetic.sub, arithmetic.neg, arithmetic.maximum, arithmetic.minimum, arithmetic.copysign,
+        arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, arithmetic.nextafter, numbers.conj,
+        *_COMPARISON, *_BITS,
+    }
+)  # fmt: skip
+"""Primitives of which every loop gives the same bits."""
+
+_ONE_REAL_ANSWER: Final = _ONE_ANSWER | {
+    arithmetic.mul, arithmetic.absorbing_mul, arithmetic.div, arithmetic.abs, arithmetic.sign, analytic.sqrt,
+}  # fmt: skip
+"""The same of real numbers; of complex ones they round several times."""
 
 _UNCHANGED: Final = frozenset({arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, numbers.conj})
 """Integers pass these as they are, without a copy."""
@@ -153,26 +168,55 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
         kernels = _compiled(op, len(ins), dtype)
         if kernels is None:
             return run
-        watch = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
-        usual, nin, out = kernels.usual, len(ins), outs[0].dtype
-        scan = primitive in SCANNED
-        how: dict[str, Any] = {
-            "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
-            "scan": scan, "shared": kernels.shared,
-        }  # fmt: skip
-        if _short(primitive, dtype):
-            return elementwise(usual[0], nin, dtype, run, limit=LIMIT, **how)  # NumPy's broadcasts as well
-
-        @cache
-        def streaming() -> Kernel:
-            return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
-
-        near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
-        other = kernels.broadcast(run, watch, scan) if nin > 1 else run
-        return elementwise(usual[0], nin, dtype, other, limit=near, large=lambda *a: streaming()(*a), **how)
+        if not _rounds(primitive, dtype, outs[0].dtype):
+            return _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, run)
+        rest = LaidSimply(len(ins), run, kernels.apart)
+        rest.builtin = rest if kernels.apart is None else kernels.apart.builtin(rest, *_warns(primitive, dtype))
+        made = rest.entry = _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, rest.builtin)
+        return made
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
+
+
+def _entry(
+    primitive: Primitive,
+    kernels: _Kernels,
+    nin: int,
+    dtype: np.dtype[Any],
+    out: np.dtype[Any],
+    run: Kernel,
+    rest: Kernel,
+) -> Kernel:
+    """The entry of an op: `rest` takes what the kernels do not, `run` warns."""
+    usual, (watch, scan) = kernels.usual, _warns(primitive, dtype)
+    how: dict[str, Any] = {
+        "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
+        "scan": scan, "shared": kernels.shared,
+    }  # fmt: skip
+    if _short(primitive, dtype):
+        return elementwise(usual[0], nin, dtype, rest, limit=LIMIT, **how)  # NumPy's broadcasts as well
+
+    @cache
+    def streaming() -> Kernel:
+        return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
+
+    near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
+    other = kernels.broadcast(rest, watch, scan) if nin > 1 else rest
+    return elementwise(usual[0], nin, dtype, other, limit=near, large=lambda *a: streaming()(*a), **how)
+
+
+def _warns(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[bool, bool]:
+    """Whether the status of the processor tells of NumPy's warnings, and whether the result does."""
+    watched = primitive in WATCHED and dtype.kind in ("fciu" if primitive in _DIVISIONS else "fc")
+    return watched, primitive in SCANNED
+
+
+def _rounds(primitive: Primitive, dtype: np.dtype[Any], out: np.dtype[Any]) -> bool:
+    """Whether loops may differ in the last place, or out of range."""
+    if primitive is numbers.convert:
+        return dtype.kind in "fc" and out.kind in "iu"
+    return dtype.kind in "fc" and primitive not in (_ONE_ANSWER if dtype.kind == "c" else _ONE_REAL_ANSWER)
 
 
 def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
@@ -194,6 +238,9 @@ class _Kernels:
         self._variants = Variants()
         for kernel, address in zip(self._kernels, self.usual):
             self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
+        self.apart = None
+        if op.primitive not in _ARRAYS_ONLY and same_lanes(self._kernels[0], host):
+            self.apart = Apart(self._kernels[0], LIMIT if _short(op.primitive, dtype) else FEW)
 
     def past(self) -> tuple[int, int, int]:
         """The same with stores past the caches."""

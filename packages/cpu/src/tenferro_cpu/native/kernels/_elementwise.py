@@ -222,17 +222,14 @@ class Fused:
         address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
         return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost)
 
-    def strided(
-        self, fallback: Callable[..., Any], axes: Sequence[tuple[int, ...]] | None = None, rank: int = 0
-    ) -> Callable[..., Any]:
+    def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
         """The variants that are compiled by now, or later, as a built-in function of arrays of any strides.
 
         Args:
             fallback: called for everything else.
-            axes: for each operand the axes of the space that its own are; by default it is broadcast.
-            rank: axes of the space, where `axes` are given.
+            how: as in `tenferro_cpu.native.kernels._strided.strided`.
         """
-        return strided(self.kernel, self._known, fallback, cost=self.cost, axes=axes, rank=rank)
+        return strided(self.kernel, self._known, fallback, cost=self.cost, **how)
 
     def _run(self, shape: tuple[int, ...], xs: list[Array], ys: list[Array]) -> None:
         both = [*xs, *ys]

@@ -78,6 +78,7 @@ def strided(
     rank: int = 0,
     watch: bool = False,
     scan: bool = False,
+    most: int | None = None,
 ) -> Callable[..., Any]:
     """A built-in function of arrays of any strides, or `fallback` where it cannot be had.
 
@@ -91,6 +92,7 @@ def strided(
         rank: axes of the space, where `axes` are given.
         watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN.
         scan: the same where the only result is not finite.
+        most: larger spaces go to the fallback.
     """
     made = _definition()
     if (
@@ -109,6 +111,8 @@ def strided(
     ]
     numbers = [shared, max(1, int(GRAIN / cost)), *warned]
     make = partial(_builtin, made, kernel, variants, axes, rank, numbers)
+    if most is not None:
+        return make(min(most, unpooled(kernel.written)), fallback, fallback)
     have, large = pool(), fallback
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.

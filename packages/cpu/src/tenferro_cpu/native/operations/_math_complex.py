@@ -69,7 +69,7 @@ def _directed(z: Pair, where: Callable[..., Vec], re: Vec, im: Vec) -> Pair:
     astray = ~_finite(z.im)
     low, high = z.re.equals(-math.inf), z.re.equals(math.inf)
     re = where(astray & low, re.like(0.0), where(astray & high, re.like(math.inf), re))
-    im = where(astray & low, re.like(0.0), im)
+    im = where(astray & low, with_sign(z.im.like(0.0), z.im), im)
     return Pair(re, where(z.im.equals(0.0), z.im, im))
 
 

@@ -137,7 +137,7 @@ class _Planned:
         rows, region = Rows.of(self.region), self.region
         otherwise: Callable[..., Any] = self
         if isinstance(self.kernel, Fused) and not region.ordered:
-            otherwise = self.kernel.strided(self, region.axes, region.rank)
+            otherwise = self.kernel.strided(self, axes=region.axes, rank=region.rank)
         if rows is not None:
             return self._entry(rows, otherwise)
         return self._in_two_steps() or otherwise

@@ -1,0 +1,226 @@
+"""Zeros, infinities, NaN, subnormal and extreme numbers: every way to run a function gives what the reference gives.
+
+Where NumPy and the array API standard differ the standard holds; `STANDARD` has its cases.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_cpu.native import available
+from tenferro_runtime import fusion
+from tenferro_tensor import Primitive, Spec, catalog, tensor
+from tenferro_tensor_core import DTYPES, TenferroError
+from tenferro_xla import XlaExecutor
+from ways import PLAIN
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+INF, NAN = math.inf, math.nan
+REAL = [d for d in DTYPES if d.kind != "c"]
+COMPLEX = [d for d in DTYPES if d.kind == "c"]
+ELSEWHERE = {
+    "convert": "what is out of range in an integer is nobody's law",
+    "shift_left": "C leaves shifts by more than the width open",
+    "shift_right": "C leaves shifts by more than the width open",
+    "pow": "of integers it refuses negative exponents; of complex numbers C99 leaves the edges open",
+    "polygamma": "takes an order",
+}
+"""Primitives that the grid leaves out, and why."""
+
+PRIMITIVES = sorted(
+    {p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise and p.name not in ELSEWHERE},
+    key=lambda p: p.name,
+)
+
+
+def grid(dtype: Any) -> Array:
+    """The numbers of one operand."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        numbers = {0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1}
+        return np.array(sorted(numbers | ({-1, -2, -3, -7} if dtype.kind == "i" else set())), dtype)
+    if dtype.kind == "c":
+        parts = [0.0, -0.0, INF, -INF, NAN, 1.0, -2.5, 0.5]
+        return np.array([complex(a, b) for a, b in itertools.product(parts, parts)], dtype)
+    info = np.finfo(dtype)
+    sizes = [0.0, INF, 1.0, 2.0, 0.5, 0.75, 1.5, 2.5, 3.0, 89.0, 100.0, 710.0, 1e-5, 1e10]
+    sizes += [float(info.tiny), float(info.smallest_subnormal), float(info.max), float(info.eps)]
+    return np.array([*sizes, *[-s for s in sizes], NAN], dtype)
+
+
+def admitted(primitive: Primitive, dtype: Any) -> bool:
+    specs = [Spec((), np.dtype(bool) if i == primitive.chooser else dtype) for i in range(len(primitive.operands))]
+    try:
+        primitive.infer(*specs)
+    except TenferroError:
+        return False
+    return True
+
+
+def operands(primitive: Primitive, dtype: Any) -> list[Array]:
+    """All pairs; a third operand is the middle of the grid, again and again."""
+    x = grid(dtype)
+    count = len(primitive.operands) - (primitive.chooser is not None)
+    if count > 1:
+        some = x if x.size <= 40 else x[:: x.size // 40 + 1]
+        x, y = (np.ascontiguousarray(a).ravel() for a in np.broadcast_arrays(x[:, None], some))
+        found = [x, y, np.roll(y, 5)][:count]
+    else:
+        found = [x]
+    if primitive.chooser is not None:
+        found.insert(primitive.chooser, np.arange(x.size) % 2 == 0)
+    return found
+
+
+def wrong(got: Any, want: Array, slack: float) -> Array:
+    """Where two results differ: NaN, infinities and zeros with their signs; beside a NaN signs are free."""
+    got = np.asarray(got)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if want.dtype.kind not in "fc":
+        return got != want
+    if want.dtype.kind == "f":
+        return _wrong(got, want, slack, np.abs(want))
+    size = np.maximum(np.abs(want.real), np.abs(want.imag))
+    blurred = np.isnan(want.real) | np.isnan(want.imag)
+    pairs = [(got.real, want.real), (got.imag, want.imag)]
+    exact = _wrong(*pairs[0], slack, size) | _wrong(*pairs[1], slack, size)
+    loose = _wrong(*map(np.abs, pairs[0]), slack, size) | _wrong(*map(np.abs, pairs[1]), slack, size)
+    return np.where(blurred, loose, exact)
+
+
+def _wrong(got: Array, want: Array, slack: float, size: Array) -> Array:
+    equal = (got == want) & (np.signbit(got) == np.signbit(want)) | (np.isnan(got) & np.isnan(want))
+    ordinary = np.isfinite(got) & np.isfinite(want) & (want != 0)
+    smallest = np.finfo(want.dtype).smallest_subnormal
+    return ~(equal | (ordinary & (np.abs(got - want) <= slack * size + smallest)))
+
+
+def stretched(x: Array) -> Array:
+    return np.repeat(x, 2)[::2]
+
+
+def ways(primitive: Primitive, xs: list[Array]) -> Any:
+    op = primitive.op()
+    plain = [tr.asarray(x) for x in xs]
+    yield "eager", lambda: op(*plain).data
+    yield "many", lambda: op(*[tr.asarray(np.tile(x, 7)) for x in xs]).data[-xs[0].size :]
+    apart = [tr.asarray(stretched(x), copy=False) for x in xs]
+    for time in range(4):
+        yield f"in steps, {time}", lambda: op(*apart).data
+    for deterministic in (False, True):
+        compiled = tr.compile(lambda *xs: tr.stop_gradient(op(*xs)), deterministic=deterministic)
+        compiled(*plain)
+        fusion.wait()
+        yield f"compiled, {deterministic=}", lambda compiled=compiled: compiled(*plain).data
+
+
+UNLIKE = {
+    ("log1p", "complex"), ("exp2", "complex"), ("lgamma", "float"), ("digamma", "float"), ("erfinv", "float"),
+}  # fmt: skip
+"""NumPy's or SciPy's are off by more than the slack, or machine code writes them out."""
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+def test_every_way_gives_what_the_reference_gives(dtype: Any) -> None:
+    slack = 4e-6 if dtype in (np.dtype("float32"), np.dtype("complex64")) else 4e-14
+    bad = []
+    for primitive in PRIMITIVES:
+        kind = {"f": "float", "c": "complex"}.get(dtype.kind, "")
+        if not admitted(primitive, dtype) or (primitive.name, kind) in UNLIKE:
+            continue
+        xs = operands(primitive, dtype)
+        specs = tuple([Spec(x.shape, x.dtype) for x in xs])
+        want = np.asarray(PLAIN[primitive](specs, (primitive.infer(*specs),))(*xs))
+        for name, run in ways(primitive, xs):
+            where = np.flatnonzero(wrong(run(), want, slack))
+            if where.size:
+                i = where[0]
+                bad.append((primitive.name, name, [x[i] for x in xs], np.asarray(run())[i], want[i]))
+    assert not bad, "\n".join(map(str, bad))
+
+
+H = math.sqrt(0.5)
+STANDARD: dict[str, list[tuple[tuple[complex, ...], complex]]] = {
+    "sign": [
+        ((complex(0.0, 0.0),), 0j), ((complex(-0.0, -0.0),), 0j), ((complex(-0.0, 0.0),), 0j),
+        ((complex(NAN, 1.0),), complex(NAN, NAN)), ((complex(1.0, NAN),), complex(NAN, NAN)),
+        ((complex(INF, 1.0),), complex(1.0, 0.0)), ((complex(-INF, -1.0),), complex(-1.0, -0.0)),
+        ((complex(2.0, -INF),), complex(0.0, -1.0)), ((complex(INF, INF),), complex(H, H)),
+        ((complex(-INF, INF),), complex(-H, H)), ((complex(3.0, -4.0),), complex(0.6, -0.8)),
+        ((complex(3e38, 3e38),), complex(H, H)), ((complex(1e-45, 1e-45),), complex(H, H)),
+    ],
+    "expm1": [
+        ((complex(INF, 0.0),), complex(INF, 0.0)), ((complex(-INF, 0.0),), complex(-1.0, 0.0)),
+        ((complex(INF, INF),), complex(INF, NAN)), ((complex(INF, NAN),), complex(INF, NAN)),
+        ((complex(-INF, INF),), complex(-1.0, 0.0)), ((complex(-INF, NAN),), complex(-1.0, 0.0)),
+        ((complex(NAN, 0.0),), complex(NAN, 0.0)), ((complex(0.0, INF),), complex(NAN, NAN)),
+        ((complex(INF, 1.0),), complex(INF, INF)), ((complex(NAN, 2.0),), complex(NAN, NAN)),
+        ((complex(0.0, 0.0),), 0j),
+    ],
+    "floor_divide": [
+        ((INF, 1.0), INF), ((INF, -2.0), -INF), ((-INF, 1.0), -INF), ((-INF, -2.0), INF), ((INF, INF), NAN),
+        ((-INF, INF), NAN), ((INF, NAN), NAN), ((1.0, 0.0), INF), ((-1.0, 0.0), -INF), ((0.0, 0.0), NAN),
+        ((0.0, 2.0), 0.0), ((-0.0, 2.0), -0.0), ((0.0, -2.0), -0.0), ((3.0, INF), 0.0), ((-3.0, -INF), 0.0),
+        ((-3.0, INF), -1.0), ((7.0, -2.0), -4.0), ((INF, 0.0), INF),
+    ],
+    "remainder": [
+        ((INF, 1.0), NAN), ((1.0, INF), 1.0), ((-1.0, -INF), -1.0), ((1.0, 0.0), NAN), ((-0.0, 2.0), 0.0),
+        ((0.0, -2.0), -0.0), ((-3.0, 2.0), 1.0),
+    ],
+}  # fmt: skip
+"""Arguments and results as the array API standard has them; of infinite complex numbers, directions."""
+
+
+def alike(got: Any, want: complex, dtype: Any) -> bool:
+    whole = np.array([want]).astype(dtype)
+    return not wrong(np.asarray(got).astype(dtype).reshape(1), whole, 1e-6)[0]
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_cases_of_the_array_api_standard(name: str) -> None:
+    kinds = COMPLEX if name in ("sign", "expm1") else [d for d in REAL if d.kind == "f"]
+    primitive: Primitive = getattr(catalog, name)
+    for dtype in kinds:
+        for args, want in STANDARD[name]:
+            xs = [np.full(3, x, dtype) for x in args]
+            specs = tuple([Spec((3,), dtype) for _ in xs])
+            found = {"reference": np.asarray(PLAIN[primitive](specs, (primitive.infer(*specs),))(*xs))[0]}
+            found |= {way: np.asarray(run())[0] for way, run in ways(primitive, xs)}
+            found["without axes"] = np.asarray(primitive.op()(*[tensor(x[0]) for x in xs]).data)[()]
+            assert all(alike(got, want, dtype) for got in found.values()), (dtype, args, found)
+
+
+@pytest.mark.parametrize("name", ["sign", "floor_divide", "remainder"])
+def test_cases_of_the_standard_in_xla(name: str) -> None:
+    kinds = COMPLEX if name == "sign" else [d for d in REAL if d.kind == "f"]
+    op, xla = getattr(catalog, name).op(), XlaExecutor()
+    for dtype in kinds:
+        for args, want in STANDARD[name]:
+            if abs(args[0]) < 1e-30 and args[0] != 0:
+                continue  # XLA takes subnormal numbers for zeros
+            xs = [tr.asarray(np.full(3, x, dtype)) for x in args]
+            (got,) = xla.run(tr.trace(lambda *xs: (op(*xs),), *xs), *xs)
+            assert alike(got.numpy()[0], want, dtype), (dtype, args, got)
+
+
+@pytest.mark.skipif(not available(), reason="there is no machine code")
+def test_signs_of_zeros_in_reductions() -> None:
+    for dtype in ("float32", "float64"):
+        for n in (1, 5, 40, 3000):
+            x = np.full(n, -0.0, dtype)
+            for name in ("sum", "prod", "max", "min"):
+                got, want = getattr(tr, name)(tr.asarray(x)), getattr(np, name)(x)
+                assert np.signbit(got.data) == np.signbit(want), (name, n)
+            for special in (INF, -INF, NAN):
+                x[n // 2] = special
+                for name in ("sum", "prod", "max", "min", "mean"):
+                    got, want = getattr(tr, name)(tr.asarray(x)), getattr(np, name)(x)
+                    np.testing.assert_array_equal(np.asarray(got.data), want)
