@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
-from tenferro_ad import value_and_grad
 from tenferro_runtime import fusion
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DTYPES, TenferroError

@@ -85,6 +85,10 @@ def test_sums_of_a_million(name: str, layout: str) -> None:
     check(x, axes, tr.sum(tr.asarray(x, copy=False), axis=axes).data)
 
 
+def fused_sum(axes: tuple[int, ...]) -> Callable[[Any], Any]:
+    return lambda x: tr.sum(tr.maximum(x, -x) * 2.0 - x, axis=axes)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_sums_in_fused_kernels(name: str, layout: str) -> None:
@@ -92,7 +96,7 @@ def test_sums_in_fused_kernels(name: str, layout: str) -> None:
         x, axes = LAYOUTS[layout](sample(name, "float32", n))
         operand = tr.asarray(x, copy=False)
         for deterministic in (False, True):
-            f = tr.compile(lambda x: tr.sum(tr.maximum(x, -x) * 2.0 - x, axis=axes), deterministic=deterministic)
+            f = tr.compile(fused_sum(axes), deterministic=deterministic)
             f(operand)
             fusion.wait()
             for _ in range(3):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_runtime.extension import Builder, check_program, interpret
-from tenferro_runtime.passes import remove_dead_code, rearrange_layout
+from tenferro_runtime.passes import rearrange_layout, remove_dead_code
 from tenferro_runtime.passes.layout import _is_one_step
 from tenferro_tensor import Spec, catalog, tensor
 

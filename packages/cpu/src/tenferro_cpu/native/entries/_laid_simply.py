@@ -104,7 +104,7 @@ class LaidSimply:
         operands = args[: self.count]
         arrays = [x for x in operands if x.__class__ is np.ndarray]
         few = max([x.size for x in arrays], default=0) <= FEW
-        if all([_is_simple(x) for x in arrays]):
+        if all(map(_is_simple, arrays)):
             if apart is not None and few and len(args) == self.count and self._broadcasts(arrays, apart.most):
                 if apart.learns(operands):
                     return self.builtin(*args)
@@ -120,9 +120,7 @@ class LaidSimply:
     def _broadcasts(self, arrays: list[Array], most: int) -> bool:
         shapes = {x.shape for x in arrays}
         own = arrays[0].dtype if arrays else None
-        return (
-            len(shapes) > 1 and all([x.dtype is own for x in arrays]) and prod(np.broadcast_shapes(*shapes)) <= most
-        )
+        return len(shapes) > 1 and all(x.dtype is own for x in arrays) and prod(np.broadcast_shapes(*shapes)) <= most
 
 
 def _layout(x: Any) -> Any:
