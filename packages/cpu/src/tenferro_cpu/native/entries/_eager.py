@@ -170,7 +170,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         if not _rounds(primitive, dtype, outs[0].dtype):
             return _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, run)
-        rest = LaidSimply(len(ins), run, kernels.apart)
+        rest = LaidSimply(len(ins), dtype, run, kernels.apart)
         rest.builtin = rest if kernels.apart is None else kernels.apart.builtin(rest, *_warns(primitive, dtype))
         made = rest.entry = _entry(primitive, kernels, len(ins), dtype, outs[0].dtype, run, rest.builtin)
         return made

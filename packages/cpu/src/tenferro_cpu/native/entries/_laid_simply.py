@@ -60,10 +60,16 @@ class Apart:
         if met == OFTEN:
             self._compile(operands)
 
-    def learns(self, operands: tuple[Any, ...]) -> bool:
-        """Compile for these operands; whether that was new."""
+    def learns(self, operands: tuple[Any, ...], shapes: set[tuple[int, ...]]) -> bool:
+        """Compile for these operands of different shapes, where they broadcast to few elements; whether it was new."""
         kind = tuple([(x.shape, x.strides) if x.__class__ is np.ndarray else None for x in operands])
-        if kind in self._compiled or len(np.broadcast_shapes(*[np.shape(x) for x in operands])) > AXES:
+        if kind in self._compiled or max(map(len, shapes)) > AXES:
+            return False
+        try:
+            space = np.broadcast_shapes(*shapes)
+        except ValueError:  # for NumPy to refuse
+            return False
+        if prod(space) > self.most:
             return False
         self._compile(operands)
         remember(self._compiled, kind, True)
@@ -71,8 +77,13 @@ class Apart:
 
     def _compile(self, operands: tuple[Any, ...]) -> None:
         dtype = self._fused.kernel.inputs[0].dtype
-        with np.errstate(all="ignore"):
-            self._fused(*[np.asarray(x, dtype) for x in operands])
+        try:
+            arrays = [np.asarray(x, dtype) for x in operands]
+            space = np.broadcast_shapes(*[x.shape for x in arrays])
+        except (TypeError, ValueError, OverflowError):  # for NumPy to refuse
+            return
+        if prod(space) <= self.most:
+            self._fused(*arrays)
 
 
 class LaidSimply:
@@ -83,6 +94,7 @@ class LaidSimply:
 
     Args:
         count: number of operands.
+        dtype: theirs.
         run: NumPy's function, for what does lie simply: where it warns, and where it is faster.
         apart: for small operands, where there is machine code for those of different shapes.
 
@@ -94,33 +106,30 @@ class LaidSimply:
     entry: Callable[..., Any]
     builtin: Callable[..., Any]
 
-    def __init__(self, count: int, run: Callable[..., Any], apart: Apart | None) -> None:
-        self.count, self.run, self.apart = count, run, apart
+    def __init__(self, count: int, dtype: np.dtype[Any], run: Callable[..., Any], apart: Apart | None) -> None:
+        self.count, self.dtype, self.run, self.apart = count, dtype, run, apart
 
     def __call__(self, *args: Any) -> Any:
-        x, apart = args[0], self.apart
-        if apart is None and len(args) == 1 and x.__class__ is np.ndarray and x.size <= FEW:
-            return self.run(x) if _is_simple(x) else self.entry(x.copy("C"))
-        operands = args[: self.count]
-        arrays = [x for x in operands if x.__class__ is np.ndarray]
-        few = max([x.size for x in arrays], default=0) <= FEW
-        if all(map(_is_simple, arrays)):
-            if apart is not None and few and len(args) == self.count and self._broadcasts(arrays, apart.most):
-                if apart.learns(operands):
-                    return self.builtin(*args)
+        arrays = [x for x in args if x.__class__ is np.ndarray]
+        if len(args) != self.count or not arrays or any(x.dtype != self.dtype for x in arrays):
             return self.run(*args)
-        if apart is not None and few:
-            apart.meet(operands)
-        order = None if few or len(args) > self.count else _order(arrays)
+        few = max([x.size for x in arrays]) <= FEW
+        if all(map(_is_simple, arrays)):
+            return self._simple(args, arrays, few)
+        if self.apart is not None and few and max([x.ndim for x in arrays]) <= AXES:
+            self.apart.meet(args)
+        order = None if few else _order(arrays)
         if order is None:
-            return self.entry(*map(_simple, operands), *args[self.count :])
+            return self.entry(*map(_copied, args))
         turned = [x.transpose(order) if x.__class__ is np.ndarray else x for x in args]
-        return self.entry(*map(_simple, turned)).transpose(np.argsort(order))
+        return self.entry(*map(_copied, turned)).transpose(np.argsort(order))
 
-    def _broadcasts(self, arrays: list[Array], most: int) -> bool:
+    def _simple(self, args: tuple[Any, ...], arrays: list[Array], few: bool) -> Any:
+        """What no layout is a reason for: few elements of different shapes get machine code."""
         shapes = {x.shape for x in arrays}
-        own = arrays[0].dtype if arrays else None
-        return len(shapes) > 1 and all(x.dtype is own for x in arrays) and prod(np.broadcast_shapes(*shapes)) <= most
+        if self.apart is not None and few and len(shapes) > 1 and self.apart.learns(args, shapes):
+            return self.builtin(*args)
+        return self.run(*args)
 
 
 def _layout(x: Any) -> Any:
@@ -136,7 +145,7 @@ def _is_simple(x: Array) -> bool:
     return x.flags.c_contiguous and x.flags.aligned
 
 
-def _simple(x: Any) -> Any:
+def _copied(x: Any) -> Any:
     return x if x.__class__ is not np.ndarray or _is_simple(x) else x.copy("C")
 
 
