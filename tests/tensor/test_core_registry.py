@@ -53,7 +53,7 @@ def other(ins: Any, outs: Any) -> Any:
 
 def test_entries_are_found_by_table_and_key() -> None:
     registry, p = Registry(), foreign(None)
-    record, lower, prune = object(), lambda: None, lambda: None
+    record, lower, prune = object(), lambda emitter, operands, outs: None, lambda op, used: None
     registry.kernel(p, "cpu", make)
     registry.rule(p, record)
     registry.lowering(p, lower)

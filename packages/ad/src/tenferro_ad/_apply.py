@@ -18,9 +18,9 @@ from tenferro_ad._derive import transposed
 from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
-from tenferro_tensor import SCALARS, Op, Primitive, Spec, catalog
+from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec, catalog
 from tenferro_tensor._normalise import brought, stretched, targets
-from tenferro_tensor_core import GradientError, ask, likely
+from tenferro_tensor_core import GradientError, RegistryError, ask, likely
 
 Maybe = Any
 """A value, or ``None`` for zero."""
@@ -48,6 +48,12 @@ class Site:
         out = op.infer(*self.specs)
         self.many = isinstance(out, tuple)
         self.outs: tuple[Spec, ...] = out if isinstance(out, tuple) else (out,)
+        if len(self.outs) != 1 and isinstance(rule, (Slopes, Linear)):
+            raise RegistryError(
+                f"{op.primitive.name} has {len(self.outs)} outputs, but its rule is {rule!r:.80}, which is for one; "
+                "use General",
+                primitive=op.primitive.name,
+            )
         self.save = tuple(sorted(self._named()))
 
     @property
@@ -157,6 +163,13 @@ def _scaled(v: Any, f: Any, scope: Scope, singular: bool, *, conjugate: bool) ->
         if slope == 0 and slope is f:
             return None  # zero by the rule, not by the value of a number among the operands
         return -v if slope == -1 else v * (slope.conjugate() if conjugate else slope)  # type: ignore[attr-defined]
+    slope = _adopted(slope)
+    if not isinstance(slope, Array):
+        raise GradientError(
+            f"a slope of {scope.op.primitive.name} is {slope!r:.80}, which is neither an array nor a number; let the "
+            "function in Slopes return one",
+            primitive=scope.op.primitive.name,
+        )
     if conjugate and slope.spec.cplx:
         slope = catalog.conj(slope)
     return catalog.absorbing_mul(v, slope) if singular else v * slope
@@ -172,7 +185,9 @@ def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], ct
     assert jvp is not None
 
     def push(*ts: Any) -> Any:
-        return jvp(primals, _spread(len(primals), site.need, ts), results, **params)
+        pushed = jvp(primals, _spread(len(primals), site.need, ts), results, **params)
+        _require_count(site, "jvp", pushed, len(site.outs), "output")
+        return [_tangent_out(site, k, t) for k, t in enumerate(pushed)]
 
     return transposed(push, [primals[i] for i in site.need], cts)
 
@@ -210,10 +225,18 @@ def _shaped(x: Any, goal: Spec) -> Any:
 
 
 def _returned(site: Site, i: int, c: Maybe) -> Maybe:
-    """A cotangent in the spec of the operand as it was given; a rule that returns another is wrong."""
+    """A cotangent in the spec of the operand as it was given."""
     if c is None:
         return None
-    goal, given = site.specs[i], site.given[i]
+    given = site.given[i]
+    return _at_home(unbrought(_cotangent(site, i, c), given), given)
+
+
+def _cotangent(site: Site, i: int, c: Maybe) -> Maybe:
+    """A cotangent in the spec of the operand as the rule sees it; a rule that returns another is wrong."""
+    if c is None:
+        return None
+    goal = site.specs[i]
     c = _shaped(_adopted(c), goal)
     spec = getattr(c, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
@@ -224,7 +247,7 @@ def _returned(site: Site, i: int, c: Maybe) -> Maybe:
             primitive=site.op.primitive.name,
             operand=name,
         )
-    return _at_home(unbrought(c, given), given)
+    return c
 
 
 def _at_home(c: Any, spec: Spec) -> Any:
@@ -328,9 +351,17 @@ def _push_general(
     primals, params = tuple(ins), site.op.params
     spread = _spread(len(primals), site.need, tangents)
     if rule.forward is not None and outs is None:
-        results, pushed = rule.forward(primals, spread, **params)
-        _require_count(site, "forward", pushed, len(site.outs), "output")
-        return list(results), list(pushed)
+        both = rule.forward(primals, spread, **params)
+        if not isinstance(both, (tuple, list)) or len(both) != 2:
+            raise GradientError(
+                f"the forward of {site.op.primitive.name} must return outputs and their tangents, two tuples, but "
+                f"returned {both!r:.80}",
+                primitive=site.op.primitive.name,
+            )
+        for part in both:
+            _require_count(site, "forward", part, len(site.outs), "output")
+        results, pushed = both
+        return list(results), [_tangent_out(site, k, t) for k, t in enumerate(pushed)]
     assert outs is not None
     results = tuple(outs)
     if rule.jvp is not None:
@@ -342,7 +373,8 @@ def _push_general(
 
     def pull(*gs: Any) -> Any:
         pulled = vjp(primals, results, _spread(len(results), places, gs), **params)
-        return [pulled[i] for i in site.need]
+        _require_count(site, "vjp", pulled, len(primals), "operand")
+        return [_cotangent(site, i, pulled[i]) for i in site.need]
 
     places = tuple(k for k, s in enumerate(site.outs) if s.inexact)
     pushed = transposed(pull, [results[k] for k in places], tangents)

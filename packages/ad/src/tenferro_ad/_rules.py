@@ -5,13 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
+from tenferro_runtime.extension import check_rule
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import GradientError, MissingRuleError
 from tenferro_tensor_core._forks import importing, new_lock
 
 _lock = new_lock()
 _core_rules = False
+_checked: Final[WeakKeyDictionary[Primitive, Any]] = WeakKeyDictionary()
+"""The rules that are known to fit their primitives."""
 
 
 def rule_of(op: Op) -> Any:
@@ -19,6 +23,7 @@ def rule_of(op: Op) -> Any:
 
     Raises:
         MissingRuleError: there is none; the text names the primitive, its family and what would bring it.
+        RegistryError: what is registered cannot be a rule of the primitive.
     """
     global _core_rules
     p = op.primitive
@@ -34,6 +39,11 @@ def rule_of(op: Op) -> Any:
         rule = REGISTRY.find("rule", p)
     if rule is None:
         raise MissingRuleError(f"{p.name} cannot be differentiated: {_absence(p)}", primitive=p.name, family=p.family)
+    if _checked.get(p) is not rule:
+        made = REGISTRY.registration("rule", p)
+        if made is not None and not made.owner.ours:
+            check_rule(p, rule)
+        _checked[p] = rule
     return rule
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime._rules import General, Linear, Rule, Slopes
 from tenferro_tensor import Primitive
+from tenferro_tensor._hooks import require_call
 from tenferro_tensor_core import RegistryError
 
 
@@ -23,6 +24,12 @@ def check_rule(primitive: Primitive, rule: Rule) -> None:
     Traceback (most recent call last):
     tenferro_tensor_core._errors.RegistryError: Slopes(x=...) of tanh asks for 'y'; it may ask for out, x, x_spec
     """
+    if not isinstance(rule, Rule):
+        raise RegistryError(
+            f"the rule of {primitive.name} is {rule!r:.80}, which is no rule record; register Slopes, Linear, General "
+            "or Inactive of tenferro_runtime.extension",
+            primitive=primitive.name,
+        )
     if isinstance(rule, Slopes) and not primitive.elementwise:
         raise RegistryError(
             f"Slopes is for element-wise primitives, and {primitive.name} is none; use Linear or General",
@@ -43,6 +50,20 @@ def check_rule(primitive: Primitive, rule: Rule) -> None:
                 _check_parameters(what, entry, known, primitive)
     if isinstance(rule, General) and not primitive.operands:
         raise RegistryError(f"{primitive.name} has no operands, hence no derivative rule", primitive=primitive.name)
+    if isinstance(rule, General):
+        for name, positional in _GENERAL.items():
+            function = getattr(rule, name)
+            if function is not None:
+                shown = f"({', '.join([*positional, *primitive.metadata])})"
+                what = f"General({name}=...) of {primitive.name}"
+                require_call(what, primitive, function, positional, shown, primitive.metadata)
+
+
+_GENERAL: Final = {
+    "jvp": ("primals", "tangents", "outs"),
+    "vjp": ("primals", "outs", "cotangents"),
+    "forward": ("primals", "tangents"),
+}
 
 
 def _check_parameters(what: str, rule: Callable[..., Any], known: set[str], primitive: Primitive) -> None:

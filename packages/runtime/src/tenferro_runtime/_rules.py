@@ -99,6 +99,9 @@ class General:
     def __post_init__(self) -> None:
         if self.jvp is None and self.vjp is None:
             raise ArgumentError("General() needs a jvp or a vjp; a derivative that is zero everywhere is Inactive()")
+        for name, function in (("jvp", self.jvp), ("vjp", self.vjp), ("forward", self.forward)):
+            if function is not None and not callable(function):
+                raise ArgumentError(f"General({name}=...) takes a function, got {function!r}")
 
 
 @dataclass(frozen=True, slots=True)

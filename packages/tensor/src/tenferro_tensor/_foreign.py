@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tenferro_tensor._backend import Backend, OpenKernel
+from tenferro_tensor._hooks import require_call
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._ownership import read_only
 from tenferro_tensor._place import ComputeDevice
@@ -39,8 +40,8 @@ def kernel_of(
     run = backend.kernel(op, ins, outs, device)
     if trusted(backend, op, outs):
         return run
-    results = Results(backend, op, ins, outs)
-    return results.checked(run, [out.shape for out in outs])
+    _require_kernel(op, run, ins)
+    return Results(backend, op, ins, outs).checked(run, [out.shape for out in outs])
 
 
 def shapeless_kernel_of(
@@ -50,6 +51,7 @@ def shapeless_kernel_of(
     run = backend.kernel(op, ins, outs, device)
     if trusted(backend, op, outs):
         return run
+    _require_kernel(op, run, ins)
     return Results(backend, op, ins, outs).checked(run, [ANY for _ in outs])
 
 
@@ -60,9 +62,23 @@ def open_kernel_of(
     kernel = backend.open_kernel(op, ins, outs, device)
     if kernel is None or trusted(backend, op, outs):
         return kernel
-    shapes = tuple([out.shape for out in outs])
+    shapes, name = tuple([out.shape for out in outs]), op.primitive.name
+    if not isinstance(kernel.sizes, tuple):
+        raise RegistryError(
+            f"the sizes of the kernel maker of {name} gave {kernel.sizes!r:.80}; let them give a tuple of extents "
+            "and of tuples of extents",
+            primitive=name,
+        )
+    _require_kernel(op, kernel.run, (*ins, *kernel.sizes))
     run = Results(backend, op, ins, outs).checked_open(kernel.run)
     return kernel._replace(run=run, sizes=(*kernel.sizes, *shapes))
+
+
+def _require_kernel(op: Op, run: Any, arguments: tuple[Any, ...]) -> None:
+    names = [f"x{i}" for i in range(len(arguments))]
+    require_call(
+        f"the kernel that was made for {op.primitive.name}", op.primitive, run, arguments, f"({', '.join(names)})"
+    )
 
 
 def trusted(backend: Backend, op: Op, outs: tuple[Spec, ...]) -> bool:

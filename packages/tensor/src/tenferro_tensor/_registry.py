@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, Final, NamedTuple
 
 from tenferro_tensor import _entry_points
+from tenferro_tensor._hooks import require_hook
 from tenferro_tensor._owners import Owner, calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
@@ -243,6 +244,9 @@ class Registry:
     def _put(self, table: str, primitive: Primitive, backend: str | None, entry: Any, replace: bool) -> Registration:
         guest = self._guest if self._registrant == threading.get_ident() else None
         owner = calling(2, "" if guest is None else _entry_points.owner(guest))
+        if not owner.ours:
+            for hook, function in _hooks(table, entry):
+                require_hook(hook, primitive, function)
         with self._lock:
             entries, key = self._tables[table], primitive if backend is None else (primitive, backend)
             live = self._live.setdefault((table, key), [])
@@ -285,6 +289,13 @@ class Registry:
     def _tell(self) -> None:
         for forget in self.changed:
             forget()
+
+
+def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
+    """The functions of an entry, by hook; rules are records that `tenferro_runtime` knows."""
+    if isinstance(entry, (Pruning, Codec)):
+        return [(name, f) for name, f in entry._asdict().items() if name != "keeps_bits"]
+    return [] if table == "rule" else [(table, entry)]
 
 
 def _level(before: Owner, after: Owner) -> int:

@@ -11,7 +11,7 @@ from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, cal
 from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor._normalise import targets
-from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
+from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError
 from tenferro_xla._emitter import Emitter, Value
 from tenferro_xla._text import tensor_type
 from tenferro_xla.lowerings import CORE
@@ -128,7 +128,14 @@ def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value
         )
     outs = tuple(program.specs[v] for v in eq.results)
     result = lower(e, operands, outs, **eq.op.params)
-    return [result] if isinstance(result, Value) else list(result)
+    found = [result] if isinstance(result, Value) else result
+    if not isinstance(found, (list, tuple)) or len(found) != len(outs) or not all(isinstance(v, Value) for v in found):
+        raise RegistryError(
+            f"the lowering of {p.name}{_at(eq)} returned {result!r:.80}; let it return the {len(outs)} value(s) that "
+            "it has emitted",
+            primitive=p.name,
+        )
+    return list(found)
 
 
 def _at(eq: Equation) -> str:

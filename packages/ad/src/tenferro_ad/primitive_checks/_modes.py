@@ -15,6 +15,7 @@ from tenferro_ad.primitive_checks._report import LeftOut
 from tenferro_ad.primitive_checks._subject import Subject, close, identical
 from tenferro_runtime import compile, load, trace
 from tenferro_runtime.extension import REGISTRY, Cost
+from tenferro_runtime.passes._prunings import pruned
 from tenferro_tensor_core import Dim, TenferroError, evaluate
 
 Executor = Callable[..., Any]
@@ -112,12 +113,13 @@ def pruning(subject: Subject) -> Iterator[str]:
         raise LeftOut("no pruning is registered")
     want = subject.results(subject.arrays)
     for i in range(len(want)):
-        made = found.prune(subject.op, tuple([j == i for j in range(len(want))]))
+        made = pruned(subject.op, tuple([j == i for j in range(len(want))]))
         if made is None:
             continue
         op, outputs = made
         got = Subject(op, subject.operands).results(subject.arrays)
-        if outputs[i] is None or not (identical if found.keeps_bits else close)(got[outputs[i]], want[i]):
+        position = outputs[i]
+        if position is None or not (identical if found.keeps_bits else close)(got[position], want[i]):
             yield f"with output {i} used alone the op becomes {op!r}, whose results differ; correct the pruning"
 
 

@@ -16,6 +16,7 @@ from tenferro_runtime.fusion import fused
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.rendering._overwriting import UPDATES, overwriting
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
+from tenferro_tensor_core import Dim, RegistryError
 
 Specs = tuple[Spec, ...]
 
@@ -45,6 +46,12 @@ def cost(program: Program, eq: Equation, storage: Storage) -> Cost:
         return Cost(0, 0)
     model = REGISTRY.find("cost", eq.op.primitive) or MODELS.get(eq.op.primitive, _moved)
     found: Cost = model(ins, outs, **eq.op.params)
+    if not isinstance(found, Cost) or not all(n is None or isinstance(n, (int, float, Dim)) for n in found):
+        raise RegistryError(
+            f"the cost model of {eq.op.primitive.name} returned {found!r:.80}; let it return a Cost of "
+            "integers, symbolic sizes included",
+            primitive=eq.op.primitive.name,
+        )
     if eq.op.primitive in UPDATES and eq.results[0] in storage.victims:
         return found._replace(bytes=sum(map(nbytes, ins)) - nbytes(outs[0]) + 2 * nbytes(_update_of(eq, ins)))
     if found.bytes is None:

@@ -86,6 +86,12 @@ class Encoder:
                 self._note_extension(p.extension)
             codec = REGISTRY.find("codec", p)
             params = dict(op.params) if codec is None else codec.encode(dict(op.params))
+            if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
+                raise ProgramFileError(
+                    f"the codec of {p.name} encoded its metadata as {params!r:.80}; let encode return a dictionary of "
+                    "names to plain values",
+                    primitive=p.name,
+                )
             try:
                 return [index, {name: self.value(value) for name, value in sorted(params.items())}]
             except TypeError as cause:

@@ -6,6 +6,7 @@ from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import defining, definitions, names_in
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes._kinds import Rounding
+from tenferro_runtime.passes._prunings import pruned
 from tenferro_tensor import REGISTRY, Op
 from tenferro_tensor_core import Guard
 
@@ -56,10 +57,7 @@ def _guards_of(program: Program, live: set[int]) -> tuple[Guard, ...]:
 
 
 def _pruned(eq: Equation, used: tuple[bool, ...], rounding: bool) -> Equation:
-    pruning = REGISTRY.find("pruning", eq.op.primitive)
-    if pruning is None or not (pruning.keeps_bits or rounding):
-        return eq
-    found = pruning.prune(eq.op, used)
+    found = pruned(eq.op, used, rounding=rounding)
     if found is None:
         return eq
     op, outputs = found

@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._kinds import Rounding
-from tenferro_tensor import REGISTRY
+from tenferro_runtime.passes._prunings import pruned
 
 
 @Rounding
@@ -51,10 +51,8 @@ def _dear(program: Program) -> dict[tuple[Any, ...], tuple[Equation, int]]:
         count = len(eq.results)
         if count < 2 or same[eq.operands] < 2 or eq.op.primitive is call:
             continue
-        pruning = REGISTRY.find("pruning", eq.op.primitive)
-        if pruning is not None:
-            for i in range(count):
-                less = pruning.prune(eq.op, tuple([i == k for k in range(count)]))
-                if less is not None and sum(k is not None for k in less[1]) == 1:
-                    found.setdefault((less[0], *eq.operands), (eq, i))
+        for i in range(count):
+            less = pruned(eq.op, tuple([i == k for k in range(count)]))
+            if less is not None and sum(k is not None for k in less[1]) == 1:
+                found.setdefault((less[0], *eq.operands), (eq, i))
     return found

@@ -1,0 +1,70 @@
+"""What the functions of guests are called with; one that does not take that is refused when it is registered."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+from tenferro_tensor._primitive import Primitive
+from tenferro_tensor_core import RegistryError
+
+POSITIONAL: Final = {
+    "kernel": ("ins", "outs"),
+    "lowering": ("emitter", "operands", "outs"),
+    "cost": ("ins", "outs"),
+    "prune": ("op", "used"),
+    "encode": ("metadata",),
+    "decode": ("metadata",),
+}
+"""Arguments by position of each hook; those of the first three get the metadata by name, too."""
+
+_NAMED: Final = frozenset({"kernel", "lowering", "cost"})
+
+
+def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
+    """Raise unless a registered function can be called as it will be.
+
+    Raises:
+        RegistryError: it cannot; the text says how it will be called.
+    """
+    positional, named = POSITIONAL[hook], primitive.metadata if hook in _NAMED else ()
+    require_call(
+        f"the {hook} of {primitive.name}",
+        primitive,
+        function,
+        positional,
+        f"({', '.join([*positional, *named])})",
+        named,
+    )
+
+
+def require_call(
+    what: str,
+    primitive: Primitive,
+    function: Any,
+    positional: tuple[Any, ...],
+    shown: str,
+    named: tuple[str, ...] = (),
+) -> None:
+    """Raise unless `function` is one, and takes these arguments."""
+    if not callable(function):
+        raise RegistryError(f"{what} should be a function {shown}, got {function!r:.80}", primitive=primitive.name)
+    taken = _takes(function, positional, named)
+    if taken is not None:
+        raise RegistryError(
+            f"{what} is called with {shown}, but {function!r:.80} does not take that: {taken}", primitive=primitive.name
+        )
+
+
+def _takes(function: Callable[..., Any], positional: tuple[Any, ...], named: tuple[str, ...]) -> str | None:
+    """Why a call would fail before it begins; ``None`` where it would not, or where nobody can tell."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # functions in C need not tell
+        return None
+    try:
+        signature.bind(*positional, **dict.fromkeys(named))
+    except TypeError as cause:
+        return str(cause)
+    return None
