@@ -172,3 +172,16 @@ def test_inconclusive_questions_say_why_and_where():
         ask(n, "<", m)
     with Decisions({"n": 3}), pytest.raises(ArgumentError, match="'<>' compares no sizes"):
         ask(n, "<>", 2)
+
+
+def test_what_was_asked_since_a_state_can_be_forgotten() -> None:
+    n, m, k = dim("n"), dim("m"), dim("k")
+    decisions = Decisions({"n": 5, "m": 5, "k": 3})
+    with decisions:
+        assert ask(n, ">", 2)
+        before = decisions.state()
+        assert ask(n, "==", m) and ask(k, "<", 4) and ask(n + k, "==", 8)
+        decisions.restore(before)
+        assert [str(g).split(" (")[0] for g in decisions.guards] == ["n > 2"] and not decisions.equalities
+        assert ask(n, ">", 1) and len(decisions.guards) == 1  # still known
+        assert ask(k, "<", 4) and ask(n, "==", m) and len(decisions.guards) == 3  # asked anew

@@ -45,7 +45,7 @@ class Guard:
         return f"{self.lhs} {self.op} {self.rhs}" + (f" ({why})" if why else "")
 
 
-_STATE: Final = ("examples", "guards", "equalities", "zeros", "unknown", "facts")
+_STATE: Final = ("_canonical", "equalities", "examples", "facts", "guards", "unknown")
 
 
 class Decisions:

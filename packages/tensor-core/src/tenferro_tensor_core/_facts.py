@@ -31,6 +31,13 @@ class Facts:
         # By one of their variables, the one with the fewest: a multiple of a size has all variables of it.
         self._zeros: dict[str, dict[Dim, Samples]] = {}
 
+    def __copy__(self) -> "Facts":
+        new = Facts()
+        new._bounds = dict(self._bounds)
+        new._users = {name: dict(forms) for name, forms in self._users.items()}
+        new._zeros = {name: dict(zeros) for name, zeros in self._zeros.items()}
+        return new
+
     def add(self, d: DimLike) -> None:
         """Rely on d >= 0."""
         if isinstance(d, int):
