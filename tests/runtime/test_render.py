@@ -127,12 +127,9 @@ def test_values_that_skip_functions_are_passed_through() -> None:
 def test_intermediate_values_are_freed_as_the_program_runs() -> None:
     alive = []
 
-    class Tracked(np.ndarray):
-        pass
-
     def kernel(x):
         gc.collect()
-        y = (np.asarray(x) + 1).view(Tracked)
+        y = x + 1
         alive.append(weakref.ref(y))
         kernel.most = max(kernel.most, sum(r() is not None for r in alive))
         return y
