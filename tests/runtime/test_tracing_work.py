@@ -244,3 +244,12 @@ def test_work_for_stencils_of_any_number_of_axes(axes):
     one, two, three = (work(*stencils(axes, k, 2, True), True)[0] for k in (1, 2, 3))
     assert three - two < 1.6 * (two - one) and two < 4 * one
     assert two < 6 * work(*stencils(axes, 2, 2, True), False)[0]
+
+
+def test_sizes_without_end_are_numbers():
+    """Sizes made of the sizes before are followed for some steps; beyond them the function is traced for numbers."""
+    f, [shape] = edges(120)
+    compiled, x = tr.compile(f), np.linspace(0, 1, *shape)
+    np.testing.assert_allclose(compiled(x).numpy(), f(tr.asarray(x)).numpy())
+    (reason,) = compiled.cache_info().reasons
+    assert "sizes cannot be left open (TracingError: a size of n0 is made of 49 quotients" in reason

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenferro_tensor_core import Decisions, Dim, InconclusiveDimError, decide, dim, dim_max, dim_min, floordiv
+from tenferro_tensor_core import (
+    Decisions,
+    Dim,
+    InconclusiveDimError,
+    TracingError,
+    decide,
+    dim,
+    dim_max,
+    dim_min,
+    floordiv,
+)
 from tenferro_tensor_core import _proof as proof
 from tenferro_tensor_core._decide import COMPARISONS
 from tenferro_tensor_core._facts import Facts
@@ -172,3 +182,29 @@ def test_numbers_of_sizes_solve_equations_of_one_variable():
         assert decisions.specialise(n * m, "int()") == 15 and decisions.canonical(n) is n
         with pytest.raises(InconclusiveDimError, match="b is known only when the program runs"):
             decisions.specialise(n + dim("b"), "int()")
+
+
+def nested(depth):
+    d = n
+    for i in range(depth // 2):
+        half = (3 * d + i) // 2
+        d = dim_max(half - m, 0) + dim_min(half, n)
+    return d
+
+
+def test_sizes_that_share_their_parts_cost_no_more_than_the_parts():
+    """Written out, this size has more than 2**20 atoms."""
+    d = nested(40)
+    assert len(repr(d)) < 1000 and "..." in repr(d)
+    assert len(d.source({"n": "a", "m": "b"})) < 20_000
+    for a, b in [(3, 1), (1, 5), (7, 0)]:
+        assert d.evaluate({"n": a, "m": b}) == eval(d.source({"n": "a", "m": "b"}), {"a": a, "b": b})
+    assert d.substitute({"n": 2 * k, "m": 0}) == d.substitute({"m": 0}).substitute({"n": 2 * k})
+    assert d.variables == {"n", "m"} and d is nested(40)
+
+
+def test_sizes_are_nested_to_a_limit():
+    with pytest.raises(
+        TracingError, match=r"a size of m, n is made of 49 quotients, minima and maxima .* with numbers"
+    ):
+        nested(60)

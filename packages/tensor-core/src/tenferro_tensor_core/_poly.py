@@ -11,10 +11,15 @@ from zlib import crc32
 
 from tenferro_tensor_core._forks import new_lock
 
+from ._errors import TracingError
+
 Monomial: TypeAlias = tuple["Atom", ...]
 Poly: TypeAlias = dict[Monomial, int]
 Bounds: TypeAlias = tuple[int | None, int | None]
 Samples: TypeAlias = tuple[int | None, ...]
+
+NESTED_MAX: Final = 48
+"""Largest number of atoms inside of one another: Python's parser takes no more than 200 brackets."""
 
 SAMPLES: Final = 8
 """Number of points, assignments of sizes to all variables, at which atoms are evaluated when they are made."""
@@ -30,11 +35,13 @@ class Atom:
     `kind` is "var", "floordiv", "min" or "max"; `name` belongs to a variable, `args` to the
     others. `lower` and `upper` bound the value, None meaning without bound. `samples` are the
     values at fixed points within the bounds of all variables, None where a divisor is zero;
-    `variables` are the names of those that occur, `weight` is the number of atoms in the text.
+    `variables` are the names of those that occur, `weight` is the number of atoms in the text,
+    `depth` that of atoms inside of one another.
     """
 
-    __slots__ = ("__weakref__", "args", "key", "kind", "lower", "name", "samples", "upper", "variables",
-                 "weight")  # fmt: skip
+    __slots__ = (
+        "__weakref__", "args", "depth", "key", "kind", "lower", "name", "samples", "upper", "variables", "weight",
+    )  # fmt: skip
     kind: str
     name: str
     args: tuple[Any, ...]
@@ -44,6 +51,7 @@ class Atom:
     samples: Samples
     variables: frozenset[str]
     weight: int
+    depth: int
 
     def __new__(cls, *_: Any) -> "Atom":
         raise TypeError("Atom has no public constructor; use dim, floordiv, dim_min or dim_max")
@@ -65,18 +73,31 @@ class Atom:
 
 
 def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: Bounds) -> Atom:
-    """Return the one atom with this key, made when it does not exist."""
+    """Return the one atom with this key, made when it does not exist.
+
+    Raises:
+        TracingError: too many atoms would be inside of one another.
+    """
     with _lock:
         atom = _atoms.get(key)
         if atom is None:
+            inner = [a for arg in args if not isinstance(arg, int) for monomial, _ in arg.terms for a in monomial]
+            names = frozenset([name]) if kind == "var" else frozenset().union(*[a.variables for a in inner])
+            depth = 1 + max((a.depth for a in inner), default=0)
+            if depth > NESTED_MAX:
+                raise TracingError(
+                    f"a size of {', '.join(sorted(names))} is made of {depth} quotients, minima and maxima inside of "
+                    f"one another, each of a slice or a join of the one before; at most {NESTED_MAX} are followed: "
+                    "trace with numbers for these sizes",
+                    depth=depth,
+                )
             atom = object.__new__(Atom)
             lower, upper = bounds
             fields = {"key": key, "kind": kind, "name": name, "args": args, "lower": lower, "upper": upper}
             for field, value in fields.items():
                 object.__setattr__(atom, field, value)
-            inner = [a for arg in args if not isinstance(arg, int) for monomial, _ in arg.terms for a in monomial]
-            names = frozenset([name]) if kind == "var" else frozenset().union(*[a.variables for a in inner])
             object.__setattr__(atom, "variables", names)
+            object.__setattr__(atom, "depth", depth)
             object.__setattr__(atom, "weight", 1 + sum(a.weight for a in inner))
             object.__setattr__(atom, "samples", _drawn(atom) if kind == "var" else _computed(atom))
             _atoms[key] = atom
