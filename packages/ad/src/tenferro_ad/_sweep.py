@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import HOST, Tensor
 from tenferro_tensor._ledger import forbidding
 from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
+from tenferro_tensor_core import GradientError
 
 CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []
 """What looks at the nodes of a sweep before it begins, where transfers are forbidden."""
@@ -132,9 +133,16 @@ def _newest_first(nodes: list[Node], _: None) -> None:
     nodes.sort(key=_seq, reverse=True)
 
 
+def _damaged(node: Any) -> NoReturn:
+    raise GradientError(
+        f"the graph holds {node!r:.80} where a node with a pull and a tuple of parents is due; nodes belong to the "
+        "library: record the value anew, and leave them as they are"
+    )
+
+
 def _shorten(shortcuts: Shortcuts) -> None:
     global _compiled
-    _compiled = shortcuts.sweep(Sweeping(Node, leaf, pick, released, _collect, _total, _newest_first))
+    _compiled = shortcuts.sweep(Sweeping(Node, leaf, pick, released, _collect, _total, _newest_first, _damaged))
 
 
 when_offered(_shorten)

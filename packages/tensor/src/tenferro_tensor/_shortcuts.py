@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from tenferro_tensor_core._forks import new_lock
 
@@ -82,6 +82,7 @@ class Sweeping:
         collect: see `pick`.
         add: sum of two cotangents of any kind.
         sort: ``sort(nodes, None)`` puts a list of nodes in reverse order of recording.
+        damaged: raises the error for an object that should be a node and is none, or lacks what nodes have.
     """
 
     node: type
@@ -91,6 +92,7 @@ class Sweeping:
     collect: Callable[..., Any]
     add: Callable[..., Any]
     sort: Callable[..., Any]
+    damaged: Callable[[Any], NoReturn]
 
 
 @dataclass(frozen=True, slots=True)

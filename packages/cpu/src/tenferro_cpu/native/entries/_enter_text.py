@@ -16,7 +16,7 @@ ENTER: Final = Fields("table recent slow tensor scopes scopes_name tiered")
 HIT: Final = Fields("run values spec finish fresh direct specs")
 """Items of what the table holds."""
 
-DIRECT: Final = Fields("kernel order extras")
+DIRECT: Final = Fields("kernel order extras equation")
 """Items of the only step of a program."""
 
 MOST: Final = 16
@@ -34,7 +34,7 @@ def enter_text(at: Offsets) -> str:
     """``enter(self, args, nargs)``: the result of a compiled function for positional arguments."""
     b = Body("ptr @enter(ptr %self, ptr %args, i64 %nargs)")
     hit_at, k, given, chosen = b.variable(), b.variable("i64"), b.variable(f"[{MOST + 2} x i64]"), b.variable()
-    passed = b.variable(f"[{MOST} x i64]")
+    passed, m = b.variable(f"[{MOST} x i64]"), b.variable("i64")
     tensor, table = (b.load("%self", at["tuple"] + field) for field in (ENTER.tensor, ENTER.table))
     b.guard(b.get(f"icmp ult i64 {b.get('sub i64 %nargs, 1')}, {MOST}"), "slow")
     with Loop(b, k, "%nargs", "class") as i:
@@ -49,9 +49,9 @@ def enter_text(at: Offsets) -> str:
     b.call("tenferro_list_set", recent, "i64 0", b.load(hit_at), result="i32")
     b.jump("found")
     b.label("found")
+    # Another thread may empty the table, or change what a tensor holds, while kernels run: the reference is ours.
     hit = b.load(hit_at)
-    # Another thread may empty the table, or change what a tensor holds, while kernels run.
-    b.hold(hit)
+    b.tuple_of(hit, len(HIT.names), "stale")
     run, values, spec, finish, fresh, direct = (b.load(hit, at["tuple"] + 8 * i) for i in range(6))
     b.branch(b.same(fresh, "@tenferro_none"), "known", "ask")
     b.label("ask")
@@ -66,7 +66,7 @@ def enter_text(at: Offsets) -> str:
     b.store(values, given)
     raws = b.at(given, 8)
     with Loop(b, k, "%nargs", "raw") as i:
-        raw = b.load(b.load(item(b, "%args", i)), at["tensor._data"])
+        raw = b.slot(b.load(item(b, "%args", i)), at["tensor._data"], "bare")
         b.hold(raw)
         b.store(raw, item(b, raws, i))
     b.branch(b.same(direct, "@tenferro_none"), "program", "step")
@@ -75,12 +75,13 @@ def enter_text(at: Offsets) -> str:
     whole = b.call("tenferro_vectorcall", run, given, f"i64 {count}", "null")
     b.jump("done")
     b.label("step")
+    b.tuple_of(direct, len(DIRECT.names), "odd")
     kernel, order, extras = (b.load(direct, at["tuple"] + 8 * i) for i in range(3))
     tier = b.load("%self", at["tuple"] + ENTER.tiered)
     b.store(kernel, chosen)
     b.branch(b.same(b.type_of(kernel), tier), "tiers", "plain")
     b.label("tiers")
-    b.store(b.load(kernel, at["tiered.run"]), chosen)
+    b.store(b.slot(kernel, at["tiered.run"], "odd"), chosen)
     b.jump("plain")
     b.label("plain")
     function = b.load(chosen)
@@ -113,6 +114,13 @@ def enter_text(at: Offsets) -> str:
     b.label("failed")
     b.drop(hit)
     b.give("null")
+    b.label("odd")
+    b.store("%nargs", k, kind="i64")
+    b.jump("bare")
+    b.label("bare")
+    with Loop(b, m, b.load(k, kind="i64"), "undo") as i:
+        b.drop(b.load(item(b, raws, i)))
+    b.jump("stale")
     _slow(b, at, given, k)
     return b.text()
 
@@ -120,13 +128,20 @@ def enter_text(at: Offsets) -> str:
 def _seen_just_now(b: Body, at: Offsets, recent: str, hit_at: str, k: str) -> None:
     """Go to `found` where the call before had the same specs."""
     hit = b.call("tenferro_list_get", recent, "i64 0")
-    b.store(hit, hit_at)
+    b.present(hit, "emptied")
     b.branch(b.same(hit, "@tenferro_none"), "look", "compare")
+    b.label("emptied")
+    b.call("tenferro_clear", result="void")
+    b.jump("look")
     b.label("compare")
+    b.tuple_of(hit, len(HIT.names), "look")
     specs = b.load(hit, at["tuple"] + HIT.specs)
+    b.tuple_of(specs, "%nargs", "look")
     with Loop(b, k, "%nargs", "spec_of") as i:
         own = b.load(b.load(item(b, "%args", i)), at["tensor.spec"])
         b.require([(own, b.load(item(b, b.at(specs, at["tuple"]), i)))], "look")
+    b.hold(hit)
+    b.store(hit, hit_at)
     b.jump("found")
     b.label("look")
 
@@ -135,18 +150,21 @@ def _look_up(b: Body, at: Offsets, table: str, hit_at: str, k: str) -> None:
     """Leave in `hit_at` what the table has for the spec, or the tuple of specs."""
     b.branch(b.get("icmp eq i64 %nargs, 1"), "single", "many")
     b.label("single")
-    b.store(b.call("tenferro_get_item", table, b.load(b.load("%args"), at["tensor.spec"])), hit_at)
+    b.store(b.call("known", table, b.slot(b.load("%args"), at["tensor.spec"], "slow")), hit_at)
     b.jump("looked")
     b.label("many")
     key = b.call("tenferro_tuple", "i64 %nargs")
     b.present(key, "out_of_memory")
     with Loop(b, k, "%nargs", "spec") as i:
-        spec = b.load(b.load(item(b, "%args", i)), at["tensor.spec"])
+        spec = b.slot(b.load(item(b, "%args", i)), at["tensor.spec"], "unspecified")
         b.hold(spec)
         b.store(spec, item(b, b.at(key, at["tuple"]), i))
-    b.store(b.call("tenferro_get_item", table, key), hit_at)
+    b.store(b.call("known", table, key), hit_at)
     b.drop(key)
     b.jump("looked")
+    b.label("unspecified")
+    b.drop(key)
+    b.jump("slow")
     b.label("looked")
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from tenferro_cpu.native.kernels._body import Body, Fields
 
 PAYLOAD: Final = Fields(
-    "tensor scopes scopes_name zero method same plans op unary_name "
-    "eager node modes modes_name both mixed left right unary count save_both save_left save_right"
+    "tensor scopes scopes_name zero method same plans op unary_name plan "
+    "eager node pullback modes modes_name both mixed left right unary count save_both save_left save_right"
 )
 """What operators read: of concrete tensors the first line, of recorded ones everything."""
 
@@ -19,6 +19,7 @@ DECLARED: Final = """
 @tenferro_float = external global i8
 @tenferro_int = external global i8
 @tenferro_complex = external global i8
+@tenferro_tuple_class = external global i8
 declare void @tenferro_incref(ptr)
 declare void @tenferro_decref(ptr)
 declare ptr @tenferro_vectorcall(ptr, ptr, i64, ptr)
@@ -39,18 +40,35 @@ class Offsets(dict[str, int]):
 
 def shared_text(at: Offsets) -> str:
     """Functions that all shortcuts use."""
-    return _pair(at) + _triple(at) + _call_1() + _call_2() + _wrapped(at)
+    return _found() + _pair(at) + _triple(at) + _call_1() + _call_2() + _wrapped(at) + _raw(at)
+
+
+def _found() -> str:
+    """The value under a key in a dictionary, a new reference, or null: of a table that is held, and of any."""
+    # Comparing keys may run code that drops the key, the table, and what is found.
+    known = Body("private ptr @known(ptr %table, ptr %key)")
+    known.hold("%key")
+    value = known.call("tenferro_get_item", "%table", "%key")
+    known.hold(value)
+    known.drop("%key")
+    known.give(value)
+    found = Body("private ptr @found(ptr %table, ptr %key)")
+    found.hold("%table")
+    value = found.call("known", "%table", "%key")
+    found.drop("%table")
+    found.give(value)
+    return known.text() + found.text()
 
 
 def _pair(at: Offsets) -> str:
-    """The value under a pair in a dictionary, borrowed, or null."""
+    """The value under a pair in a dictionary, a new reference, or null."""
     f = Body("private ptr @pair(ptr %table, ptr %x, ptr %y)")
     key = f.call("tenferro_tuple", "i64 2")
     f.present(key, "none")
     f.hold("%x", "%y")
     f.store("%x", key, at["tuple"])
     f.store("%y", key, at["tuple"] + 8)
-    found = f.call("tenferro_get_item", "%table", key)
+    found = f.call("found", "%table", key)
     f.drop(key)
     f.give(found)
     f.label("none")
@@ -60,14 +78,14 @@ def _pair(at: Offsets) -> str:
 
 
 def _triple(at: Offsets) -> str:
-    """The value under three keys in a dictionary, borrowed, or null."""
+    """The value under three keys in a dictionary, a new reference, or null."""
     f = Body("private ptr @triple(ptr %table, ptr %x, ptr %y, ptr %z)")
     key = f.call("tenferro_tuple", "i64 3")
     f.present(key, "none")
     f.hold("%x", "%y", "%z")
     for place, value in enumerate(("%x", "%y", "%z")):
         f.store(value, key, at["tuple"] + 8 * place)
-    found = f.call("tenferro_get_item", "%table", key)
+    found = f.call("found", "%table", key)
     f.drop(key)
     f.give(found)
     f.label("none")
@@ -96,14 +114,14 @@ def _call_2() -> str:
 def _wrapped(at: Offsets) -> str:
     """A tensor of raw data, which it takes over, and a spec; null with an error where memory is out."""
     f = Body("private ptr @wrapped(ptr %class, ptr %data, ptr %spec)")
+    f.hold("%spec")  # before memory is allocated, when code may run
     z = f.call("tenferro_alloc", "%class", "i64 0")
     f.present(z, "failed")
-    f.hold("%spec")
     f.store("%data", z, at["tensor._data"])
     f.store("%spec", z, at["tensor.spec"])
     f.give(z)
     f.label("failed")
-    f.drop("%data")
+    f.drop("%data", "%spec")
     f.give("null")
     return f.text()
 
@@ -129,18 +147,28 @@ def long_way(f: Body) -> None:
     f.give(f.call("call_2", f.load("%p", PAYLOAD.method), "%self", "%other"))
 
 
-def _answer(f: Body, tensor: str, data: str, out: str) -> None:
-    """The blocks that give a kernel's result as a tensor, or take the long way where it failed."""
+def kernel_of(f: Body, at: Offsets, plan: str) -> str:
+    """Kernel of an object that should be a forward plan, borrowed."""
+    f.require([(f.type_of(plan), f.load("%p", PAYLOAD.plan))], "failed")
+    return f.slot(plan, at["plan.run"], "failed")
+
+
+def _answer(f: Body, at: Offsets, tensor: str, data: str, plan_at: str) -> None:
+    """The blocks that give a kernel's result as a tensor, or take the slow path where it failed; the plan is ours."""
     f.present(data, "failed")
+    plan = f.load(plan_at)
+    out = f.slot(plan, at["plan.out"], "emptied")
     z = f.call("wrapped", tensor, data, out)
-    f.drop(out)
+    f.drop(plan)
     f.give(z)
+    f.label("emptied")
+    f.drop(data)
+    f.jump("failed")
     f.label("failed")
-    # The interpreted way meets the same error, and words it.
-    f.drop(out)
+    # The interpreted method meets the same error, and words it.
+    f.drop(f.load(plan_at))
     f.call("tenferro_clear", result="void")
     f.jump("slow")
-    long_way(f)
 
 
 def tensor_text(at: Offsets) -> str:
@@ -179,26 +207,35 @@ def _long_call(at: Offsets) -> str:
 
 
 def _seen(at: Offsets) -> str:
-    """What a plan knows of an operand and what its kernel gets: spec and data, or class and number; null for others."""
-    f = Body("private ptr @seen(ptr %x, ptr %tensor, ptr %raw)")
+    """What a plan knows of an operand, borrowed: spec, or class of a number; null for others."""
+    f = Body("private ptr @seen(ptr %x, ptr %tensor)")
     kind = f.type_of("%x")
     f.branch(f.same(kind, "%tensor"), "concrete", "number")
     f.label("concrete")
-    f.store(f.load("%x", at["tensor._data"]), "%raw")
     f.give(f.load("%x", at["tensor.spec"]))
     f.label("number")
     f.guard(is_number(f, kind), "other")
-    f.store("%x", "%raw")
     f.give(kind)
     f.label("other")
     f.give("null")
     return f.text()
 
 
+def _raw(at: Offsets) -> str:
+    """What a kernel gets of an operand, borrowed: raw data, or the number; null where there are no data."""
+    f = Body("private ptr @raw(ptr %x, ptr %tensor)")
+    f.branch(f.same(f.type_of("%x"), "%tensor"), "concrete", "number")
+    f.label("concrete")
+    f.give(f.load("%x", at["tensor._data"]))
+    f.label("number")
+    f.give("%x")
+    return f.text()
+
+
 def _op_call(at: Offsets) -> str:
     """An op applied to one operand, to two concrete ones, or to three that are concrete or numbers."""
     f = Body("private ptr @op_call(ptr %self, ptr %args, i64 %nargs, ptr %p)")
-    plan_at, frame = f.variable(), f.variable("[3 x ptr]")
+    plan_at, data_at, frame = f.variable(), f.variable(), f.variable("[3 x ptr]")
     slots = [frame, f.at(frame, 8), f.at(frame, 16)]
     f.guard(f.same(f.type_of("%self"), f.load("%p", PAYLOAD.op)), "slow")
     tensor = f.load("%p", PAYLOAD.tensor)
@@ -218,52 +255,58 @@ def _op_call(at: Offsets) -> str:
     f.jump("slow")
     f.label("concrete")
     unscoped(f, "slow")
-    f.store(f.call("tenferro_get_item", f.load("%self", at["op.one"]), f.load(x, at["tensor.spec"])), plan_at)
-    # The frame is three operands long: those that are not there repeat the first.
-    for slot in slots:
-        f.store(f.load(x, at["tensor._data"]), slot)
-    f.jump("found")
+    table = f.slot("%self", at["op.one"], "slow")
+    plan = f.call("found", table, f.slot(x, at["tensor.spec"], "slow"))
+    f.store(plan, plan_at)
+    f.present(plan, "slow")
+    run, raw = kernel_of(f, at, plan), f.slot(x, at["tensor._data"], "failed")
+    f.guard(f.same(f.load(plan, at["plan.many"]), "@tenferro_false"), "failed")
+    f.hold(run, raw)
+    alone = f.call("call_1", run, raw)
+    f.drop(run, raw)
+    f.store(alone, data_at)
+    f.jump("ran")
     f.label("two")
     unscoped(f, "slow")
     pair = []
-    for place, slot in enumerate(slots[:2]):
-        pair.append(f.call("seen", f.load("%args", 8 * place), tensor, slot))
+    for place in range(2):
+        pair.append(f.call("seen", f.load("%args", 8 * place), tensor))
         f.present(pair[-1], "slow")
     spec, spec_y = pair
-    f.store(f.load(slots[0]), slots[2])
     first = f.same(f.type_of(f.load("%args")), tensor)
     f.branch(f.get(f"and i1 {first}, {f.same(spec, spec_y)}"), "same", "mixed")
     f.label("same")
-    f.store(f.call("tenferro_get_item", f.load("%self", at["op.same"]), spec), plan_at)
+    f.store(f.call("found", f.slot("%self", at["op.same"], "slow"), spec), plan_at)
     f.jump("found")
     f.label("mixed")
-    f.store(f.call("pair", f.load("%self", at["op.plans"]), spec, spec_y), plan_at)
+    f.store(f.call("pair", f.slot("%self", at["op.plans"], "slow"), spec, spec_y), plan_at)
     f.jump("found")
     f.label("three")
     unscoped(f, "slow")
     keys = []
-    for place, slot in enumerate(slots):
-        keys.append(f.call("seen", f.load("%args", 8 * place), tensor, slot))
+    for place in range(3):
+        keys.append(f.call("seen", f.load("%args", 8 * place), tensor))
         f.present(keys[-1], "slow")
-    f.store(f.call("triple", f.load("%self", at["op.plans"]), *keys), plan_at)
+    f.store(f.call("triple", f.slot("%self", at["op.plans"], "slow"), *keys), plan_at)
     f.jump("found")
     f.label("found")
     plan = f.load(plan_at)
     f.present(plan, "slow")
-    f.guard(f.same(f.load(plan, at["plan.many"]), "@tenferro_false"), "slow")
-    run, out = f.load(plan, at["plan.run"]), f.load(plan, at["plan.out"])
-    raws = [f.load(slot) for slot in slots]
-    f.hold(run, out, *raws)
-    data = f.call("tenferro_vectorcall", run, frame, "i64 %nargs", "null")
+    run = kernel_of(f, at, plan)
+    f.guard(f.same(f.load(plan, at["plan.many"]), "@tenferro_false"), "failed")
+    # The frame is three operands long: a third that is not there repeats the first.
+    raws = []
+    for place, slot in enumerate(slots):
+        there = f.get(f"select i1 {f.get(f'icmp ult i64 {place}, %nargs')}, i64 {8 * place}, i64 0")
+        raws.append(f.call("raw", f.load("%args", there), tensor))
+        f.present(raws[-1], "failed")
+        f.store(raws[-1], slot)
+    f.hold(run, *raws)
+    f.store(f.call("tenferro_vectorcall", run, frame, "i64 %nargs", "null"), data_at)
     f.drop(run, *raws)
-    f.present(data, "failed")
-    z = f.call("wrapped", tensor, data, out)
-    f.drop(out)
-    f.give(z)
-    f.label("failed")
-    f.drop(out)
-    f.call("tenferro_clear", result="void")
-    f.jump("slow")
+    f.jump("ran")
+    f.label("ran")
+    _answer(f, at, tensor, f.load(data_at), plan_at)
     f.label("slow")
     f.give(f.call("long_call", f.load("%p", PAYLOAD.method), "%self", "%args", "i64 %nargs"))
     return f.text()
@@ -271,55 +314,61 @@ def _op_call(at: Offsets) -> str:
 
 def _unary(at: Offsets) -> str:
     f = Body("private ptr @tensor_unary(ptr %self, ptr %other, ptr %p)")
+    plan_at = f.variable()
     tensor = f.load("%p", PAYLOAD.tensor)
     f.require([(f.type_of("%self"), tensor), (f.type_of("%other"), f.load("%p", PAYLOAD.op))], "slow")
     unscoped(f, "slow")
-    spec, x = f.load("%self", at["tensor.spec"]), f.load("%self", at["tensor._data"])
-    plan = f.call("tenferro_get_item", f.load("%other", at["op.one"]), spec)
+    table = f.slot("%other", at["op.one"], "slow")
+    plan = f.call("found", table, f.slot("%self", at["tensor.spec"], "slow"))
+    f.store(plan, plan_at)
     f.present(plan, "slow")
-    run, out = f.load(plan, at["plan.run"]), f.load(plan, at["plan.out"])
-    f.hold(run, out, x)
+    run = kernel_of(f, at, plan)
+    x = f.slot("%self", at["tensor._data"], "failed")
+    f.hold(run, x)
     data = f.call("call_1", run, x)
     f.drop(run, x)
-    _answer(f, tensor, data, out)
+    _answer(f, at, tensor, data, plan_at)
+    long_way(f)
     return f.text()
 
 
 def _tensor(at: Offsets, reflected: bool) -> str:
     name = "reflected" if reflected else "operator"
     f = Body(f"private ptr @tensor_{name}(ptr %self, ptr %other, ptr %p)")
-    plan, second = f.variable(), f.variable()
+    plan_at = f.variable()
     tensor = f.load("%p", PAYLOAD.tensor)
     f.require([(f.type_of("%self"), tensor)], "slow")
     unscoped(f, "slow")
-    spec, x = f.load("%self", at["tensor.spec"]), f.load("%self", at["tensor._data"])
+    spec = f.slot("%self", at["tensor.spec"], "slow")
     kind, plans = f.type_of("%other"), f.load("%p", PAYLOAD.plans)
-    f.store("%other", second)
     if not reflected:
         f.branch(f.same(kind, tensor), "tensor", "number")
         f.label("tensor")
-        spec_y = f.load("%other", at["tensor.spec"])
-        f.store(f.load("%other", at["tensor._data"]), second)
+        spec_y = f.slot("%other", at["tensor.spec"], "slow")
         f.branch(f.same(spec, spec_y), "same", "mixed")
         f.label("same")
-        f.store(f.call("tenferro_get_item", f.load("%p", PAYLOAD.same), spec), plan)
+        f.store(f.call("known", f.load("%p", PAYLOAD.same), spec), plan_at)
         f.jump("found")
         f.label("mixed")
-        f.store(f.call("pair", plans, spec, spec_y), plan)
+        f.store(f.call("pair", plans, spec, spec_y), plan_at)
         f.jump("found")
         f.label("number")
     f.guard(is_number(f, kind), "slow")
-    f.store(f.call("pair", plans, *([kind, spec] if reflected else [spec, kind])), plan)
+    f.store(f.call("pair", plans, *([kind, spec] if reflected else [spec, kind])), plan_at)
     f.jump("found")
     f.label("found")
-    chosen, y = f.load(plan), f.load(second)
-    f.present(chosen, "slow")
-    run, out = f.load(chosen, at["plan.run"]), f.load(chosen, at["plan.out"])
+    plan = f.load(plan_at)
+    f.present(plan, "slow")
+    run = kernel_of(f, at, plan)
+    x = f.slot("%self", at["tensor._data"], "failed")
+    y = f.call("raw", "%other", tensor)
+    f.present(y, "failed")
     # While a kernel runs without the lock, another thread may drop the plan, and the operands.
-    f.hold(run, out, x, y)
+    f.hold(run, x, y)
     data = f.call("call_2", run, *([y, x] if reflected else [x, y]))
     f.drop(run, x, y)
-    _answer(f, tensor, data, out)
+    _answer(f, at, tensor, data, plan_at)
+    long_way(f)
     return f.text()
 
 

@@ -15,7 +15,6 @@ PULL: Final = Fields("code fallback tensor scopes scopes_name")
 """The first items of the tuple; other objects follow."""
 
 DECLARED: Final = """
-@tenferro_tuple_class = external global i8
 @tenferro_zero = external global i8
 """
 
@@ -35,7 +34,7 @@ def pull_text(at: Offsets) -> str:
     """``pull``, of (cotangent, saved values)."""
     f = Body("ptr @pull(ptr %self, ptr %args, i64 %nargs)")
     frame, arguments = f.variable(f"[{REGISTERS} x ptr]"), f.variable("[4 x ptr]")
-    i, j = f.variable("i64"), f.variable("i64")
+    i, j, held = f.variable("i64"), f.variable("i64"), f.variable("i64")
     here = f.variable()
     f.guard(f.get("icmp eq i64 %nargs, 2"), "slow")
     objects = f.at("%self", at["tuple"])
@@ -43,10 +42,13 @@ def pull_text(at: Offsets) -> str:
     g, saved = f.load("%args"), f.load("%args", 8)
     tensor = f.load(objects, PULL.tensor)
     opened = f.call("tenferro_get_item", f.load(objects, PULL.scopes), f.load(objects, PULL.scopes_name))
-    f.require([(f.type_of(g), tensor), (f.type_of(saved), "@tenferro_tuple_class"), (opened, "@tenferro_zero")], "slow")
     count = f.load(p, HEAD.saved, "i64")
-    f.guard(f.get(f"icmp eq i64 {f.load(saved, 16, 'i64')}, {count}"), "slow")
-    f.store(f.load(g, at["tensor._data"]), frame)
+    f.require([(f.type_of(g), tensor), (opened, "@tenferro_zero")], "slow")
+    f.tuple_of(saved, count, "slow")
+    raw = f.slot(g, at["tensor._data"], "slow")
+    f.hold(raw)
+    f.store(raw, frame)
+    f.store("1", held, kind="i64")
     mask = f.load(p, HEAD.mask, "i64")
 
     def loop(counter: str, bound: str, name: str, after: str) -> str:
@@ -67,11 +69,16 @@ def pull_text(at: Offsets) -> str:
     bit = f.get(f"and i64 {f.get(f'lshr i64 {mask}, {n}')}, 1")
     f.branch(f.get(f"icmp ne i64 {bit}, 0"), "array", "bare")
     f.label("array")
-    f.require([(f.type_of(value), tensor)], "slow")
-    f.store(f.load(value, at["tensor._data"]), place)
-    f.jump("next_saved")
+    f.require([(f.type_of(value), tensor)], "unfit")
+    inside = f.slot(value, at["tensor._data"], "unfit")
+    f.store(inside, place)
+    f.jump("held")
     f.label("bare")
     f.store(value, place)
+    f.jump("held")
+    f.label("held")
+    f.hold(f.load(place))
+    f.store(f.get(f"add i64 {n}, 2"), held, kind="i64")
     f.jump("next_saved")
 
     f.label("constants")
@@ -126,18 +133,26 @@ def pull_text(at: Offsets) -> str:
     z = f.call("wrapped", tensor, data, f.load(objects, f.load(o, 16, "i64")))
     f.store(z, slot)
     f.branch(f.same(z, "null"), "out_of_memory", "next_out")
+
+    def let_go(results: str) -> None:
+        """Give up the operands, and so many results."""
+        f.call("let_go", frame, "i64 0", f"i64 {f.load(held, kind='i64')}", result="void")
+        first = f.load(p, HEAD.first_result, "i64")
+        f.call("let_go", frame, f"i64 {first}", f"i64 {results}", result="void")
+
     f.label("out_of_memory")
     f.drop(answer)
-    f.call("let_go", frame, f"i64 {f.load(p, HEAD.first_result, 'i64')}", f"i64 {made}", result="void")
+    let_go(made)
     f.give("null")
-
     f.label("finish")
-    f.call("let_go", frame, f"i64 {f.load(p, HEAD.first_result, 'i64')}", f"i64 {made}", result="void")
+    let_go(made)
     f.give(answer)
     f.label("failed")
-    ran = f.load(i, kind="i64")
-    f.call("let_go", frame, f"i64 {f.load(p, HEAD.first_result, 'i64')}", f"i64 {ran}", result="void")
+    let_go(f.load(i, kind="i64"))
     f.call("tenferro_clear", result="void")
+    f.jump("slow")
+    f.label("unfit")
+    f.call("let_go", frame, "i64 0", f"i64 {f.load(held, kind='i64')}", result="void")
     f.jump("slow")
     f.label("slow")
     fallback = f.load("%self", at["tuple"] + PULL.fallback)
@@ -146,7 +161,7 @@ def pull_text(at: Offsets) -> str:
 
 
 def _let_go() -> str:
-    """Give up the results: registers from `first` on."""
+    """Give up registers from `first` on."""
     f = Body("private void @let_go(ptr %frame, i64 %first, i64 %count)")
     i = f.variable("i64")
     f.store("0", i, kind="i64")

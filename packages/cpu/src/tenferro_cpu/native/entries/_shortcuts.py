@@ -95,6 +95,7 @@ class NativeShortcuts(Shortcuts):
         self._common = {
             "tensor": Tensor,
             "scopes": vars(_select),
+            "plan": Plan,
             "scopes_name": _key(vars(_select), "open_scopes"),
             "zero": id(0),
         }
@@ -136,6 +137,7 @@ class NativeShortcuts(Shortcuts):
             "method": method,
             "eager": recording.eager,
             "node": recording.node,
+            "pullback": recording.pullback,
             "modes": recording.modes,
             "modes_name": _key(recording.modes, "slow"),
             "count": recording.count,
@@ -185,7 +187,7 @@ class NativeShortcuts(Shortcuts):
         at = Offsets(self._tensor | node)
         text = DECLARED + sweeps.DECLARED + shared_text(at) + sweeps.sweep_text(at)
         address = engine().function(text, "sweep", symbols(), level=2)
-        parts = {"tensor": Tensor, "sums": catalog.add.op().same, "empty": ()}
+        parts = {"tensor": Tensor, "plan": Plan, "sums": catalog.add.op().same, "empty": ()}
         payload = tuple([parts[name] if name in parts else getattr(sweeping, name) for name in sweeps.SWEEP.names])
         made: Callable[..., None] = builtin(definition("sweep", address, FASTCALL), payload)
         return made

@@ -6,7 +6,7 @@ Variables that change are stack slots; the optimiser makes registers of them.
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from tenferro_cpu.native.python._layout import TYPE
+from tenferro_cpu.native.python._layout import CLASS_FLAGS, TUPLE_SIZE, TUPLE_SUBCLASS, TYPE
 
 
 class Fields:
@@ -76,6 +76,22 @@ class Body:
     def store(self, value: str, pointer: str, offset: int | str = 0, kind: str = "ptr") -> None:
         """Write a field."""
         self.do(f"store {kind} {value}, ptr {self.at(pointer, offset) if offset else pointer}")
+
+    # Python code can empty and fill every slot, replace every item of a list or dictionary, and runs where hashes are
+    # compared, objects freed and memory is allocated. So a slot may be empty and holds any object; its class is tested
+    # before fields of the object are read; and what is used after a call is held, or loaded again.
+
+    def slot(self, obj: str, offset: int | str, otherwise: str) -> str:
+        """The object in a slot, borrowed; go on at a label where the slot is empty."""
+        value = self.load(obj, offset)
+        self.present(value, otherwise)
+        return value
+
+    def tuple_of(self, obj: str, size: int | str, otherwise: str) -> None:
+        """Go on where an object is a tuple of so many items, or an instance of a subclass."""
+        flags = self.load(self.type_of(obj), CLASS_FLAGS, "i64")
+        self.guard(self.get(f"icmp ne i64 {self.get(f'and i64 {flags}, {TUPLE_SUBCLASS}')}, 0"), otherwise)
+        self.guard(self.get(f"icmp eq i64 {self.load(obj, TUPLE_SIZE, 'i64')}, {size}"), otherwise)
 
     def type_of(self, obj: str) -> str:
         """The class of an object."""

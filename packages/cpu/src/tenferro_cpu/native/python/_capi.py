@@ -34,6 +34,7 @@ _PYTHON: Final = {
     "list_size": "PyList_Size",
     "values": "PySequence_List",
     "to_tuple": "PySequence_Tuple",
+    "is_subtype": "PyType_IsSubtype",
 }
 """Functions of the interpreter, all of its stable interface but the vector call."""
 

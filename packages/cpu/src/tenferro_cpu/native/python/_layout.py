@@ -16,6 +16,11 @@ import numpy as np
 BASIC: Final = 16
 """Bytes before the fields of an object: its reference count and its class."""
 TYPE: Final = 8
+CLASS_FLAGS: Final = 168
+"""Flags of a class, of which `TUPLE_SUBCLASS` says that its instances are laid out as tuples."""
+TUPLE_SUBCLASS: Final = 1 << 26
+TUPLE_SIZE: Final = 16
+"""Where a tuple keeps the number of its items."""
 BYTES: Final = 32
 """Where the characters of a ``bytes`` object start."""
 DATA, NDIM, DIMS, STRIDES, BASE, DESCR, FLAGS = 16, 24, 32, 40, 48, 56, 64
@@ -68,6 +73,9 @@ def _python_agrees(items: int) -> bool:
         bytes.__basicsize__ == BYTES + 1
         and text_of(id(letters) + BYTES, len(letters)) == letters
         and [word(id(triple) + items + 8 * i) for i in range(3)] == [id(v) for v in triple]
+        and word(id(triple) + TUPLE_SIZE) == 3
+        and all(word(id(cls) + CLASS_FLAGS) == cls.__flags__ for cls in (tuple, list, np.ndarray))
+        and [bool(c.__flags__ & TUPLE_SUBCLASS) for c in (tuple, type(sys.version_info), list)] == [True, True, False]
         and all(word(id(v) + TYPE) == id(type(v)) for v in (*triple, letters, triple, 1, 2j))
         and text_of(id(triple[0]) + NUMBER, 8) == np.float64(1.5).tobytes()
         and text_of(id(2.5 - 3j) + NUMBER, 16) == np.complex128(2.5 - 3j).tobytes()

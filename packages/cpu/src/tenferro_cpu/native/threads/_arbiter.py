@@ -135,12 +135,17 @@ done:
 
 define ptr @py_enter(ptr %self, ptr %args, i64 %nargs) {
   %flow = alloca i32
+  %two = icmp eq i64 %nargs, 2
+  br i1 %two, label %count, label %done
+count:
   %most_object = load ptr, ptr %args
   %most = call i64 @tenferro_long_as_long(ptr %most_object, ptr %flow)
   %second = getelementptr ptr, ptr %args, i64 1
   %allowed_object = load ptr, ptr %second
   %allowed = call i64 @tenferro_long_as_long(ptr %allowed_object, ptr %flow)
   call void @enter(i64 %most, i64 %allowed)
+  br label %done
+done:
   call void @tenferro_incref(ptr @tenferro_none)
   ret ptr @tenferro_none
 }
