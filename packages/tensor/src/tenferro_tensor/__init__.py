@@ -12,6 +12,7 @@ from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
 from tenferro_tensor._plan import clear_plans, plan_stats
 from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
+from tenferro_tensor._registration import Registration
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._select import ComputeContext, compute_context, compute_device
 from tenferro_tensor._size import Size
@@ -59,6 +60,7 @@ __all__ = [
     "Pending",
     "Place",
     "Primitive",
+    "Registration",
     "Registry",
     "RuntimeDevice",
     "Size",
