@@ -6,6 +6,7 @@ else in main memory, and the ``*_like`` functions stay where their argument is.
 
 import math
 import sys
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
@@ -295,7 +296,12 @@ def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) ->
 
 
 def _plain(x: Any) -> Any:
-    return x.item() if hasattr(x, "spec") or isinstance(x, np.ndarray) else x
+    """A bound as a number."""
+    if hasattr(x, "spec") or (isinstance(x, np.ndarray) and x.size == 1):
+        return x.item()
+    if not isinstance(x, Number):
+        raise ArgumentError(f"arange counts from, to and by single numbers, got {x!r}; pass 0-d values or scalars")
+    return x
 
 
 def linspace(
