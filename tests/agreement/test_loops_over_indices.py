@@ -220,3 +220,16 @@ def test_a_step_writes_what_it_changes(f, power, differentiated) -> None:
         for n in (100, 400)
     )
     assert 0 < large <= small * 4**power + 64
+
+
+def test_the_reads_of_a_python_loop_are_summed_in_one_array() -> None:
+    def f(a):
+        return sum([tr.tanh(a[i, i + 1] * tr.sum(a[i])) for i in range(8)])
+
+    a = tr.asarray(np.random.default_rng(0).normal(size=(90, 90)))
+    g = tr.compile(grad(f))
+    same([g(a)], [grad(f)(a)])
+    run = lowered(g.program(a))
+    victims, storage = overwriting(run), Storage(run)
+    whole = [eq for eq in run.equations if eq.results[0] not in victims and run.specs[eq.results[0]] == run.inputs[0]]
+    assert run.symbolic and len([eq for eq in whole if not storage.is_view(eq)]) <= 2  # of 16 reads

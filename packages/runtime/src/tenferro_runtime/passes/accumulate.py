@@ -15,7 +15,7 @@ from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
-from tenferro_runtime.passes.schedule import weight
+from tenferro_runtime.passes.schedule import extent_in_trace, weight
 from tenferro_tensor import HOST, tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
@@ -101,7 +101,7 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
     low, high, interior = params["low"], params["high"], params["interior"]
     if x.__class__ is not int or any(interior) or not all(isinstance(n, int) and 0 <= n for n in low):
         return None
-    if any(_may_crop(n) for n in high) or work.specs[total].place is not HOST:
+    if any(_may_crop(n, work.program) for n in high) or work.specs[total].place is not HOST:
         return None
     if WINDOW * weight(work.specs[x], work.program.examples) > weight(work.specs[total], work.program.examples):
         return None
@@ -109,8 +109,9 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
     return _block_added(work, total, x, starts, eq)
 
 
-def _may_crop(n: DimLike) -> bool:
-    return n < 0 if isinstance(n, int) else n.lower is None or n.lower < 0
+def _may_crop(n: DimLike, program: Program) -> bool:
+    """Whether padding may take elements away. That an open size is large enough is a guard: a slice asked for it."""
+    return (n if isinstance(n, int) else extent_in_trace(n, program.examples)) < 0
 
 
 def _is_one_window(work: Rewriting, scatter: Equation) -> bool:

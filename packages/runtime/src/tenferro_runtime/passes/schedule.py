@@ -95,11 +95,11 @@ def weight(spec: Spec, examples: Mapping[str, int]) -> int:
     """Bytes of an array, open sizes as in the trace."""
     n = spec.dtype.itemsize
     for d in spec.shape:
-        n *= _extent(d, examples) if isinstance(d, Dim) else d
+        n *= extent_in_trace(d, examples) if isinstance(d, Dim) else d
     return n
 
 
-def _extent(d: Dim, examples: Mapping[str, int]) -> int:
+def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
     """A size for the examples, `OPEN` in the place of what has none; the nearest that its bounds allow."""
     try:
         return evaluate(d, {name: examples.get(name, OPEN) for name in d.variables})
