@@ -123,7 +123,8 @@ class Singles(Area):
         return got
 
     def subject(self, case: Case) -> str:
-        found = re.search(r"(tr|linalg|fft)\.\w+", case["text"])
+        text = case["text"]
+        found = re.search(r"(linalg|fft)\.\w+", text) or re.search(r"tr\.\w+", text)
         return found[0] if found else "operator"
 
     def shrink(self, case: Case) -> Iterator[Case]:
