@@ -117,30 +117,28 @@ class Campaign:
             return area, machine, self._next_seed, cases
 
     def _run_batch(self, area: Area, machine: str, seed: int, cases: int) -> None:
-        begin = time.monotonic()
-        count, trials, new = 0, 0, []
+        begin, new = time.monotonic(), []
         seconds = min(self.batch, max(1.0, self.left()))
         try:
             with Process(machine, area.patience, self.stopping) as process:
-                for reply in process.ask({"area": area.name, "seed": seed, "seconds": seconds, "cases": cases}):
-                    if "done" in reply:
-                        count, trials = reply["count"], reply["trials"]
-                    elif "number" in reply:
-                        new.append((reply["number"], reply["failure"]))
-        except Stopped:
+                try:
+                    for reply in process.ask({"area": area.name, "seed": seed, "seconds": seconds, "cases": cases}):
+                        if "number" in reply:
+                            new.append((reply["number"], reply["failure"]))
+                    count, trials = reply["count"], reply["trials"]
+                except (Gone, Stopped) as end:
+                    count, trials = process.number + 1, process.trials + 1
+                    if isinstance(end, Gone):
+                        new.append((end.number, end.failure))
+        except Stopped:  # before it began
             return
-        except Gone as gone:
-            count = trials = gone.number + 1
-            new.append((gone.number, gone.failure))
         took = time.monotonic() - begin
         with self._lock:
             self.counts[area.name] += count
             self.trials[area.name] += trials
             self.spent[area.name] += took
-        print(
-            f"{area.name:12} {machine:8} seed {seed}: {count} cases, {trials} trials, {trials / took:.0f} per s",
-            flush=True,
-        )
+        rate = f"{count} cases, {trials} trials, {trials / took:.0f} per s"
+        print(f"{area.name:12} {machine:8} seed {seed}: {rate}", flush=True)
         for number, failure in new:
             self._note(area, machine, seed, number, failure)
 

@@ -24,7 +24,7 @@ class Gone(Exception):
     """The worker died or hung; `failure` is what a reply would have said, `number` the case it was in."""
 
     def __init__(self, kind: str, text: str, number: int) -> None:
-        super().__init__(kind)
+        super().__init__(f"{kind}: {text}")
         self.failure = {"kind": kind, "text": text, "place": _deepest(text)}
         self.number = number
 
@@ -46,8 +46,8 @@ class Process:
         self._stopping = stopping or threading.Event()
         self._log = tempfile.NamedTemporaryFile("w+", suffix=".log", errors="replace")
         self._counter = tempfile.NamedTemporaryFile("w+b")
-        self._counter.truncate(8)
-        self._map = mmap.mmap(self._counter.fileno(), 8)
+        self._counter.truncate(16)
+        self._map = mmap.mmap(self._counter.fileno(), 16)
         environment = os.environ | {"TENFERRO_CPU_JIT": "0" if machine == WITHOUT else "1", "JAX_PLATFORMS": "cpu"}
         path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(p for p in path if p)
@@ -94,7 +94,12 @@ class Process:
     @property
     def number(self) -> int:
         """The case that the worker is in."""
-        return int.from_bytes(self._map[:], "little")
+        return int.from_bytes(self._map[:8], "little")
+
+    @property
+    def trials(self) -> int:
+        """The comparisons of the batch before that case."""
+        return int.from_bytes(self._map[8:], "little")
 
     def close(self) -> None:
         """End the child and all that it started; files go with this object."""

@@ -1,8 +1,8 @@
 """A process that runs cases for the campaign: ``python -m fuzzing.worker``, a request and replies as lines of JSON.
 
 A request is a batch, ``{"area", "seed", "seconds", "cases"}``, or a trial of given cases, ``{"area", "trial": [...]}``.
-Before each case its number goes to a file that the campaign maps too: if this process dies or hangs, it is known in
-which case, and the case follows from the seed and the number.
+Before each case its number goes to a file that the campaign maps too, with the trials made so far: if this process dies
+or hangs, it is known in which case, and the case follows from the seed and the number.
 """
 
 import faulthandler
@@ -56,7 +56,7 @@ def prepare(machine: str) -> None:
 
 def main() -> None:
     """Serve requests from standard input until it ends."""
-    counter = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 8)
+    counter = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 16)
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the library prints is no reply
     faulthandler.enable()
@@ -77,13 +77,13 @@ def main() -> None:
             found = None
             for case in request["trial"]:
                 number += 1
-                counter[:] = number.to_bytes(8, "little")
+                counter[:8] = number.to_bytes(8, "little")
                 found = failure(area, case)
             reply(done=True, failure=found)
             continue
         end, i, trials = time.monotonic() + request["seconds"], 0, 0
         while i < request["cases"] and time.monotonic() < end:
-            counter[:] = i.to_bytes(8, "little")
+            counter[:] = i.to_bytes(8, "little") + trials.to_bytes(8, "little")
             case = area.draw(rng_of(request["seed"], i))
             found = failure(area, case)
             if found:
