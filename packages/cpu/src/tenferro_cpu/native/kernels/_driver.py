@@ -126,6 +126,8 @@ GRAIN: Final = 4_000.0
 """Nanoseconds of the smallest piece."""
 SHARES: Final = 4
 """Pieces for every thread: one that is interrupted leaves the rest to the others."""
+BREATH: Final = 1 << 21
+"""Elements of the longest run: the interpreter sees signals between two. Where pages are fresh, one takes 0.1 s."""
 ELEMENTS: Final = 512
 """Rows are cut at multiples of this, so that pieces begin where vectors and cache lines do."""
 
@@ -217,6 +219,16 @@ def drive(
         whole: a row is one piece of work and is not cut.
     """
     step = Step(kernel, inner, outer, combined)
+    if step.elements > BREATH:
+        at, length, count = _best_cut(inner, outer, whole, -(-step.elements // BREATH))
+        if count > 1:
+            axes = [inner, *outer]
+            cut = axes[at + 1]
+            for start in range(0, cut.extent, length):
+                axes[at + 1] = Axis(min(length, cut.extent - start), cut.strides)
+                here = [p + s * start for p, s in zip(pointers, cut.strides, strict=True)]
+                drive(kernel, here, axes[0], axes[1:], combined, cost=cost, whole=whole)
+            return
     block = array("q", words(pointers, step))
     address = block.buffer_info()[0]
     run, piece = _functions()
@@ -236,7 +248,11 @@ def drive(
 
 def _cut(inner: Axis, outer: Sequence[Axis], whole: bool, threads: int, work: float) -> tuple[int, int, int]:
     """Which axis to cut (-1: the row), the length of a piece, and the number of pieces."""
-    most = max(1, min(SHARES * threads, int(work / GRAIN)))
+    return _best_cut(inner, outer, whole, max(1, min(SHARES * threads, int(work / GRAIN))))
+
+
+def _best_cut(inner: Axis, outer: Sequence[Axis], whole: bool, most: int) -> tuple[int, int, int]:
+    """The cut into most pieces, but not more than `most`."""
     best = (-1, inner.extent, 1)
     for at, axis in enumerate((inner, *outer), -1):
         step = 1 if at >= 0 else inner.extent if whole else ELEMENTS
