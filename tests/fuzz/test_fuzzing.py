@@ -28,7 +28,8 @@ SMOKE = {
     "files": 3,
     "einsum": 50,
     "processes": 0,
-    "plug-ins": 0,
+    "plug-ins": 40,
+    "objects": 3,
 }
 """Cases of a smoke run; a few seconds in all."""
 

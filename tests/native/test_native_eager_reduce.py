@@ -157,6 +157,14 @@ def test_nothing_to_reduce_is_the_concern_of_numpy(shape, axes):
             np.testing.assert_array_equal(native(x), expected)
 
 
+@pytest.mark.parametrize("primitive", PRIMITIVES[:2])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape, axes", [((2, 0, 33), (0, 2)), ((40, 0), (0,)), ((0, 9, 9), (1, 2)), ((0, 40), (0, 1))])
+def test_long_sums_of_nothing(primitive, dtype, shape, axes):
+    """As many terms as take another way, of arrays that have no rows."""
+    agree(primitive, np.zeros(shape, dtype), axes)
+
+
 def test_sums_have_pairwise_accuracy():
     x = np.random.default_rng(1).uniform(0, 1, 1 << 20).astype("float32")
     exact = x.astype("float64").sum()

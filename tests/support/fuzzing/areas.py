@@ -5,6 +5,7 @@ from fuzzing.area import Area
 from fuzzing.gradients import Gradients
 from fuzzing.indexing import Indexing
 from fuzzing.interchange import Interchange
+from fuzzing.objects import Objects
 from fuzzing.planted import Planted
 from fuzzing.plugins import Plugins
 from fuzzing.processes import Processes
@@ -22,6 +23,7 @@ _ALL = (
     Subscripts(),
     Processes(),
     Plugins(),
+    Objects(),
 )
 AREAS: dict[str, Area] = {area.name: area for area in _ALL}
 

@@ -47,6 +47,15 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return total if keepdims else np.squeeze(total, axis=axis)
 
 
+def _floor_divide(x: Any, y: Any) -> Any:
+    """With the quotient of an infinite number, where NumPy has NaN: the Array API standard prefers it."""
+    out = np.floor_divide(x, y)
+    if out.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            out = np.where(np.isinf(x) & np.isfinite(y), np.floor(np.true_divide(x, y, dtype=out.dtype)), out)
+    return np.asarray(out)
+
+
 def _sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
     return np.take_along_axis(x, _argsort(x, axis, descending), axis)
 
@@ -111,6 +120,7 @@ TR = Numpy(
     cast=lambda x, dtype: np.asarray(x).astype(dtype),
     digamma=_special("digamma"),
     diagonal=lambda x, offset=0, axis1=-2, axis2=-1: np.diagonal(x, offset, axis1, axis2),
+    floor_divide=_floor_divide,
     erf=_special("erf"),
     erfc=_special("erfc"),
     erfinv=_special("erfinv"),

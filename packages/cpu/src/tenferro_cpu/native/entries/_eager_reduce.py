@@ -123,7 +123,7 @@ class _Planned:
             return self.run(x, *rest)
         length = prod([x.shape[a] for a in self.axes])
         if x.size < PLANNED:
-            return self._pairwise(x) if self.rounds and length > CHAIN else self.run(x)
+            return self._pairwise(x, length) if self.rounds and length > CHAIN else self.run(x)
         if not self.sums and (self.leading or (self.trailing and length >= LONG_ROW)):
             return self.run(x)
         found = self.kernel(x, axes=self.axes)
@@ -131,6 +131,6 @@ class _Planned:
             return self.run(x)
         return found
 
-    def _pairwise(self, x: Any) -> Any:
+    def _pairwise(self, x: Any, length: int) -> Any:
         rows = np.ascontiguousarray(x.transpose(self.kept + self.axes))
-        return rows.reshape(*[x.shape[a] for a in self.kept], -1).sum(-1)
+        return rows.reshape(*[x.shape[a] for a in self.kept], length).sum(-1)
