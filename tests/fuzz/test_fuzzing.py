@@ -27,7 +27,7 @@ SMOKE = {
     "interchange": 80,
     "files": 3,
     "einsum": 50,
-    "processes": 0,
+    "processes": 1,
     "plug-ins": 40,
     "objects": 3,
 }
