@@ -160,3 +160,19 @@ def test_numbers_are_compared_to_the_bit_and_to_the_tolerance():
             near(tr.asarray(wrong), x, "other")
     with pytest.raises(Mismatch, match="bits differ at 1 of 3 elements, first at \\(2,\\)|bits differ"):
         bitwise(tr.asarray(np.asarray([1.0, np.nan, 0.0])), tr.asarray(x), "signed zero")
+
+
+def test_a_wrong_program_is_found_and_reduced(monkeypatch):
+    """One wrong function in long programs; shrinking leaves little more than its call."""
+    import tenferro_runtime as tr
+
+    right = tr.tanh
+    monkeypatch.setattr(tr, "tanh", lambda x: right(x) * (1 + 1e-7))
+    area = AREAS["programs"]
+    cases = (area.draw(rng_of(4, number)) | {"way": "eager"} for number in range(30))
+    case = next(c for c in cases if failure(area, c))
+    smaller = case
+    while smaller is not None:
+        case, smaller = smaller, next((c for c in area.shrink(smaller) if failure(area, c)), None)
+    assert len(case["lines"]) <= 3 and any("tanh" in text for _, text in case["lines"])
+    assert "tanh" in area.subject(case)

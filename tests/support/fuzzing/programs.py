@@ -54,21 +54,27 @@ def draw_program(rng: random.Random, least: int = 30, most: int = 60, smooth: bo
 
 
 def reference(case: Case, args: list[Any]) -> tuple[Any, list[Any]]:
-    """NumPy's results, and for each output how much it may differ: it moves when the operands move a little."""
-    f = function(function_text(case), dict(SCOPE))
-    want = expected(f, *args)
-    if isinstance(want, Exception):
-        return want, []
+    """NumPy's results, and for each output the numbers that its tolerance is relative to.
+
+    These are how far it moves when the operands move a little, and the largest value on the way: values that cancel,
+    whatever the operands are, leave rounding errors behind.
+    """
+    count, names = len(case["outputs"]), [n for n, _ in case["lines"]]
+    f = function(function_text(case | {"outputs": [*case["outputs"], *names]}), dict(SCOPE))
+    every = expected(f, *args)
+    if isinstance(every, Exception):
+        return every, []
+    largest = max([np.max(np.abs(v), initial=0.0) for v in every if np.asarray(v).dtype.kind in "fc"], default=0.0)
+    want = every[:count]
+    scales = [largest * np.ones(np.shape(w)) for w in want]
     rng = np.random.default_rng(0)
-    scales = [np.abs(np.asarray(w)).max(initial=0.0) * np.ones(np.shape(w)) for w in want]
+    narrow = max([1e-8] + [_nudge(x.dtype) for x in args])
     for _ in range(2):
-        moved = [_moved(x, rng) for x in args]
-        other = expected(f, *moved)
+        other = expected(f, *[_moved(x, rng) for x in args])
         if isinstance(other, Exception):
             return other, []
         for k, (w, o) in enumerate(zip(want, other)):
             if np.asarray(w).dtype.kind in "fc" and np.size(w):
-                narrow = max([1e-8] + [_nudge(x.dtype) for x in args])
                 scales[k] = scales[k] + np.max(np.abs(w - o)) / narrow
     return want, scales
 
