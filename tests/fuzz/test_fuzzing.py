@@ -29,7 +29,7 @@ SMOKE = {
     "einsum": 50,
     "processes": 1,
     "plug-ins": 40,
-    "objects": 3,
+    "objects": 0,  # a crash would end the tests; theirs run in children
 }
 """Cases of a smoke run; a few seconds in all."""
 
