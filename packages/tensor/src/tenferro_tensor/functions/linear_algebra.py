@@ -98,10 +98,6 @@ def _product(x: Any, y: Any) -> Any:
     )
     labels: list[Any] = [*shared, *[i for i in axes_x if i not in shared], *["row"] * (not vector_x)]
     labels += [*[i for i in axes_y if i not in shared], *["column"] * (not vector_y)]
-    neither = [i for i in range(n) if not in_x[i] and not in_y[i]]
-    if neither:  # stacks of extent 1 on both sides were dropped: put them back
-        out = catalog.reshape(out, shape=(*(1,) * len(neither), *out.spec.shape))
-        labels = [*neither, *labels]
     wanted = [*range(n), *["row"] * (not vector_x), *["column"] * (not vector_y)]
     return permute_dims(out, [labels.index(w) for w in wanted])
 
@@ -109,7 +105,7 @@ def _product(x: Any, y: Any) -> Any:
 def _extends(stack: tuple[DimLike, ...], i: int, n: int, goal: DimLike) -> bool:
     """Whether a stack has axis ``i`` of the common one, in full and not by broadcasting."""
     own = i - n + len(stack)
-    return own >= 0 and stack[own] != 1 and not stretched(stack[own], goal)
+    return own >= 0 and not stretched(stack[own], goal)
 
 
 def _without(x: Any, axes: list[int]) -> Any:
