@@ -1,16 +1,27 @@
 """Long runs of machine code are cut, and the interpreter sees an interrupt between two parts."""
 
+import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.kernels import _driver
+from tenferro_cpu.native.copying import _copy
+from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.kernels import _driver, _parts
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.regions._stepped import stepped
+from tenferro_cpu.pools._opened import CALLER
+from tenferro_tensor import Spec, catalog, get_backend
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
 
 SHAPE = (8, 4096)
 
@@ -64,3 +75,199 @@ def test_an_interrupt_leaves_a_run_between_two_parts(monkeypatch: pytest.MonkeyP
     finally:
         signal.signal(signal.SIGINT, before)
     assert len(parts) == 2
+
+
+def chain() -> Region:
+    f8 = Operand(np.dtype("f8"))
+    sin, mul = catalog.sin.op(), catalog.mul.op()
+    lines = (Apply(mul, (0, 1)), Apply(sin, (2,)), Apply(mul, (3, 0)))
+    return Region(KernelIR((f8, f8), lines, (4,)), 3, ((0, 1, 2), (0, 1, 2)))
+
+
+def absent(*raws: Any) -> Any:
+    raise AssertionError("left to the fallback")
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Cut into parts of 4096 elements, also what the caches hold, and note each part."""
+    parts: list[Any] = []
+    cuts = _parts._cuts
+
+    def noted(*sizes: Any) -> Iterator[Any]:
+        for cut in cuts(*sizes):
+            parts.append(cut)
+            yield cut
+
+    monkeypatch.setattr(_parts, "_cuts", noted)
+    monkeypatch.setattr(_driver, "BREATH", 4096)
+    monkeypatch.setattr(Host, "near_bytes", 0)
+    return parts
+
+
+ROWS = [(7, 5, 300), (3, 2, 9000), (1, 1, 20_000), (40_000, 1, 1), (5000, 1, 3)]
+
+
+@pytest.mark.parametrize("shape", ROWS, ids=str)
+@pytest.mark.parametrize("axes", [(0, 1, 2), (1, 2), (2,), (0,), (0, 1), ()], ids=str)
+def test_stepped_parts_make_the_whole(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
+    region = replace(chain(), axes=((0, 1, 2), axes))
+    draw = np.random.default_rng(0)
+    x, y = draw.random(shape), draw.random([shape[a] for a in axes])
+    y = y if axes else np.float64(y)
+    whole = stepped(region, absent)
+    assert whole is not None
+    expected = whole(x, y)
+    parts = counted(monkeypatch)
+    cut = stepped(region, absent)
+    assert cut is not None
+    assert cut(x, y).tobytes() == expected.tobytes()
+    assert len(parts) > 1
+    into = np.empty(shape)
+    assert cut(x, y, into) is into and into.tobytes() == expected.tobytes()
+    # An operand may be written over; a view of it that starts elsewhere may not.
+    room = np.empty(x.size + 8)
+    moved = room[8:].reshape(shape)
+    moved[...] = x
+    cut_elsewhere = stepped(region, lambda *raws: whole(*raws[:2]))
+    assert cut_elsewhere is not None
+    assert cut_elsewhere(moved, y, room[:-8].reshape(shape)).tobytes() == expected.tobytes()
+    assert cut(moved, y, moved) is moved and moved.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(300, 5, 30), (9000, 1, 20), (2, 1, 9000)], ids=str)
+def test_rows_that_are_reduced_stay_whole(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).random(shape)
+    (spec,) = [Spec(shape, np.dtype("f8"))]
+    out = Spec(shape[:1], np.dtype("f8"))
+
+    def make() -> Any:
+        return get_backend("cpu").kernel(catalog.reduce_sum.op(axes=(1, 2)), (spec,), (out,), CALLER)
+
+    expected = make()(x)
+    parts = counted(monkeypatch)
+    assert make()(x).tobytes() == expected.tobytes()
+    assert len(parts) > 1
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i4"])
+@pytest.mark.parametrize("primitive", [catalog.mul, catalog.add, catalog.div, catalog.exp, catalog.sqrt, catalog.log])
+def test_eager_parts_make_the_whole(monkeypatch: pytest.MonkeyPatch, primitive: Any, dtype: str) -> None:
+    x = np.random.default_rng(0).random((3, 7001)).astype(dtype) + np.ones((), dtype)
+    count = 2 if primitive in (catalog.mul, catalog.add, catalog.div) else 1
+    if dtype == "i4" and (count == 1 or primitive is catalog.div):
+        pytest.skip("no such dtype")
+    specs = (Spec(x.shape, x.dtype),) * count
+
+    def make() -> Any:
+        return _eager.entries({primitive: lambda *_: absent})[primitive](specs, specs[:1])
+
+    calls = [(x,) * count] + ([(x, x.dtype.type(3)), (x.dtype.type(3), x)] if count == 2 else [])
+    expected = [make()(*args).tobytes() for args in calls]
+    parts = counted(monkeypatch)
+    kernel = make()
+    for k, args in enumerate(calls):
+        assert kernel(*args).tobytes() == expected[k]
+        assert len(parts) == 6 * (k + 1)
+        assert kernel(*args, into := np.empty_like(x)) is into and into.tobytes() == expected[k]
+        parts[:] = parts[: 6 * (k + 1)]
+
+
+def test_numpy_warns_of_a_part_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(monkeypatch)
+    x = np.full(20_000, 1.5)
+    x[10_000] = 1000
+    spec = (Spec(x.shape, x.dtype),)
+    kernel = get_backend("cpu").kernel(catalog.exp.op(), spec, spec, CALLER)
+    with pytest.warns(RuntimeWarning, match="overflow") as noted:
+        found = kernel(x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found, np.exp(x))
+    assert len(noted) == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_copies_in_parts_are_copies(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    rank = int(draw.integers(1, 6))
+    shape = tuple(draw.integers(1, 1 + int(3e5 ** (1 / rank)), rank).tolist())
+    x = draw.integers(0, 100, shape).astype(draw.choice(["f8", "i2", "c16"]))
+    turned = x.transpose(draw.permutation(rank))[
+        tuple([slice(None, None, s) for s in draw.choice([1, 1, -1, 2], rank)])
+    ]
+    parts: list[Any] = []
+    find = _copy.COPIES.find
+    monkeypatch.setattr(_copy.COPIES, "find", lambda *key: parts.append(key) or find(*key))
+    monkeypatch.setattr(_copy, "BREATH", 64 << 10)
+    np.testing.assert_array_equal(_copy.contiguous(turned), turned)
+    if parts:
+        assert len(parts) >= turned.nbytes / _copy.BREATH
+    into = np.zeros((2 * len(turned), *turned.shape[1:]), x.dtype)[::2]
+    np.testing.assert_array_equal(_copy.copy_into(into, turned), turned)
+    _copy.copy_in_order(into, turned + turned.dtype.type(1))
+    np.testing.assert_array_equal(into, turned + turned.dtype.type(1))
+
+
+COLD = """
+import os, signal, sys, threading, time
+import numpy as np
+from tenferro_cpu.native.kernels import _driver, _parts
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.memory._pool import pool
+
+_driver.BREATH, Host.near_bytes = 1 << 16, 0
+import tenferro_runtime as tr
+
+PARTS, cuts = [], _parts._cuts
+
+def noted(*sizes):
+    for cut in cuts(*sizes):
+        PARTS.append(cut)
+        yield cut
+
+_parts._cuts = noted
+x = tr.asarray(np.random.default_rng(0).random(1 << 23))
+most = x.size >> 16
+
+def interrupt():
+    while not PARTS:  # machine code has begun, or is about to
+        time.sleep(0)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def interrupted(f):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    f(x[:16])  # what is loaded and compiled for small arrays is not at issue
+    PARTS.clear()
+    live = pool().stats()["live"]
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        f(x)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError(f"the call went on to its end, with {len(PARTS)} parts")
+    thread.join()
+    assert 0 < len(PARTS) < most, len(PARTS)
+    assert pool().stats()["live"] == live, (live, pool().stats())
+
+def chain(v):
+    for _ in range(6):
+        v = tr.tanh(tr.sin(v) * v + 0.5)
+    return v
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of other processes")
+@pytest.mark.parametrize("f", ["tr.compile(chain)", "tr.tanh", "lambda v: v ** 3.0 if v.size < 99 else tr.sin(v)"])
+def test_cold_calls_are_interrupted_in_their_midst(tmp_path: Path, f: str) -> None:
+    code = COLD + f"f = {f}\ninterrupted(f)\nx = tr.asarray(np.linspace(0, 1, 1 << 18))\n"
+    code += "np.testing.assert_allclose(f(x), f(x[::2]).data.repeat(2), atol=1e-3)\nprint('done')\n"
+    folder = tmp_path / "kernels"
+    folder.mkdir(mode=0o700)
+    environment = {**os.environ, "TENFERRO_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr

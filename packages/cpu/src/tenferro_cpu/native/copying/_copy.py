@@ -22,6 +22,12 @@ SMALLEST: Final = 16 << 10
 """Bytes from which on a plan pays; looking one up costs as much as NumPy copies until then."""
 STREAMED: Final = 2
 """Results larger than this part of the last-level cache are written past it."""
+BREATH: Final = 24 << 20
+"""Bytes that are copied at once: the interpreter sees signals between two parts."""
+GRAIN: Final = 64
+"""Elements in whose multiples an axis is cut."""
+PAGE: Final = 4096
+"""Bytes along an axis that may be cut without a thought for cache lines."""
 ALONE: Final = 256 << 10
 """Bytes above which a copy runs without the interpreter lock."""
 CACHED: Final = 8
@@ -114,12 +120,14 @@ class CopyPlans:
         self._nbytes = 0
         self._lock = new_lock()
 
-    def find(self, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int) -> Copy:
-        """``copy(target, source)`` for arrays of these layouts (strides in bytes)."""
-        key = (shape, source, target, item)
+    def find(
+        self, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int, part: bool = False
+    ) -> Copy:
+        """``copy(target, source)`` for arrays of these layouts (strides in bytes), perhaps as parts of large ones."""
+        key = (shape, source, target, item, part)
         found = self._table.get(key)
         if found is None:
-            found = _made(shape, source, target, item)
+            found = _made(shape, source, target, item, part)
             with self._lock:
                 if len(self._table) >= self._entries or self._nbytes + found[1] > self._most:
                     self._table.clear()
@@ -143,13 +151,15 @@ COPIES: Final = CopyPlans()
 """The plans of the process."""
 
 
-def _made(shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int) -> tuple[Copy, int]:
+def _made(
+    shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int, part: bool
+) -> tuple[Copy, int]:
     entry = _entry()
     pieces = None if entry is None else plan(shape, source, target, item, engine().host.vector_bytes)
     if pieces is None:
         return _by_numpy, 0
     total = prod(shape) * item
-    streams = STREAMED * total > engine().host.cache_bytes
+    streams = part or STREAMED * total > engine().host.cache_bytes
     calls = [builtin(entry, _payload(piece, streams)) for piece in pieces]
     nbytes = sum(piece.words.nbytes for piece in pieces)
     if len(calls) == 1:
@@ -182,6 +192,27 @@ def _payload(piece: Piece, streams: bool) -> bytes:
     return words.tobytes()
 
 
+def _carried(target: Array, source: Array, part: bool = False) -> Array:
+    """Copy as planned, more than `BREATH` bytes in parts."""
+    if source.nbytes <= BREATH:
+        return COPIES.find(source.shape, source.strides, target.strides, source.itemsize, part)(target, source)
+    part = part or STREAMED * source.nbytes > engine().host.cache_bytes
+    axis = max(range(source.ndim), key=lambda k: _merit(k, target, source))
+    extent = source.shape[axis]
+    length = max(1, extent * BREATH // source.nbytes)
+    length -= length % GRAIN if length > GRAIN else 0
+    for start in range(0, extent, length):
+        at = (*[slice(None)] * axis, slice(start, start + length))
+        _carried(target[at], source[at], part)
+    return target
+
+
+def _merit(axis: int, target: Array, source: Array) -> tuple[int, int]:
+    """How good an axis is to cut: first, parts should not share cache lines and pages; then, the target is in order."""
+    steps = abs(target.strides[axis]), abs(source.strides[axis])
+    return (min(PAGE, min(steps) * source.shape[axis]), steps[0]) if source.shape[axis] > 1 else (-1, 0)
+
+
 def copy_into(target: Array, source: Array) -> Array:
     """``target[...] = source`` for arrays of one shape and dtype; gives `target`.
 
@@ -203,7 +234,14 @@ def copy_into(target: Array, source: Array) -> Array:
     ):
         np.copyto(target, source)
         return target
-    return COPIES.find(source.shape, source.strides, target.strides, source.itemsize)(target, source)
+    return _carried(target, source)
+
+
+def copy_in_order(target: Array, source: Array) -> None:
+    """``target[...] = source`` for arrays with axes, both in one order, where NumPy's own loop is fast; in parts."""
+    length = max(1, len(source) * BREATH // max(1, source.nbytes))
+    for start in range(0, len(source), length):
+        target[start : start + length] = source[start : start + length]
 
 
 def contiguous(x: Array) -> Array:
@@ -217,4 +255,4 @@ def contiguous(x: Array) -> Array:
     have = serving() if x.nbytes >= POOLED else None
     out = np.empty(x.shape, x.dtype) if have is None else have.empty(x.shape, x.dtype)
     # New memory shares nothing, and its layout is known: the checks of `copy_into` are not needed.
-    return COPIES.find(x.shape, x.strides, out.strides, x.itemsize)(out, x)
+    return _carried(out, x)

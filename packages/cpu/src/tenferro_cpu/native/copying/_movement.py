@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.copying._copy import SMALLEST, contiguous, copy_into
+from tenferro_cpu.native.copying._copy import BREATH, SMALLEST, contiguous, copy_in_order, copy_into
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Spec, catalog
 
@@ -97,16 +97,17 @@ def _concatenate(reference: Maker) -> Maker:
         plain = reference(ins, outs, axis=axis)
         if len(ins) == 1 or any(s.symbolic for s in (*ins, *outs)) or _bytes(outs[0]) < SMALLEST * len(ins):
             return plain
-        shape, dtype = _extents(outs[0]), outs[0].dtype
+        shape, dtype, nbytes = _extents(outs[0]), outs[0].dtype, _bytes(outs[0])
         ends = np.cumsum([_extents(x)[axis] for x in ins]).tolist()
         places = [(*[slice(None)] * axis, slice(a, b)) for a, b in zip([0, *ends], ends)]
 
         def run(*xs: Array) -> Any:
-            if all(x.flags.c_contiguous for x in xs):
+            simple = all(x.flags.c_contiguous for x in xs)
+            if simple and nbytes <= BREATH:
                 return plain(*xs)
             out = np.empty(shape, dtype)
             for place, x in zip(places, xs, strict=True):
-                copy_into(out[place], x)
+                (copy_in_order if simple else copy_into)(out[place], x)
             return out
 
         return run

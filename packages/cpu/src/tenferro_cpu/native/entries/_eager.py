@@ -12,9 +12,12 @@ import numpy as np
 from tenferro_cpu.native.entries import _shortcuts
 from tenferro_cpu.native.entries._entry import elementwise, machine
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
+from tenferro_cpu.native.kernels import _driver
 from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._fused_entry import Kind, Rows
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._parts import in_parts, left
 from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host
@@ -201,9 +204,20 @@ def _entry(
     def streaming() -> Kernel:
         return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
 
+    @cache
+    def parts(kinds: tuple[Kind, ...]) -> Kernel:
+        part = elementwise(usual[0], nin, dtype, left, past=kernels.past(), **how)
+        return in_parts(part, streaming(), Rows(kinds), (Operand(out),))
+
+    def large(*args: Any) -> Any:
+        arrays = [x.__class__ is np.ndarray for x in args[:nin]]
+        if args[arrays.index(True)].size <= _driver.BREATH:
+            return streaming()(*args)
+        return parts(tuple([Kind.WHOLE if found else Kind.NUMBER for found in arrays]))(*args)
+
     near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
     other = kernels.broadcast(rest, watch, scan) if nin > 1 else rest
-    return elementwise(usual[0], nin, dtype, other, limit=near, large=lambda *a: streaming()(*a), **how)
+    return elementwise(usual[0], nin, dtype, other, limit=near, large=large, **how)
 
 
 def _warns(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[bool, bool]:

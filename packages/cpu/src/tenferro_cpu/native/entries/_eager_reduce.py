@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_cpu.native.entries import _shortcuts
 from tenferro_cpu.native.entries._entry import machine
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
+from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
@@ -81,7 +82,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         scan, rest = _scanned(planned.sums, x.dtype), address if rows.combined else 0
         made = partial(entry, address, kernel.kernel, rows, cost=kernel.cost, scan=scan, rest=rest)
         if planned.sums:
-            return made(planned)
+            return breathing(made, planned, rows, kernel.kernel.written)
         short = made(planned, most=LONG)
         return made(short, widest=NARROW) if rows.combined else short
 

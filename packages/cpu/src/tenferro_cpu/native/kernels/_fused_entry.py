@@ -149,6 +149,7 @@ def entry(
     scan: bool = False,
     rest: int = 0,
     widest: int = NEVER,
+    large: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
 
@@ -166,6 +167,7 @@ def entry(
         scan: so do calls of which the only result, which is reduced, is not finite.
         rest: machine code that combines what is left of chunks of rows; without it there is one chunk at most.
         widest: elements of the longest rows that are combined.
+        large: called in the place of `fallback` for spaces beyond `near` and `most`.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
@@ -176,10 +178,12 @@ def entry(
     make = partial(
         _builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest, widest=widest
     )
+    large = fallback if large is None else large
     if have is not None:
-        fallback = have.giving_way(make(fallback, engine().host.near_bytes // sum(items) if near is None else near))
+        bound = engine().host.near_bytes // sum(items) if near is None else near
+        large = have.giving_way(make(fallback, bound, large))
     limit = NEVER if reduces else unpooled(written)
-    return make(fallback, limit if most is None else min(most, limit), scan=scan)
+    return make(fallback, limit if most is None else min(most, limit), large, scan=scan)
 
 
 def _builtin(
@@ -189,6 +193,7 @@ def _builtin(
     rows: Rows,
     fallback: Callable[..., Any],
     most: int,
+    large: Callable[..., Any],
     *,
     cost: float,
     context: np.ndarray[Any, Any] | None,
@@ -214,5 +219,5 @@ def _builtin(
         scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None
         numbers += [id(operand.dtype), operand.dtype.itemsize, kind, 0 if scalar is None else id(scalar)]
         kept += [operand.dtype, scalar]
-    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept))
+    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept), large)
     return builtin(made, receiver)  # type: ignore[no-any-return]

@@ -53,7 +53,10 @@ declare i64 @tenferro_allowed()
 
 
 def fused_entry_text(tuple_items: int) -> str:
-    """LLVM text of ``fused(self, args, nargs)``; `self` is a tuple of the numbers as bytes and the fallback.
+    """LLVM text of ``fused(self, args, nargs)``.
+
+    `self` is a tuple: the numbers as bytes, the fallback, objects that must live as long, and the function for spaces
+    of more than `most` elements.
 
     After the operands one array for each result may be given, or something else for none: it is written to where it
     fits. An operand may be written over, because all operands of an element are read before its results are written.
@@ -128,7 +131,7 @@ def _entry(tuple_items: int) -> str:
         b.store(b.get(f"mul i64 {b.load(into, kind='i64')}, {extent}"), into, kind="i64")
     width, many = b.load(n, kind="i64"), b.load(m, kind="i64")
     total = b.get(f"mul i64 {width}, {many}")
-    b.guard(b.get(f"icmp ule i64 {total}, {b.load(numbers, HEAD.most, 'i64')}"), "refuse")
+    b.guard(b.get(f"icmp ule i64 {total}, {b.load(numbers, HEAD.most, 'i64')}"), "large")
     b.guard(b.get(f"icmp uge i64 {width}, {least}"), "refuse")
     leading = b.load(numbers, HEAD.leading, "i64")
     combines = b.get(f"icmp ne i64 {leading}, 0")
@@ -224,8 +227,9 @@ def _entry(tuple_items: int) -> str:
     b.drop(result)
     b.jump("refuse")
     give_results(b, nout, made, (k, d), tuple_items)
-    b.label("refuse")
-    b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + 8), "%args", "i64 %nargs", "null"))
+    for label, place in (("refuse", 8), ("large", 24)):
+        b.label(label)
+        b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + place), "%args", "i64 %nargs", "null"))
     return b.text()
 
 

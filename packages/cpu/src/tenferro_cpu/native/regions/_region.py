@@ -13,6 +13,7 @@ from tenferro_cpu.native.kernels._device import CpuRenderer
 from tenferro_cpu.native.kernels._elementwise import Fused, NotReady, remember
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._laid import layout_of
+from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.operations._ops import rule_for
@@ -147,7 +148,9 @@ class _Planned:
         if rows.combined and isinstance(self.kernel, Reduced):
             kernel, variant = self.kernel.rest
             rest = kernel.compiled(variant)
-        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost, rest=rest)
+        make = partial(entry, address, self.region.kernel, rows, cost=self.kernel.cost, rest=rest)
+        # Element-wise calls of many elements are planned, and cut by the driver.
+        return breathing(make, otherwise, rows, self.region.kernel.written) if rows.reduced else make(otherwise)
 
     def at_hand(self, rows: Rows) -> bool:
         """Whether the machine code for such rows needs no compiling."""

@@ -15,6 +15,7 @@ import numpy as np
 from tenferro_cpu.native.entries._eager import row_kernel
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fused_entry import NEVER, Rows, entry
+from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.regions._region import Done
@@ -55,9 +56,10 @@ def _entry(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] |
     if plan.block == 0:
         return None
     longest = plan.block if rows.reduced else NEVER
-    return entry(
-        _address(), region.kernel, rows, fallback, cost=plan.cost, context=plan.context(), near=NEVER, longest=longest
+    make = partial(
+        entry, _address(), region.kernel, rows, cost=plan.cost, context=plan.context(), near=NEVER, longest=longest
     )
+    return breathing(make, fallback, rows, region.kernel.written)
 
 
 def _written_first(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
