@@ -84,7 +84,7 @@ def test_operands_that_cover_some_axes(several, data):
     axes = [every, tuple(sorted(data.draw(st.sets(st.sampled_from(every)))))]
     x, y = [np.asarray(laid(data.draw, rng, tuple([shape[a] for a in own]))) for own in axes]
     wide = y.reshape([d if a in axes[1] else 1 for a, d in enumerate(shape)])
-    run = several.strided(refused, axes, len(shape))
+    run = several.strided(refused, axes=axes, rank=len(shape))
     for found, wanted in zip(run(x, y), expected(x, wide), strict=True):
         np.testing.assert_array_equal(found, wanted, strict=True)
 
@@ -125,7 +125,7 @@ def test_the_rest_goes_to_the_fallback(several):
         assert not calls
     agree(run, x, y)
     agree(several.strided(fallback), x, np.float64(2.0))
-    fixed = several.strided(fallback, ((0, 1), (1,)), 2)
+    fixed = several.strided(fallback, axes=((0, 1), (1,)), rank=2)
     assert fixed(x, x) == "other"
     assert fixed(y, y) == "other"
     one = Fused(KernelIR((F8, F8), LINES[:1], (2,)))
@@ -153,7 +153,9 @@ def test_numbers_of_python(dtype, number):
             np.testing.assert_array_equal(found, x * np.dtype(dtype).type(number), strict=True)
     else:
         assert isinstance(found, str)
-    assert isinstance(kernel.strided(lambda *_: "other", ((0, 1), ()), 2)(x, number), str)  # regions take arrays
+    assert isinstance(
+        kernel.strided(lambda *_: "other", axes=((0, 1), ()), rank=2)(x, number), str
+    )  # regions take arrays
 
 
 def test_impossible_results_are_errors(several):

@@ -5,6 +5,7 @@ finite input.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,11 +89,8 @@ class Host:
         try:
             return np.linalg.cholesky(x)
         except LinAlgError:
-            lapack = library("scipy.linalg").lapack
-
             for index in items(x):
-                potrf = lapack.get_lapack_funcs("potrf", (x,))
-                info = potrf(x[index], lower=1)[1]
+                info = _lapack("potrf", x.dtype)(x[index], lower=1)[1]
                 if info > 0:
                     raise NumericalError(
                         f"cholesky: {where(index)} is not positive definite: its leading minor of order {info} "
@@ -104,12 +102,24 @@ class Host:
 
     # equations
 
-    def solve(self, x: Raw, b: Raw, what: str = "solve") -> Raw:
-        """Solution of ``x y = b`` for a matrix of right sides."""
+    def solve(self, x: Raw, b: Raw) -> Raw:
+        """Solution of ``x y = b`` for a matrix of right sides, with the bits that kept factors give."""
+        if _small_stack(x) or 0 in b.shape:
+            return self._solve_stack(x, b)
+        if x.ndim > 2:
+            return self.lu_solve(x, *self.lu_factor(x), b, False)
+        lu, pivots, info = _lapack("getrf", x.dtype)(x)
+        if info > 0:
+            raise _singular("solve", (), info - 1)
+        out = np.empty_like(b)
+        out[...] = _lapack("getrs", b.dtype)(lu, pivots, b)[0]
+        return out
+
+    def _solve_stack(self, x: Raw, b: Raw) -> Raw:
         try:
             return np.linalg.solve(x, b)
         except LinAlgError:
-            raise self.singular(what, x) from None
+            raise self.singular("solve", x) from None
 
     def inv(self, x: Raw, what: str) -> Raw:
         """Inverse."""
@@ -128,7 +138,7 @@ class Host:
 
     def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
         """Packed LU factors and pivots; stacks of small matrices are passed on, since `lu_solve` has them too."""
-        if x.ndim > 2 and x.shape[-1] <= SMALL:
+        if _small_stack(x):
             return x, np.zeros(x.shape[:-1], np.int64)
         lu, pivots = np.empty_like(x), np.empty(x.shape[:-1], np.int64)
         for index in items(x):
@@ -139,12 +149,9 @@ class Host:
 
     def lu_solve(self, x: Raw, lu: Raw, pivots: Raw, b: Raw, adjoint: bool) -> Raw:
         """Solution of ``x y = b`` or ``x* y = b`` from the factors of `x`."""
-        if (x.ndim > 2 and x.shape[-1] <= SMALL) or 0 in b.shape:
-            return self.solve(x.conj().swapaxes(-1, -2) if adjoint else x, b)
-        lapack = library("scipy.linalg").lapack
-
-        out = np.empty_like(b)
-        getrs = lapack.get_lapack_funcs("getrs", (lu, b))
+        if _small_stack(x) or 0 in b.shape:
+            return self._solve_stack(x.conj().swapaxes(-1, -2) if adjoint else x, b)
+        out, getrs = np.empty_like(b), _lapack("getrs", b.dtype)
         for index in items(x):
             out[index] = getrs(lu[index], pivots[index], b[index], trans=2 if adjoint else 0)[0]
         return out
@@ -160,12 +167,9 @@ class Host:
             x = x.conj() if x.dtype.kind == "c" else x
         if 0 in b.shape:
             return np.zeros_like(b)
-        if x.ndim > 2 and n <= SMALL:
+        if _small_stack(x):
             return _substitute(x, b, lower, unit)
-        lapack = library("scipy.linalg").lapack
-
-        out = np.empty_like(b)
-        trtrs = lapack.get_lapack_funcs("trtrs", (x, b))
+        out, trtrs = np.empty_like(b), _lapack("trtrs", b.dtype)
         for index in items(x):
             out[index] = trtrs(x[index], b[index], lower=lower, unitdiag=unit)[0]
         return out
@@ -188,12 +192,20 @@ def _singular(what: str, index: tuple[int, ...], pivot: int) -> NumericalError:
     )
 
 
-def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
-    lapack = library("scipy.linalg").lapack
+@cache
+def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function of LAPACK for a dtype; to look it up takes as long as a small matrix."""
+    return library("scipy.linalg").lapack.get_lapack_funcs(name, dtype=dtype)  # type: ignore[no-any-return]
 
+
+def _small_stack(x: Raw) -> bool:
+    return x.ndim > 2 and x.shape[-1] <= SMALL
+
+
+def _getrf(a: Raw) -> tuple[Raw, Raw, int]:
     if not a.shape[0]:
         return a, np.zeros(0, np.int64), 0
-    return lapack.get_lapack_funcs("getrf", (a,))(a)  # type: ignore[no-any-return]
+    return _lapack("getrf", a.dtype)(a)  # type: ignore[no-any-return]
 
 
 def _substitute(x: Raw, b: Raw, lower: bool, unit: bool) -> Raw:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.catalog import indexing as ops
@@ -227,7 +229,7 @@ def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kerne
 
     def run(x: Any, indices: Any, updates: Any, *more: Any) -> Any:
         *over, _, _, window, limits, _, _, _ = more
-        out = x if over and x.flags.carray else x.copy("C")
+        out = x if over and x.flags.carray else np.array(x, order="C")  # the raw of no axes may be a scalar
         starts = indices.tolist()
         for a, limit in zip(starts, limits):
             if not 0 <= a <= limit:
