@@ -9,7 +9,6 @@ from typing import Any
 from tenferro_linalg._algebra import adjoint, cj, mm, part, total
 from tenferro_linalg._operands import (
     common,
-    differentiated,
     flag,
     inexact,
     matrices,
