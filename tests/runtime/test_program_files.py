@@ -2,7 +2,9 @@
 
 import dataclasses
 import io
+import itertools
 import json
+import random
 import zipfile
 from collections import namedtuple
 from pathlib import Path
@@ -21,7 +23,7 @@ from tenferro_runtime.files import FileLimits, ProgramFileError, _archive, load,
 from tenferro_runtime.files._encode import TABLES
 from tenferro_tensor import HOST, Primitive, Spec, catalog, primitive, tensor
 from tenferro_tensor._primitive import primitives
-from tenferro_tensor_core import ArgumentError, RegistryError, ShapeError, dim_min, floordiv
+from tenferro_tensor_core import ArgumentError, RegistryError, ShapeError, as_size, dim_min, floordiv, likely
 from tenferro_xla import lower_to_stablehlo
 
 F8 = np.dtype("float64")
@@ -106,6 +108,49 @@ def test_the_order_of_sizes_is_kept(tmp_path: Path) -> None:
     assert list(loaded.examples) == list(program.examples)
     same(loaded.run(*values)[0], program.run(*values)[0])
     same(grad(lambda x: loaded.run(x, *values[1:])[0])(np.ones(3)), tensor(np.full(3, 1 / 12)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_slices_pads_and_joins_leave_of_open_sizes_is_the_same_program(tmp_path: Path, seed: int) -> None:
+    """Sizes that equal what is left of others: what a program records need not have the form that loading infers."""
+    rng = random.Random(seed)
+
+    def cut(x):
+        parts = [x]
+        for _ in range(5):
+            y, i, axis = rng.choice(parts), rng.randrange(3), rng.randrange(2)
+            rows = (slice(None),) * axis + (rng.choice([np.s_[i:], np.s_[: i + 1], np.s_[i : i + 2], np.s_[::2]]),)
+            match rng.randrange(4):
+                case 0:
+                    y = tr.pad(y, ((i, 1), (0, i)))
+                case 1:
+                    y = tr.concat([y, y[rows]], axis=axis)
+                case _:
+                    y = y[rows]
+            parts.append(y)
+        sums = [tr.sum(y, axis=axis) for y in parts for axis in (0, 1)]
+        pairs = itertools.product(sums[:2], sums[2:])
+        return *parts, *[a * b for a, b in pairs if likely(as_size(a.shape[0]), "==", as_size(b.shape[0]))]
+
+    x = np.arange(12.0).reshape(3, 4)[: rng.choice([2, 2, 3]), : rng.choice([1, 3, 4])]
+    program = tr.compile(cut)
+    wanted = program(x)
+    program.save(tmp_path / "cut", x)
+    for got, want in zip(load(tmp_path / "cut")(x), wanted, strict=True):
+        same(got, want)
+
+
+def test_a_size_that_another_stands_for_is_the_same_size(tmp_path: Path) -> None:
+    """m, being equal to min(2, k), stands in max(0, m - 1): inference finds min(2, k) - min(1, k)."""
+
+    def cut(x):
+        return x[1:, 1:, :2] * tr.prod(x, axis=-1)
+
+    x = np.arange(12.0).reshape(2, 2, 3) + 1
+    program = tr.compile(cut)
+    want = program(x)
+    program.save(tmp_path / "cut", x)
+    assert load(tmp_path / "cut")(x).tolist() == want.tolist()
 
 
 def test_a_guard_holds_after_loading(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Proofs about sizes: never wrong, as good as a search without limits, and little work whatever the question."""
 
+import functools
 import itertools
 import random
 
@@ -19,7 +20,9 @@ from tenferro_tensor_core import (
     floordiv,
 )
 from tenferro_tensor_core import _proof as proof
+from tenferro_tensor_core._cut_offs import unfolded
 from tenferro_tensor_core._decide import COMPARISONS
+from tenferro_tensor_core._dims import as_dim
 from tenferro_tensor_core._facts import Facts
 from tenferro_tensor_core._poly import SAMPLES, as_poly, bounds, samples
 
@@ -69,6 +72,66 @@ def test_proofs_are_right_and_find_what_a_search_without_limits_finds(a, b, c):
             known = proof.nonnegative(as_poly(d))
             assert known is unlimited(as_poly(d))
             assert not known or all(value(d, point) >= 0 for point in GRID)
+
+
+def cut_off(rng, x):
+    """What slices, pads and joins in a row leave of an extent, in two forms."""
+    rules = []
+    for _ in range(rng.randrange(1, 5)):
+        i = rng.randrange(4)
+        kind = rng.choice(["from", "to", "pad", "join", "outside"])
+        forms = {
+            "from": [lambda d, i=i: dim_max(0, d - i), lambda d, i=i: d - dim_min(i, d)],
+            "to": [lambda d, i=i: dim_min(i, d), lambda d, i=i: d - dim_max(0, d - i)],
+            "pad": [lambda d, i=i: d + i],
+            "join": [lambda d, i=i: d + dim_min(i, d), lambda d, i=i: 2 * d - dim_max(0, d - i)],
+            "outside": [
+                lambda d, i=i: dim_min(i + 2, d) - dim_min(i, d),
+                lambda d, i=i: dim_max(0, dim_min(i + 2, d) - i),
+                lambda d, i=i: dim_min(2, dim_max(0, d - i)),
+                lambda d, i=i: dim_max(0, d - i) - dim_max(0, d - i - 2),
+            ],
+        }[kind]
+        rules.append(forms)
+    return [functools.reduce(lambda d, forms: rng.choice(forms)(d), rules, x) for _ in range(2)]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_sizes_that_numbers_cut_off_are_equal_in_every_form(seed):
+    rng = random.Random(seed)
+    one, other = cut_off(rng, rng.choice([n, m + 1, q, n + m, 2 * n, dim_min(n, m), 5 - q]))
+    for more in (0, m, n):
+        assert decide(one + more, "==", other + more) is True
+        assert decide(one * k + more, "==", other * k + more) is True
+        assert decide((one + more + 3) // 2, "==", (other + more + 3) // 2) is not False
+    assert decide(one, "==", other + 1) is False
+
+
+def test_steps_over_what_numbers_cut_off_are_equal_in_every_form():
+    one, other = dim_max(0, dim_min(5, n) - 1), dim_min(4, dim_max(0, n - 1))
+    assert one != other
+    assert decide((one + 1) // 2, "==", (other + 1) // 2) is True
+    assert decide(m // (one + 1), "==", m // (other + 1)) is True
+    assert decide(m // (one - other + 1), "==", m) is True
+    assert decide(m // (one - other), "==", m) is None, "the divisor is zero"
+
+
+@given(a=expressions(), b=expressions())
+@settings(max_examples=300)
+def test_unfolded_sizes_are_equal_sizes(a, b):
+    for d in (a, a - b, a * k - b):
+        same = as_dim(unfolded(as_poly(d)))
+        assert all(value(d, point) == value(same, point) for point in GRID)
+
+
+def test_unfolding_ends():
+    """Products of many extents that are cut off, and extents of extents."""
+    product = deep = n
+    for i in range(12):
+        product = product * (dim_max(0, dim_min(dim(f"u{i}"), 5) - 2) + 1)
+        deep = dim_min(deep, dim(f"u{i}")) + dim_max(deep - 2, i)
+    for d in (product, deep):
+        assert unfolded(as_poly(d)) and decide(d, "==", n) is None
 
 
 @given(a=expressions(), b=expressions())

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from math import gcd
 from typing import Final, NoReturn
 
+from ._cut_offs import unfolded
 from ._dims import DimLike, nonnegative
 from ._errors import ArgumentError
+from ._poly import samples
 
 COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
     "==": lambda a, b: a == b,
@@ -58,7 +60,13 @@ def _equal(d: DimLike) -> bool | None:
         return d == 0
     if nonnegative(d - 1) or nonnegative(-d - 1):
         return False
-    constant = dict(d.terms).get((), 0)
-    if constant % gcd(*(c for m, c in d.terms if m)):
+    p = dict(d.terms)
+    if p.get((), 0) % gcd(*(c for m, c in d.terms if m)):
         return False
+    values = {x for x in samples(p) if x is not None}
+    if len(values) > 1:
+        return None
+    known = unfolded(p)
+    if not any(known):
+        return not known
     return True if nonnegative(d) and nonnegative(-d) else None

@@ -226,7 +226,7 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
     a, b = _size(a), _size(b)
     if isinstance(a, int) and isinstance(b, int) and b:
         return a // b
-    return _memoised(_floordiv, a, b)
+    return memoised(_floordiv, a, b)
 
 
 def dim_min(*dims: DimLike) -> DimLike:
@@ -289,10 +289,11 @@ def _binary(operation: Callable[[DimLike, DimLike], DimLike], a: Any, b: Any) ->
             a, b = _size(a), _size(b)
         except ArgumentError:
             return NotImplemented  # type: ignore[no-any-return]
-    return _memoised(operation, a, b)
+    return memoised(operation, a, b)
 
 
-def _memoised(operation: Callable[..., T], *key: Any) -> T:
+def memoised(operation: Callable[..., T], *key: Any) -> T:
+    """Return `operation` of `key`, called when nobody remembers it."""
     found: T = DIM_MEMO.get((operation, *key))
     if found is MISSING:
         found = operation(*key)
@@ -300,7 +301,7 @@ def _memoised(operation: Callable[..., T], *key: Any) -> T:
     return found
 
 
-def _dim_like(p: Poly) -> DimLike:
+def as_dim(p: Poly) -> DimLike:
     """Return the canonical size of a polynomial: an int when it is constant."""
     if all(not monomial for monomial in p):
         return p.get((), 0)
@@ -320,7 +321,7 @@ def _resolved(p: Poly) -> DimLike | None:
         if c == -1:
             left, right = (_poly.add(rest, as_poly(d), -1) for d in (a, b))
             if min(_degree(left), _degree(right)) == 0:
-                return _extremum(_OTHER[atom.kind], (_dim_like(left), _dim_like(right)))
+                return _extremum(_OTHER[atom.kind], (as_dim(left), as_dim(right)))
         elif atom.kind == "max":
             for other, k in extrema:
                 # max(a, b) + min(a + t, b + t) is a + b + t
@@ -328,7 +329,7 @@ def _resolved(p: Poly) -> DimLike | None:
                     t = x - a
                     if y - b == t:
                         rest.pop((other,))
-                        return _dim_like(_poly.add(rest, as_poly(a + b + t)))
+                        return as_dim(_poly.add(rest, as_poly(a + b + t)))
     return None
 
 
@@ -354,7 +355,7 @@ def _dim(p: Poly) -> Dim:
 
 
 def _from_terms(terms: tuple[tuple[Monomial, int], ...]) -> DimLike:
-    return _dim_like(dict(terms))
+    return as_dim(dict(terms))
 
 
 def divisible(d: DimLike, by: DimLike) -> bool:
@@ -368,7 +369,7 @@ def nonnegative(d: DimLike) -> bool:
         return d >= 0
     if d.lower is not None and d.lower >= 0:
         return True
-    return _memoised(_proved, d)
+    return memoised(_proved, d)
 
 
 def _proved(d: Dim) -> bool:
@@ -376,15 +377,15 @@ def _proved(d: Dim) -> bool:
 
 
 def _add(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.add(as_poly(a), as_poly(b)))
+    return as_dim(_poly.add(as_poly(a), as_poly(b)))
 
 
 def _sub(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.add(as_poly(a), as_poly(b), -1))
+    return as_dim(_poly.add(as_poly(a), as_poly(b), -1))
 
 
 def _mul(a: DimLike, b: DimLike) -> DimLike:
-    return _dim_like(_poly.multiply(as_poly(a), as_poly(b)))
+    return as_dim(_poly.multiply(as_poly(a), as_poly(b)))
 
 
 def _mod(a: DimLike, b: DimLike) -> DimLike:
@@ -402,10 +403,10 @@ def _floordiv(a: DimLike, b: DimLike) -> DimLike:
         shared = -shared
     factor = _poly.common_factor(p, q)
     p, q = (_poly.divide(x, {factor: shared})[0] for x in (p, q))
-    if (known := as_poly(_dim_like(p))) != p:  # -min(n, 1) is max(1 - n, 0) - 1, whose number divides
-        return floordiv(_dim_like(known), _dim_like(q))
+    if (known := as_poly(as_dim(p))) != p:  # -min(n, 1) is max(1 - n, 0) - 1, whose number divides
+        return floordiv(as_dim(known), as_dim(q))
     whole, rest = _poly.divide(p, q)
-    return _dim_like(whole) + _remainder_quotient(_dim_like(rest), _dim_like(q))
+    return as_dim(whole) + _remainder_quotient(as_dim(rest), as_dim(q))
 
 
 def _remainder_quotient(a: DimLike, b: DimLike) -> DimLike:
@@ -433,7 +434,7 @@ def _reduced(p: Poly, b: int) -> tuple[DimLike, int]:
         inner, by = monomial[0].args
         if isinstance(by, int) and by > 0:
             return _reduced(dict((inner + constant * by).terms), by * b)
-    return _dim_like(_poly.add(p, {(): constant})), b
+    return as_dim(_poly.add(p, {(): constant})), b
 
 
 def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
@@ -461,7 +462,7 @@ def _extremum(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
     numbers = [d for d in sizes if isinstance(d, int)]
     if len(numbers) == len(sizes):
         return min(numbers) if kind == "min" else max(numbers)
-    return _memoised(_extremum_of, kind, sizes)
+    return memoised(_extremum_of, kind, sizes)
 
 
 def _extremum_of(kind: str, dims: tuple[DimLike, ...]) -> DimLike:
@@ -527,7 +528,7 @@ def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool, known: di
             number += coefficient * product
         else:  # one sum: forms of a part of it need not be those of the whole
             rest = _poly.add(rest, as_poly(product), coefficient)
-    return _dim_like(_poly.add(rest, {(): number})) if rest else number
+    return as_dim(_poly.add(rest, {(): number})) if rest else number
 
 
 def _atom_value(atom: Atom, bindings: Mapping[str, DimLike], checked: bool, known: dict[Atom, DimLike]) -> DimLike:

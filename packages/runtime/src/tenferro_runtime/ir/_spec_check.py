@@ -2,7 +2,8 @@
 
 1. Every variable is defined once, before it is used: as an input, as a constant, or by one equation.
 2. Operands are variables and Python scalars; scalars stand only beside arrays, in element-wise equations.
-3. The recorded specs are what inference gives; so are those of constants.
+3. The recorded specs are what inference gives; so are those of constants. Symbolic extents are equal for all sizes:
+   inference over sizes that were put into others may find another form of them.
 4. The operands of an element-wise equation have one shape and one dtype: promotion and broadcasting are explicit.
 5. A program is closed: its constants are concrete tensors, and nothing outside is referred to.
 6. Outputs are defined variables.
@@ -19,7 +20,7 @@ from tenferro_runtime.ir._data_sizes import decided, defining, definitions
 from tenferro_runtime.ir._inference import infer
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError, inner_programs
 from tenferro_tensor import SCALARS, Spec, Tensor
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core import TenferroError, decide
 
 
 def check_program(program: Program) -> Program:
@@ -96,5 +97,13 @@ def _check_equation(program: Program, defined: set[int], i: int, eq: Equation) -
             _define(program, defined, v, "a result")
         except ProgramError as cause:
             broken(str(cause), cause)
-        if program.specs[v] is not spec:
+        if not _same(program.specs[v], spec):
             broken(f"v{v} is recorded as {program.specs[v]!r}, but inference gives {spec!r}")
+
+
+def _same(recorded: Spec, inferred: Spec) -> bool:
+    if recorded is inferred:
+        return True
+    if recorded.ndim != inferred.ndim or recorded.with_(shape=inferred.shape) is not inferred:
+        return False
+    return all(decide(a, "==", b) for a, b in zip(recorded.shape, inferred.shape))
