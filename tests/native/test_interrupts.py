@@ -174,6 +174,18 @@ def test_eager_parts_make_the_whole(monkeypatch: pytest.MonkeyPatch, primitive: 
         parts[:] = parts[: 6 * (k + 1)]
 
 
+@pytest.mark.parametrize("number", [False, True])
+def test_three_operands_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch, number: bool) -> None:
+    parts = counted(monkeypatch)
+    low, x, high = np.random.default_rng(0).random((3, 5, 40_001))
+    if number:
+        low = np.float64(0.3)
+    specs = tuple([Spec(a.shape, a.dtype) for a in (low, x, high)])
+    kernel = get_backend("cpu").kernel(catalog.clamp.op(), specs, specs[1:2], CALLER)
+    np.testing.assert_array_equal(kernel(low, x, high), np.minimum(np.maximum(low, x), high))
+    assert len(parts) == (0 if number else 49)
+
+
 def test_numpy_warns_of_a_part_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch)
     x = np.full(20_000, 1.5)

@@ -15,7 +15,7 @@ from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, sam
 from tenferro_cpu.native.kernels import _driver
 from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fused_entry import Kind, Rows
+from tenferro_cpu.native.kernels._fused_entry import NEVER, Kind, Rows
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._parts import in_parts, left
 from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
@@ -131,7 +131,10 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
             if dtypes not in _threes.setdefault(op, {}):
                 inputs = tuple(map(Operand, dtypes))
                 _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
-        return _threes[op][dtypes].entry(_learning(_threes[op][dtypes], run))
+        kernel = _threes[op][dtypes]
+        rest, rows = _learning(kernel, run), Rows((Kind.WHOLE,) * 3)
+        part = kernel.entry(left, near=NEVER)
+        return kernel.entry(rest, large=in_parts(part, kernel.strided(rest), rows, kernel.kernel.written))
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make

@@ -212,15 +212,16 @@ class Fused:
             self._run(shape, xs, ys)
         return ys[0] if len(ys) == 1 else tuple(ys)
 
-    def entry(self, fallback: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    def entry(self, fallback: Callable[..., Any] | None = None, **how: Any) -> Callable[..., Any]:
         """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call.
 
         Args:
             fallback: called for everything else; by default the kernel itself.
+            how: as in `tenferro_cpu.native.kernels._fused_entry.entry`.
         """
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
         address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
-        return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost)
+        return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
         """The variants that are compiled by now, or later, as a built-in function of arrays of any strides.
