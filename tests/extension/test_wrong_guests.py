@@ -7,8 +7,8 @@ import pytest
 
 import tenferro_runtime as tr
 import wrong_guests
-from tenferro_ad import grad
-from tenferro_runtime.extension import Cost, General
+from tenferro_ad import grad, jvp, vjp
+from tenferro_runtime.extension import Cost, General, Slopes
 from tenferro_tensor import REGISTRY, Spec, primitive
 from tenferro_tensor_core import ArgumentError, GradientError, RegistryError, TenferroError
 from wrong_guests import Guest, GuestFault
@@ -122,8 +122,6 @@ RULES = {
 
 @pytest.mark.parametrize("case", RULES)
 def test_a_rule_returns_what_its_side_says_in_both_modes(case: str) -> None:
-    from tenferro_ad import jvp
-
     rule, error, text = RULES[case]
     x = tr.asarray([1.0, 2.0])
     with REGISTRY.kernel(guest, "cpu", lambda ins, outs, by: lambda x: x * 2), REGISTRY.rule(guest, rule):
@@ -131,6 +129,67 @@ def test_a_rule_returns_what_its_side_says_in_both_modes(case: str) -> None:
             grad(lambda v: tr.sum(guest(v, by=1)))(x)
         with pytest.raises(error, match=text):
             jvp(lambda v: guest(v, by=1), (x,), (x,))
+
+
+@primitive(elementwise=True)
+def scaled(x: Spec) -> Spec:
+    """Of a guest, element by element."""
+    return x
+
+
+SLOPES = {
+    "too long": (
+        lambda x: np.ones(2, "float32"),
+        r"a slope of scaled is a float32\[2\], which does not broadcast to the output, a float32\[1\]; let",
+    ),
+    "too many axes": (
+        lambda x: x[None],
+        r"a slope of scaled is a float32\[1, 1\], which does not broadcast to the output, a float32\[1\]; let",
+    ),
+    "wider numbers": (
+        lambda x: np.ones(1),
+        r"the rule of scaled returned a (co)?tangent float64\[1\] for .*, which is float32\[1\]",
+    ),
+    "complex numbers": (
+        lambda x: 1j,
+        r"the rule of scaled returned a (co)?tangent complex64\[1\] for .*, which is float32\[1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SLOPES)
+def test_slopes_fit_the_output_in_both_modes(case: str) -> None:
+    slope, text = SLOPES[case]
+    x = tr.ones(1, dtype="float32")
+
+    def f(v):
+        return scaled(v)
+
+    ways = [
+        lambda: jvp(f, (x,), (x,)),
+        lambda: vjp(f, x)[1](x),
+        lambda: grad(lambda v: tr.sum(f(v)))(x),
+        lambda: tr.compile(lambda v: jvp(f, (v,), (v,)))(x),
+        lambda: tr.compile(grad(lambda v: tr.sum(f(v))))(x),
+    ]
+    with REGISTRY.kernel(scaled, "cpu", lambda ins, outs: lambda x: x * 2), REGISTRY.rule(scaled, Slopes(x=slope)):
+        for way in ways * 3:
+            with pytest.raises(GradientError, match=text):
+                way()
+
+
+@pytest.mark.parametrize(
+    "slope",
+    [2.0, lambda x: 2.0, lambda x: np.float32(2), lambda x: np.full(1, 2, "float32")],
+    ids=["number", "function", "array of no axes", "array of one"],
+)
+def test_slopes_broadcast_to_the_output(slope) -> None:
+    x = tr.ones((2, 3), dtype="float32")
+    with REGISTRY.kernel(scaled, "cpu", lambda ins, outs: lambda x: x * 2), REGISTRY.rule(scaled, Slopes(x=slope)):
+        for _ in range(3):
+            for way in (lambda v: jvp(lambda v: scaled(v), (v,), (v,))[1], grad(lambda v: tr.sum(scaled(v)))):
+                for got in (way(x), tr.compile(way)(x)):
+                    assert (got.dtype, got.tolist()) == (x.dtype, [[2.0] * 3] * 2)
 
 
 def test_general_takes_functions() -> None:

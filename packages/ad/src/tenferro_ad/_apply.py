@@ -19,7 +19,7 @@ from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_n
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec, catalog
-from tenferro_tensor._normalise import brought, stretched, targets
+from tenferro_tensor._normalise import broadcasts_to, brought, stretched, targets
 from tenferro_tensor_core import GradientError, RegistryError, ask, likely
 
 Maybe = Any
@@ -140,7 +140,7 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     scope = Scope(site.op, site.specs, ins, outs, g)
     functions = site.functions()
     if isinstance(rule, Slopes):
-        return [_scaled(g, f, scope, rule.singular, conjugate=True) for f in functions.values()]
+        return [_scaled(g, f, site, scope, conjugate=True) for f in functions.values()]
     pulled = []
     tails: dict[int, Any] = {}
     variadic = len(site.op.primitive.operands) - 1
@@ -154,7 +154,7 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     return pulled
 
 
-def _scaled(v: Any, f: Any, scope: Scope, singular: bool, *, conjugate: bool) -> Maybe:
+def _scaled(v: Any, f: Any, site: Site, scope: Scope, *, conjugate: bool) -> Maybe:
     """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
     slope = scope.call(f) if callable(f) else f
     if slope.__class__ in SCALARS:
@@ -166,13 +166,20 @@ def _scaled(v: Any, f: Any, scope: Scope, singular: bool, *, conjugate: bool) ->
     slope = _adopted(slope)
     if not isinstance(slope, Array):
         raise GradientError(
-            f"a slope of {scope.op.primitive.name} is {slope!r:.80}, which is neither an array nor a number; let the "
+            f"a slope of {site.op.primitive.name} is {slope!r:.80}, which is neither an array nor a number; let the "
             "function in Slopes return one",
-            primitive=scope.op.primitive.name,
+            primitive=site.op.primitive.name,
+        )
+    goal = site.outs[0]
+    if slope.spec.shape != goal.shape and not broadcasts_to(slope.spec.shape, goal.shape):
+        raise GradientError(
+            f"a slope of {site.op.primitive.name} is a {slope.spec!r}, which does not broadcast to the output, a "
+            f"{goal!r}; let the function in Slopes return an array of the output's shape, or a number",
+            primitive=site.op.primitive.name,
         )
     if conjugate and slope.spec.cplx:
         slope = catalog.conj(slope)
-    return catalog.absorbing_mul(v, slope) if singular else v * slope
+    return catalog.absorbing_mul(v, slope) if site.rule.singular else v * slope
 
 
 def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
@@ -315,10 +322,10 @@ def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence
     scope = Scope(site.op, site.specs, ins, outs)
     total = None
     for f, t in zip(site.functions().values(), tangents):
-        pushed = _scaled(t, f, scope, site.rule.singular, conjugate=False)
+        pushed = _scaled(t, f, site, scope, conjugate=False)
         if pushed is not None:
             total = pushed if total is None else total + pushed
-    return total
+    return _tangent_out(site, 0, total)
 
 
 def _push_linear(site: Site, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
