@@ -1,5 +1,8 @@
 """Objects that are known by what they compute are loaded without their text."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +83,27 @@ def test_kernels_that_differ_have_another_identity() -> None:
     ]
     assert len({identity(k) for k in kernels}) == len(kernels)
     assert identity(kernels[0], True) != identity(kernels[0], False) and identity(kernels[0]) == identity(kernels[0])
+
+
+CALLED = """
+import numpy as np, tenferro_runtime as tr
+from tenferro_runtime import fusion
+f = tr.compile(lambda x: tr.exp(x) * x + 1.0)
+x = tr.asarray(np.ones(8))
+for _ in range(3):
+    f(x)
+    fusion.wait()
+print("__enter" in f.__code__.co_names)
+"""
+
+
+def test_a_process_that_finds_its_kernels_on_disk_enters_them_in_machine_code(tmp_path):
+    """No eager operation comes before, and the first call runs the kernel already."""
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", CALLED],
+            env=os.environ | {"TENFERRO_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout == "True\n", done.stderr

@@ -88,7 +88,10 @@ class CpuBackend(Backend):
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one machine code for each way in which operands lie in memory."""
-        return _region.fused(region, fallback, later)
+        found = _region.fused(region, fallback, later)
+        if found is not None:
+            _shortcuts.install()  # where kernels are on disk, nothing else would before the function is called
+        return found
 
     def looped(
         self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]

@@ -227,9 +227,13 @@ def _entry(tuple_items: int) -> str:
     b.drop(result)
     b.jump("refuse")
     give_results(b, nout, made, (k, d), tuple_items)
+    others = []
     for label, place in (("refuse", 8), ("large", 24)):
         b.label(label)
-        b.give(b.call("tenferro_vectorcall", b.load("%self", tuple_items + place), "%args", "i64 %nargs", "null"))
+        others.append(f"[ {b.load('%self', tuple_items + place)}, %{label} ]")
+        b.jump("leave")
+    b.label("leave")
+    b.give(b.call("tenferro_vectorcall", b.get(f"phi ptr {', '.join(others)}"), "%args", "i64 %nargs", "null"))
     return b.text()
 
 
