@@ -229,3 +229,24 @@ def test_assignment_points_to_at():
     ):
         t[0, 1:, ...] = 1.0
     assert repr(t.at) == "<at of float64[2, 3]; index it, as in x.at[0].set(1.0)>"
+
+
+REVERSALS = {
+    "flip": lambda x: tr.flip(x, axis=0),
+    "slice": lambda x: x[::-1],
+    "slice of some": lambda x: x[2:1:-1] if x.shape[0] == 3 else x[0::-1],
+    "tuple": lambda x: x[(slice(None, None, -1),)],
+}
+
+
+@pytest.mark.parametrize("name", REVERSALS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_one_number_is_not_reversed(name: str, count: int) -> None:
+    """NumPy rounds functions of it otherwise at a negative distance, and passes leave reversals of one number out."""
+    reverse, x = REVERSALS[name], tr.asarray(np.linspace(0.1, 8.0, count, dtype="float32"))
+    step = -4 if count == 3 and name != "slice of some" else 4
+    compiled = tr.compile(reverse)
+    for _ in range(3):
+        for f in (reverse, compiled):
+            assert f(x)._data.strides == (step,)
+            assert f(x).tolist() == reverse(np.asarray(x) if name != "flip" else x).tolist()

@@ -141,7 +141,9 @@ class Tensor(Array):
                 pass
             z = getitem(self, key)
             if view is not None and spec.ndim and (cls is not slice or key_token(key) is not None):
-                _VIEWS.remember(view, z.spec)
+                # One number at a negative distance is rounded otherwise: `getitem` does not reverse it.
+                if z.spec.shape != (1,) or self._data[key].strides[0] >= 0:
+                    _VIEWS.remember(view, z.spec)
             return z
         return getitem(self, key)
 
