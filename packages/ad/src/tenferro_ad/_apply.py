@@ -389,12 +389,12 @@ def _push_general(
 
 
 def _tangent_out(site: Site, k: int, t: Maybe) -> Maybe:
-    if t is None:
-        return None
     goal = site.outs[k]
+    if t is None or getattr(t, "spec", None) is goal:
+        return t
     t = _shaped(_adopted(t), goal)
     spec = getattr(t, "spec", None)
-    if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
+    if spec is None or spec.shape != goal.shape or spec.dtype != goal.dtype:
         raise GradientError(
             f"the rule of {site.op.primitive.name} returned a tangent {spec!r} for output {k}, which is {goal!r}; "
             "a tangent has the shape and dtype of its output",
