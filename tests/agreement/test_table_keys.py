@@ -86,8 +86,8 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
     assert len(keys) > 500 and len({owner for owner, _ in keys}) > 40
 
 
-MEMOISED = {"_small_mask", "_unitary", "_ways", "keeper", "user_cache"}
-"""Functions with arguments under `functools.cache`: sizes, specs and names of our own."""
+MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "keeper", "user_cache"}
+"""Functions with arguments under `functools.cache`: sizes, dtypes, specs and names of our own."""
 
 
 def test_what_functools_memoises_takes_no_value_of_a_user() -> None:

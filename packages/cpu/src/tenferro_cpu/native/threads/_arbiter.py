@@ -161,6 +161,10 @@ declare i64 @llvm.smin.i64(i64, i64)
 """
 
 
+_STATE: Final = (ctypes.c_int64 * (FIRST + ROW * MOST_LIBRARIES))()
+"""The table of the process. A finalizer that computes while the arbiter is made makes another one of the same table."""
+
+
 class NativeArbiter:
     """`Arbiter` with `enter` and `leave` in machine code.
 
@@ -169,7 +173,7 @@ class NativeArbiter:
     """
 
     def __init__(self, calls: dict[str, int]) -> None:
-        self._state = (ctypes.c_int64 * (FIRST + ROW * MOST_LIBRARIES))()
+        self._state = _STATE
         self._lock = new_lock()
         self._libraries: dict[str, _blas.Library] = {}
         ident = ctypes.cast(ctypes.pythonapi.PyThread_get_thread_ident, ctypes.c_void_p).value or 0

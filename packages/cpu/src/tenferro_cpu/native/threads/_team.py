@@ -38,6 +38,11 @@ _SETMASK: Final = {"linux": 2, "darwin": 3}
 _JOB: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
+_STATE: Final = (ctypes.c_uint8 * (text.STATE_BYTES + 64))()
+"""What the workers of the process share: one, also where a finalizer computes while the team is made."""
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_STATE))  # threads of the program may outlast the interpreter
+
+
 class Team:
     """Workers, and the one job that they may be at; made by `team`.
 
@@ -48,9 +53,7 @@ class Team:
 
     def __init__(self) -> None:
         threaded = sys.platform in _SETMASK
-        raw = (ctypes.c_uint8 * (text.STATE_BYTES + 64))()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(raw))  # threads of the program may outlast the interpreter
-        at = -(-ctypes.addressof(raw) // 64) * 64
+        at = -(-ctypes.addressof(_STATE) // 64) * 64
         self._state = (ctypes.c_int64 * (text.STATE_BYTES // 8)).from_address(at)
         self._external: dict[str, int] = {
             "tenferro_team": at,
@@ -71,12 +74,13 @@ class Team:
         self.run: Any = _JOB(parallel_for)
         self._prepare, self._wake_all = (ctypes.CFUNCTYPE(None)(f) for f in (prepare, wake_all))
         self._stopping = new_lock()
-        self._set("cores", usable_cores())
-        self._set("allowed", chosen() if threaded else 1)
-        self._prepare()
-        atexit.register(self.stop)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self.stop, after_in_parent=self._resume, after_in_child=self._renew)
+        if not self._get("cores"):  # what shares the state is prepared once
+            self._set("cores", usable_cores())
+            self._set("allowed", chosen() if threaded else 1)
+            self._prepare()
+            atexit.register(self.stop)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(before=self.stop, after_in_parent=self._resume, after_in_child=self._renew)
 
     @property
     def threads(self) -> int:
