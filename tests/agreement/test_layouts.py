@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from native_kernels import FUNCTIONS
 from tenferro_runtime import fusion
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DTYPES, TenferroError
@@ -67,6 +68,7 @@ def same_bits(got: Any, want: Any) -> bool:
     )
 
 
+@FUNCTIONS
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
 def test_every_element_wise_primitive(dtype: Any) -> None:
     rng, wrong = np.random.default_rng(3), set()
@@ -90,6 +92,7 @@ def test_every_element_wise_primitive(dtype: Any) -> None:
     assert not wrong
 
 
+@FUNCTIONS
 @pytest.mark.parametrize("f", [tr.hypot, tr.atan2, tr.logaddexp, tr.pow, tr.divide, tr.floor_divide, tr.remainder])
 def test_operands_that_broadcast_and_numbers(f: Any) -> None:
     rng = np.random.default_rng(5)
@@ -102,6 +105,7 @@ def test_operands_that_broadcast_and_numbers(f: Any) -> None:
             assert same_bits(f(tr.asarray(a, copy=False), 1.7), by_number)
 
 
+@FUNCTIONS
 def test_warnings_change_no_other_element() -> None:
     """NumPy computes what it warns of, from operands that lie in one way as well."""
     x = np.linspace(0.1, 3, 3000).reshape(50, 60)

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from guard_pages import require_inside
+from native_kernels import FUNCTIONS
 from tenferro_cpu.native import available
 
 native = pytest.mark.skipif(not available(), reason="native kernels are off")
@@ -43,7 +44,7 @@ for primitive in (catalog.mul, catalog.exp, catalog.sin, catalog.lt, catalog.flo
 """
 
 
-@native
+@FUNCTIONS
 @linux
 def test_entries_stay_inside_of_their_arrays() -> None:
     require_inside(ENTRIES)

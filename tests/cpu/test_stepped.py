@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from native_kernels import FUNCTIONS
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fused_entry import Rows
@@ -19,6 +20,7 @@ from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, Redu
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="native kernels are off"),
+    FUNCTIONS,
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 

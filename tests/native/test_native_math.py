@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from native_kernels import EXTENDED, LONG, one_op, ulps
+from native_kernels import EXTENDED, FUNCTIONS, LONG, one_op, ulps
 from tenferro_cpu.native import available
 from tenferro_tensor.catalog import analytic, arithmetic
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = [pytest.mark.skipif(not available(), reason="native kernels are off"), FUNCTIONS]
 
 # Bound, and ranges to sample beside random bits.
 CASES = {

@@ -4,14 +4,27 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pytest
 
-from tenferro_tensor import Op, Primitive, Spec
+from tenferro_cpu.native import available, engine
+from tenferro_cpu.native.kernels._render import supported
+from tenferro_tensor import Op, Primitive, Spec, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
 
 _REFERENCE = kernels(np, lambda: import_module("scipy.special"))
 LONG = np.longdouble
 EXTENDED = np.finfo(LONG).nmant > 60
+
+
+def has_form(primitive: Primitive, *dtypes: Any) -> bool:
+    """Whether this processor, at the vector level that is set, has machine code for a primitive."""
+    return available() and supported(primitive, tuple(map(np.dtype, dtypes)), engine().host)
+
+
+FUNCTIONS = pytest.mark.skipif(
+    not has_form(catalog.exp, "float64"), reason="there is no machine code of functions at this vector level"
+)
 
 
 def one_op(op: Op, *dtypes: Any, reduction: Reduction | None = None) -> KernelIR:
