@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
+
+from native_kernels import FUNCTIONS
 
 
 @pytest.fixture
@@ -32,3 +35,17 @@ def allow_threads(monkeypatch: pytest.MonkeyPatch, fresh_steps: None) -> Iterato
     yield partial(crew._set, "allowed")
     for name, value in before.items():
         crew._set(name, value)
+
+
+WITH_FUNCTIONS = {
+    "test_contraction_blocks", "test_interrupts", "test_native_combined", "test_native_complex", "test_native_device",
+    "test_native_elementwise", "test_native_engine", "test_native_expansions", "test_native_fused_entry",
+    "test_native_team",
+}  # fmt: skip
+"""Modules whose kernels hold functions like `exp`, or vectors of more than two numbers."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.stem in WITH_FUNCTIONS:
+            item.add_marker(FUNCTIONS)
