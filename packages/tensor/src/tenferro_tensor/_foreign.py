@@ -24,7 +24,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor_core import RegistryError
 
 ANY: Final = None
-"""In the place of a shape: it is not known here."""
+"""Stands for a shape that is not known here."""
 
 _HOST: Final = (np.ndarray, np.generic)
 

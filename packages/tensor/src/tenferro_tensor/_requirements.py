@@ -30,7 +30,7 @@ def normal(name: Any) -> str:
 
 
 def unmet(distribution: Any) -> Iterator[tuple[str, str, str]]:
-    """Requirements on tenferro's distributions that do not hold: the text, the name, and the version that is there."""
+    """Requirements on tenferro's distributions that do not hold: the text, the name, and the installed version."""
     try:
         wanted = list(distribution.requires or ())
     except Exception:  # no metadata, or damaged ones: nothing is known

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Final
+from typing import ClassVar, Final
 
 from tenferro_runtime.ir._program import Program
 
 Pass = Callable[[Program], Program]
 
 
-class Rounding:
-    """A pass that may change how results are rounded: the order of a sum, or a product in the place of a power.
-
-    All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
-    """
+class _Marked:
+    """A pass of a kind that deterministic runtimes leave out."""
 
     __name__: str
+    kind: ClassVar[str]
 
     def __init__(self, run: Pass) -> None:
         self.run: Final = run
@@ -27,27 +25,26 @@ class Rounding:
         return self.run(program)
 
     def __repr__(self) -> str:
-        return f"<rounding pass {self.__name__}>"
+        return f"<{self.kind} pass {self.__name__}>"
 
 
-class Rearranging:
+class Rounding(_Marked):
+    """A pass that may change how results are rounded: the order of a sum, or a product in the place of a power.
+
+    All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
+    """
+
+    kind = "rounding"
+
+
+class Rearranging(_Marked):
     """A pass that keeps the bits of what it rewrites, but may let results lie in memory in another way.
 
     Sums and products of matrices that read them may round otherwise for that, so a deterministic runtime leaves these
     passes out as well.
     """
 
-    __name__: str
-
-    def __init__(self, run: Pass) -> None:
-        self.run: Final = run
-        update_wrapper(self, run)
-
-    def __call__(self, program: Program) -> Program:
-        return self.run(program)
-
-    def __repr__(self) -> str:
-        return f"<rearranging pass {self.__name__}>"
+    kind = "rearranging"
 
 
 def keeping_bits(passes: tuple[Pass, ...]) -> tuple[Pass, ...]:

@@ -74,7 +74,7 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
 
 
 def _started(work: Rewriting, x: Operand, total: int, eq: Equation) -> int | None:
-    """Where a chain of updates starts: from `total` in the place of zeros."""
+    """Where a chain of updates starts: from `total` instead of zeros."""
     return total if _is_zero(work, x) else _onto(work, x, total, eq)
 
 

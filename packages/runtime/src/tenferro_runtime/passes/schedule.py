@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._order import reordered
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
@@ -30,7 +31,7 @@ def schedule(program: Program) -> Program:
     if len(program.equations) < 3 or definitions(program):
         return program  # sizes known only while the program runs tie equations together beyond their operands
     memory = _Memory(program)
-    order = _reordered(program, memory)
+    order = _scheduled(program, memory)
     if all(a is b for a, b in zip(order, program.equations)):
         return program
     return program.with_(equations=tuple(order)) if memory.peak(order) < memory.peak(program.equations) else program
@@ -107,9 +108,8 @@ def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
         return min(OPEN, OPEN if d.upper is None else d.upper)
 
 
-def _reordered(program: Program, memory: _Memory) -> list[Equation]:
-    """One walk in source order that leaves out what may wait until somebody reads it."""
-    made = {v: eq for eq in program.equations for v in eq.results}
+def _scheduled(program: Program, memory: _Memory) -> list[Equation]:
+    """Views and what weighs more than it frees wait for a reader; what shrinks its operands follows them."""
     eager: dict[int, list[Equation]] = {}  # steps that shrink what they read, by what they read
     late: set[int] = set()
     for eq in program.equations:
@@ -121,30 +121,4 @@ def _reordered(program: Program, memory: _Memory) -> list[Equation]:
             late.discard(id(eq))
             for u in set(eq.variables):
                 eager.setdefault(u, []).append(eq)
-    placed: set[int] = set()
-    order: list[Equation] = []
-
-    def place(eq: Equation) -> None:
-        stack = [eq]
-        while stack:
-            eq = stack[-1]
-            missing = [made[u] for u in eq.operands if u in made and id(made[u]) not in placed]  # type: ignore[index]
-            if missing:
-                stack += missing[::-1]
-                continue
-            stack.pop()
-            if id(eq) in placed:
-                continue
-            placed.add(id(eq))
-            order.append(eq)
-            for v in eq.results:
-                for user in eager.get(v, ()):
-                    if id(user) not in placed and all(u not in made or id(made[u]) in placed for u in user.variables):
-                        stack.append(user)
-
-    for eq in program.equations:
-        if id(eq) not in late:
-            place(eq)
-    for eq in program.equations:
-        place(eq)
-    return order
+    return reordered(program, late, eager)

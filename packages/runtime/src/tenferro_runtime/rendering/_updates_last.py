@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.ir._order import reordered
+from tenferro_runtime.ir._program import Program
 from tenferro_runtime.rendering._overwriting import CARRIED, LOOK_AT_FIRST, UPDATES
 
 
@@ -12,29 +13,7 @@ def updates_last(program: Program) -> Program:
     late = _late(program)
     if not late or definitions(program):
         return program
-    made = {v: eq for eq in program.equations for v in eq.results}
-    placed: set[int] = set()
-    order: list[Equation] = []
-
-    def place(eq: Equation) -> None:
-        stack = [eq]
-        while stack:
-            eq = stack[-1]
-            missing = [made[u] for u in eq.variables if u in made and id(made[u]) not in placed]
-            if missing:
-                stack += missing[::-1]
-                continue
-            stack.pop()
-            if id(eq) not in placed:
-                placed.add(id(eq))
-                order.append(eq)
-
-    for eq in program.equations:
-        if id(eq) not in late:
-            place(eq)
-    for eq in program.equations:
-        place(eq)
-    return program.with_(equations=tuple(order))
+    return program.with_(equations=tuple(reordered(program, late)))
 
 
 def _late(program: Program) -> set[int]:

@@ -26,7 +26,7 @@ FEW: Final = 4096
 """Elements up to which they are read where they are; beyond it a copy costs less than steps through memory."""
 
 OFTEN: Final = 3
-"""Calls with operands of one kind of layout from which on they have machine code."""
+"""Calls with one kind of layout after which machine code is compiled for it."""
 
 
 def same_lanes(kernel: KernelIR, host: Host) -> bool:

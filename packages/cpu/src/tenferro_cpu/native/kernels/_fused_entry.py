@@ -167,7 +167,7 @@ def entry(
         scan: so do calls of which the only result, which is reduced, is not finite.
         rest: machine code that combines what is left of chunks of rows; without it there is one chunk at most.
         widest: elements of the longest rows that are combined.
-        large: called in the place of `fallback` for spaces beyond `near` and `most`.
+        large: called instead of `fallback` for spaces beyond `near` and `most`.
     """
     made, written = _definition(), kernel.written
     if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:

@@ -1,0 +1,48 @@
+"""Equations in another order in which each still comes after what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tenferro_runtime.ir._program import Equation, Program
+
+
+def reordered(
+    program: Program, late: Collection[int], eager: Mapping[int, Sequence[Equation]] | None = None
+) -> list[Equation]:
+    """One walk in source order that leaves out what may wait until somebody reads it.
+
+    Args:
+        program: the program.
+        late: ids of the equations that wait.
+        eager: by variable, the equations that follow as soon as all that they read is made.
+    """
+    made = {v: eq for eq in program.equations for v in eq.results}
+    followers = eager or {}
+    placed: set[int] = set()
+    order: list[Equation] = []
+
+    def place(eq: Equation) -> None:
+        stack = [eq]
+        while stack:
+            eq = stack[-1]
+            missing = [made[u] for u in eq.variables if u in made and id(made[u]) not in placed]
+            if missing:
+                stack += missing[::-1]
+                continue
+            stack.pop()
+            if id(eq) in placed:
+                continue
+            placed.add(id(eq))
+            order.append(eq)
+            for v in eq.results:
+                for user in followers.get(v, ()):
+                    if id(user) not in placed and all(u not in made or id(made[u]) in placed for u in user.variables):
+                        stack.append(user)
+
+    for eq in program.equations:
+        if id(eq) not in late:
+            place(eq)
+    for eq in program.equations:
+        place(eq)
+    return order
