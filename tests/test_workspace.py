@@ -58,9 +58,12 @@ def test_every_package_is_a_workspace_source_and_a_mypy_path() -> None:
     assert paths == {f"packages/{name}/src" for name in PROJECTS}
 
 
-def test_members_hold_no_tool_configuration() -> None:
+def test_members_hold_no_tool_configuration_but_how_c_is_built() -> None:
     for folder in FOLDERS:
-        assert "tool" not in tomllib.loads((folder / "pyproject.toml").read_text()), folder.name
+        tools = tomllib.loads((folder / "pyproject.toml").read_text()).get("tool", {})
+        compiles = any(folder.rglob("*.c"))
+        assert set(tools) == ({"hatch", "uv"} if compiles else set()), folder.name
+        assert not compiles or set(tools["uv"]) == {"cache-keys"}
 
 
 def test_no_package_marker_under_tests() -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,10 +59,10 @@ else:
 """
 
 
-def uv(*arguments: str | Path) -> str:
+def uv(*arguments: str | Path, **extra: str) -> str:
     """Run uv away from this workspace and from the environment of the tests; its output, or an assertion with it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    environment |= {"UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    environment |= {"UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", **extra}
     result = subprocess.run([find_uv_bin(), *arguments], env=environment, capture_output=True, text=True)
     assert result.returncode == 0, f"uv {' '.join(map(str, arguments))}\n{result.stderr}"
     return result.stdout
@@ -111,18 +112,42 @@ def siblings(distribution: str) -> set[str]:
     return {distribution}.union(*map(siblings, names))
 
 
+COMPILED = {"tenferro-cpu": "tenferro_cpu/native/_compiled", "tenferro-tensor": "tenferro_tensor/_accelerated"}
+"""Distributions with an extension module, where there are a compiler and Python's headers."""
+
+
+def compiles() -> bool:
+    return os.name == "posix" and Path(sysconfig.get_path("include"), "Python.h").exists()
+
+
+def wheel_of(distribution: str, wheels: Path) -> Path:
+    (found,) = wheels.glob(f"{import_name(distribution)}-0.1.0-*.whl")
+    return found
+
+
 def test_every_package_becomes_one_typed_wheel(wheels: Path) -> None:
-    built = sorted(path.name for path in wheels.glob("*.whl"))
-    assert built == sorted(f"{import_name(name)}-0.1.0-py3-none-any.whl" for name in DISTRIBUTIONS)
+    assert len(list(wheels.glob("*.whl"))) == len(DISTRIBUTIONS)
+    for name in DISTRIBUTIONS:
+        pure = wheel_of(name, wheels).name.endswith("-py3-none-any.whl")
+        assert pure is not (name in COMPILED and compiles())
+
+
+@pytest.mark.parametrize("distribution", COMPILED)
+def test_a_wheel_can_be_built_without_a_compiler(distribution: str, tmp_path: Path) -> None:
+    source = ROOT / "packages" / distribution.removeprefix("tenferro-")
+    uv("build", "--quiet", "--wheel", "--out-dir", tmp_path, source, TENFERRO_PURE="1")
+    assert wheel_of(distribution, tmp_path).name.endswith("-py3-none-any.whl")
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_wheel_holds_its_modules_and_nothing_else(distribution: str, wheels: Path) -> None:
     package = import_name(distribution)
     source = ROOT / "packages" / distribution.removeprefix("tenferro-") / "src"
-    code = [path for path in source.rglob("*") if path.suffix in {".py", ".cuh"}]
+    code = [path for path in source.rglob("*") if path.suffix in {".py", ".pyi", ".c", ".h", ".cuh"}]
     modules = {path.relative_to(source).as_posix() for path in code}
-    with zipfile.ZipFile(wheels / f"{package}-0.1.0-py3-none-any.whl") as wheel:
+    if distribution in COMPILED and compiles():
+        modules.add(COMPILED[distribution] + sysconfig.get_config_var("EXT_SUFFIX"))
+    with zipfile.ZipFile(wheel_of(distribution, wheels)) as wheel:
         files = {name for name in wheel.namelist() if not name.endswith("/")}
         about = {name for name in files if name.startswith(f"{package}-0.1.0.dist-info/")}
         fields = email.message_from_bytes(wheel.read(f"{package}-0.1.0.dist-info/METADATA"))

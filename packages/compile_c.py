@@ -1,0 +1,146 @@
+"""The build hook of distributions with C code: compiles their extension module where that is possible.
+
+The compiler is ``$CC``, else the system's, else the one of the PyPI package ziglang, which is asked for only then.
+Without Python's headers, or with ``TENFERRO_PURE=1``, the wheel is pure Python and works without the extension.
+
+`[tool.hatch.build.hooks.custom]` of a distribution says what there is to compile::
+
+    extension = "tenferro_cpu.native._compiled"   # the module; all .c files below its package belong to it
+
+Files that end in ``.simd.c`` are compiled once for each vector level, with ``LEVEL`` defined as its name; their
+functions carry the level in their names, and the module chooses among them when it is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+LEVELS = {
+    "x86_64": {"v2": ("x86-64-v2",), "v3": ("x86-64-v3",), "v4": ("x86-64-v4",)},
+    "aarch64": {"neon": ("armv8-a",)},
+    "arm64": {"neon": ("armv8-a",)},
+}
+"""Vector levels of a processor family, with the name of each as an argument of ``-march``."""
+
+FLAGS = (
+    "-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-ffp-contract=off", "-pthread",
+    "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-psabi",
+    "-Wno-unknown-warning-option",
+)  # fmt: skip
+"""Sums of products are fused only where the source says so: results must not depend on the compiler."""
+
+
+class CompileC(BuildHookInterface):
+    """Adds the extension module to a wheel, or leaves the wheel pure and says why."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What the build needs here: NumPy's headers, and a compiler where the system has none."""
+        if self._pure_because():
+            return []
+        return ["numpy>=2", *([] if compiler_of_system() else ["ziglang>=0.13"])]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, next to the sources for an editable install as for a wheel."""
+        module = self.config["extension"]
+        package = Path(self.root, "src", *module.split(".")[:-1])
+        target = package / f"{module.rpartition('.')[2]}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        reason = self._pure_because()
+        if not reason:
+            try:
+                compile_extension(package, target)
+            except (OSError, subprocess.CalledProcessError) as error:
+                output = getattr(error, "stderr", None) or ""
+                if os.environ.get("TENFERRO_PURE") == "0":  # compiling is required
+                    raise RuntimeError(f"{module} does not compile: {error}\n{output}") from error
+                reason = f"{error}: {output[-2000:]}"
+        if reason:
+            self.app.display_warning(f"{module} is left out, NumPy's kernels stand in for it: {reason}")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["artifacts"].append(f"/{target.relative_to(self.root).as_posix()}")
+
+    def _pure_because(self) -> str:
+        if self.target_name != "wheel":
+            return "only wheels hold machine code"
+        if os.environ.get("TENFERRO_PURE") == "1":
+            return "TENFERRO_PURE=1"
+        if sys.implementation.name != "cpython" or os.name != "posix":
+            return f"there is no build for {sys.implementation.name} on {sys.platform}"
+        header = Path(sysconfig.get_path("include"), "Python.h")
+        return "" if header.exists() else f"Python's headers are not installed ({header})"
+
+
+def compiler_of_system() -> list[str]:
+    """The command of the C compiler, or an empty list."""
+    chosen = shlex.split(os.environ.get("CC", ""))
+    return chosen or next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), [])
+
+
+def compile_extension(package: Path, target: Path) -> None:
+    """Compile all C files below a package into one extension module."""
+    import numpy as np
+
+    compiler = compiler_of_system() or [sys.executable, "-m", "ziglang", "cc"]
+    includes = [f"-I{path}" for path in (package, sysconfig.get_path("include"), np.get_include())]
+    if sys.platform == "darwin":
+        link = ("-bundle", "-undefined", "dynamic_lookup")
+    else:
+        link = ("-shared",)
+    sources = sorted(package.rglob("*.c"))
+    headers = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.h"))))
+    identity = [*compiler, version_of(compiler), sys.version, np.__version__, headers.hexdigest()]
+    levels = LEVELS.get(platform.machine(), {"generic": ()})
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(os.environ.get("TENFERRO_BUILD_CACHE") or folder)
+        kept.mkdir(parents=True, exist_ok=True)
+
+        def compiled(job: tuple[Path, tuple[str, ...]]) -> str:
+            source, extra = job
+            key = [*identity, source.name, source.read_text(), *FLAGS, *extra]
+            found = kept / f"{source.stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.o"
+            if not found.exists():
+                made = Path(folder, found.name + ".new")
+                command = [*compiler, *FLAGS, *extra, *includes, "-c", str(source), "-o", str(made)]
+                subprocess.run(command, check=True, capture_output=True, text=True)
+                shutil.move(made, found)
+            return str(found)
+
+        jobs: list[tuple[Path, tuple[str, ...]]] = []
+        for source in sources:
+            if source.name.endswith(".simd.c"):
+                zig = "ziglang" in compiler
+                for level, march in levels.items():
+                    flags = [f"-mcpu={m.replace('-', '_')}" if zig else f"-march={m}" for m in march]
+                    jobs.append((source, (f"-DLEVEL={level}", *flags)))
+            else:
+                jobs.append((source, ()))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(pool.map(compiled, jobs))
+        linked = Path(folder, target.name)
+        command = [*compiler, *link, "-pthread", *objects, "-lm", "-o", str(linked)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        # A file that is replaced, not written to: processes that have the old one loaded keep it.
+        fresh = target.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(linked, fresh)
+        os.replace(fresh, target)
+
+
+def version_of(compiler: list[str]) -> str:
+    """What the compiler says of itself."""
+    return subprocess.run([*compiler, "--version"], check=True, capture_output=True, text=True).stdout

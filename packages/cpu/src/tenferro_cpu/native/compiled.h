@@ -1,0 +1,21 @@
+/* What the files of the extension module tenferro_cpu.native._compiled share. */
+#ifndef TENFERRO_COMPILED_H
+#define TENFERRO_COMPILED_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL tenferro_compiled_numpy
+#ifndef TENFERRO_MODULE
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each folder adds its types and functions to the module: 0, or -1 with an exception set. */
+int tenferro_add_levels(PyObject *module);
+
+#endif

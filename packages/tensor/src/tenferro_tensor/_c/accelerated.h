@@ -1,0 +1,15 @@
+/* What the files of the extension module tenferro_tensor._accelerated share. */
+#ifndef TENFERRO_ACCELERATED_H
+#define TENFERRO_ACCELERATED_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL tenferro_accelerated_numpy
+#ifndef TENFERRO_MODULE
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#endif
