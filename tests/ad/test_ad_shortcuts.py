@@ -13,7 +13,7 @@ from tenferro_ad import EagerTensor, grad, no_grad, record_sources, variable
 from tenferro_ad import _sweep as sweeping
 from tenferro_ad._plan import pullback_plan
 from tenferro_cpu.native import available
-from tenferro_tensor import Op, Tensor, _select, catalog, clear_plans, tensor
+from tenferro_tensor import Op, Tensor, catalog, clear_plans, dispatch, tensor
 from tenferro_tensor._shortcuts import shortcuts
 from tenferro_tensor_core import ArgumentError, GradientError, ShapeError
 
@@ -157,7 +157,7 @@ def test_scopes_and_modes_are_obeyed() -> None:
     with tr.compute_device("cpu:0"):
         assert isinstance(v * x, EagerTensor)
         assert (x * x).spec is x.spec
-    assert _select.open_scopes == 0
+    assert dispatch.open_scopes == 0
     with record_sources():
         z = v * x
         assert z.node.where.endswith(f":{sys._getframe().f_lineno - 1}")

@@ -15,7 +15,7 @@ from simulated.installed import simulated
 from tenferro_ad import grad, jvp, record_sources, value_and_grad, variable, vjp
 from tenferro_cpu import CpuPool
 from tenferro_tensor import REGISTRY, Spec, clear_plans, primitive, tensor
-from tenferro_tensor import _ledger as ledgers
+from tenferro_tensor import transfers as ledgers
 from tenferro_tensor_core import PlacementError, TransferForbiddenError
 
 HERE = __file__

@@ -22,8 +22,8 @@ from tenferro_tensor import (
     no_transfers,
     synchronize,
 )
-from tenferro_tensor._ledger import booking
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
+from tenferro_tensor.transfers import booking
 from tenferro_tensor_core import (
     ArgumentError,
     HostAdapterError,

@@ -25,8 +25,8 @@ from tenferro_tensor import (
     compute_device,
     tensor,
 )
-from tenferro_tensor import _origins as origins
-from tenferro_tensor._select import Decision, Rule, decide, recording
+from tenferro_tensor import origins as origins
+from tenferro_tensor.dispatch import Decision, Rule, decide, recording
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, PlacementError
 
 CPU0, CPU1, CPU2, SIM = map(ComputeDevice, ("cpu:0", "cpu:1", "cpu:2", "sim:0"))

@@ -10,12 +10,12 @@ from weakref import WeakSet
 
 import pytest
 
-from tenferro_tensor_core import _forks
+from tenferro_tensor_core import forks
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
 BARE = {
-    ("tenferro_tensor_core/_forks.py", "RLock"): "`new_lock` makes them here",
+    ("tenferro_tensor_core/forks.py", "RLock"): "`new_lock` makes them here",
     ("tenferro_runtime/rendering/_background.py", "Condition"): "around a lock of `new_lock`; made anew in a child",
     ("tenferro_runtime/executing/_timeline.py", "Lock"): "lives as long as one run, whose threads all vanish together",
     ("tenferro_cpu/pools/_thread.py", "allocate_lock"): "belongs to a thread, which a child loses with its pool",
@@ -36,31 +36,31 @@ class Thing:
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What others have registered is left alone."""
     for name in ("_alive", "_locks"):
-        monkeypatch.setattr(_forks, name, WeakSet())
-    monkeypatch.setattr(_forks, "_idle", [])
+        monkeypatch.setattr(forks, name, WeakSet())
+    monkeypatch.setattr(forks, "_idle", [])
 
 
 @pytest.mark.usefixtures("alone")
 def test_what_is_alive_is_mended_and_nothing_is_kept_alive() -> None:
     kept, dropped = Thing(), Thing()
     for thing in (kept, dropped):
-        _forks.mended_after_fork(thing)
+        forks.mended_after_fork(thing)
     del thing, dropped
     gc.collect()
-    assert list(_forks._alive) == [kept]
-    _forks._mend()
+    assert list(forks._alive) == [kept]
+    forks._mend()
     assert kept.mended == 1
 
 
 @pytest.mark.usefixtures("alone")
 def test_locks_of_other_threads_are_free_and_those_of_this_one_stay() -> None:
-    mine, theirs = _forks.new_lock(), _forks.new_lock()
+    mine, theirs = forks.new_lock(), forks.new_lock()
     thread = threading.Thread(target=theirs.acquire)
     thread.start()
     thread.join()
     assert not theirs.acquire(blocking=False)
     with mine:
-        _forks._mend()  # as in the child
+        forks._mend()  # as in the child
         assert mine._is_owned()
         assert theirs.acquire(blocking=False)
     assert not mine._is_owned()
@@ -78,10 +78,10 @@ def test_contexts_are_open_around_a_fork_in_the_order_in_which_they_came() -> No
         seen.append(f"{name} out")
 
     for name in ("one", "two"):
-        _forks.idle_at_fork(lambda name=name: held(name))
-    _forks._before()
+        forks.idle_at_fork(lambda name=name: held(name))
+    forks._before()
     seen.append("fork")
-    _forks._after()
+    forks._after()
     assert seen == ["one in", "two in", "fork", "two out", "one out"]
 
 

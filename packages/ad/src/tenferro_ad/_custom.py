@@ -12,7 +12,7 @@ from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
 from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule
 from tenferro_tensor import Spec, Tensor
-from tenferro_tensor._ownership import owned
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
 
 Function = Callable[..., Any]

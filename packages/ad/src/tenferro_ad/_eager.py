@@ -18,7 +18,7 @@ from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_runtime.tracing._staging import stage_above
 from tenferro_tensor import Op, Tensor
-from tenferro_tensor._ownership import owned
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__

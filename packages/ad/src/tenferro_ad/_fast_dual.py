@@ -15,7 +15,8 @@ from tenferro_ad import _modes
 from tenferro_ad._dual import PUSHES, Dual
 from tenferro_ad._push_plan import push_plan
 from tenferro_runtime.extension import BoundedCache, Program, render
-from tenferro_tensor import SCALARS, Array, Op, Tensor, _select
+from tenferro_tensor import SCALARS, Array, Op, Tensor
+from tenferro_tensor import dispatch as _select
 from tenferro_tensor._array import BINARY_OPERATORS
 from tenferro_tensor_core import key_of
 

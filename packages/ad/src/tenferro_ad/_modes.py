@@ -12,7 +12,7 @@ from typing import Any
 
 from tenferro_runtime.tracing._staging import LISTENERS
 from tenferro_tensor import next_level
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 slow = 0
 """Number of `no_grad` and `record_sources` scopes, and of branches and bodies being traced, in any thread."""

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, NoReturn
 
 from tenferro_tensor import Tensor
-from tenferro_tensor._ownership import owned
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 places = count()

@@ -15,7 +15,8 @@ from tenferro_ad._patience import CODES, Patience
 from tenferro_ad._pull_code import Pull, pull_code
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, General, Program, optimise
-from tenferro_tensor import SCALARS, Op, Spec, _select
+from tenferro_tensor import SCALARS, Op, Spec
+from tenferro_tensor import dispatch as _select
 from tenferro_tensor_core import TracingError, key_of
 
 How = tuple[tuple[int, ...], Pull, Callable[..., tuple[Any, ...]]]

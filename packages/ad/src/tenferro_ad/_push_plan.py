@@ -13,7 +13,8 @@ from tenferro_ad._apply import Site, pushforward
 from tenferro_ad._patience import CODES, Patience
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Builder, Program, optimise, render
-from tenferro_tensor import SCALARS, Op, Spec, Tensor, _select
+from tenferro_tensor import SCALARS, Op, Spec, Tensor
+from tenferro_tensor import dispatch as _select
 from tenferro_tensor_core import TracingError, key_of
 
 PATIENCE: Final = Patience()

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from tenferro_runtime.extension import check_rule
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import GradientError, MissingRuleError
-from tenferro_tensor_core._forks import importing, new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 _lock = new_lock()
 _core_rules = False

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenferro_ad._zeros import ones_like
 from tenferro_tensor import Array, Primitive, Spec
-from tenferro_tensor._ownership import owned
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 

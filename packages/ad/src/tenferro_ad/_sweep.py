@@ -14,8 +14,8 @@ import numpy as np
 
 from tenferro_ad._node import Node, SourcedNode, leaf, pick, released
 from tenferro_tensor import HOST, Tensor
-from tenferro_tensor._ledger import forbidding
 from tenferro_tensor._shortcuts import Shortcuts, Sweeping, when_offered
+from tenferro_tensor.transfers import forbidding
 from tenferro_tensor_core import GradientError
 
 CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []

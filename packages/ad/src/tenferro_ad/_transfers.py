@@ -15,7 +15,7 @@ from tenferro_runtime.ir._program import inner_programs
 from tenferro_runtime.ir._source import Source, user_line, where
 from tenferro_runtime.tracing._traced import recording
 from tenferro_tensor import Op, Spec, catalog
-from tenferro_tensor._ledger import Move, blaming, require_allowed
+from tenferro_tensor.transfers import Move, blaming, require_allowed
 
 
 class TransferPull:

@@ -18,7 +18,7 @@ from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import Workers, active, each_job, each_task
 from tenferro_runtime.extension import Spec, UnsupportedError
 from tenferro_tensor.device_model import ContractionGraph
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 Result = tuple[int, tuple[Any, ...], Any]
 """Number of an output, index into it, and what is added there."""

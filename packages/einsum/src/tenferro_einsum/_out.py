@@ -9,8 +9,8 @@ import numpy as np
 
 from tenferro_runtime.extension import HOST, ArgumentError, ShapeError, Spec, Tensor
 from tenferro_tensor import Array
-from tenferro_tensor._ownership import borrowed
 from tenferro_tensor.device_model import ContractionKernel
+from tenferro_tensor.ownership import borrowed
 
 WORK: Final = 1000
 """Effort for the question whether two arrays share memory, which has no bound."""

@@ -37,7 +37,7 @@ from tenferro_tensor import SCALARS, catalog
 from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
 from tenferro_tensor_core import example_of, weak
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 AXES: Final = 60
 """Largest number of axes that a value may have before axes of extent 1 are left out."""

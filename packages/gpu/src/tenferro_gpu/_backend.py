@@ -37,7 +37,7 @@ from tenferro_tensor.device_model import (
     Region,
 )
 from tenferro_tensor_core import HostAdapterError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 
 class _CupyBackend(AcceleratorBackend):

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 
 def taken(ir: ContractionIR | ContractionGraph) -> bool:

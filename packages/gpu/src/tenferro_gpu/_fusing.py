@@ -24,7 +24,7 @@ from tenferro_tensor.device_model import (
     expansion,
 )
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 _REDUCED: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,

@@ -18,7 +18,7 @@ from tenferro_tensor import (
     device_runtime,
     tensor,
 )
-from tenferro_tensor._ledger import book_raw
+from tenferro_tensor.transfers import book_raw
 from tenferro_tensor_core import PlacementError
 
 

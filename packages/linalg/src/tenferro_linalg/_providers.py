@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tenferro_runtime.extension import Primitive, Registry, sized
-from tenferro_tensor_core._forks import importing
+from tenferro_tensor_core.forks import importing
 
 Maker = Callable[..., Callable[..., Any]]
 

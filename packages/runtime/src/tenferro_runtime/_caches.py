@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 from weakref import WeakSet
 
 from tenferro_tensor_core import ArgumentError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -13,8 +13,8 @@ from typing import Any, Final
 from tenferro_tensor import Array, ComputeDevice, available_backends, get_backend
 from tenferro_tensor._entry_points import installed, usurped
 from tenferro_tensor._registry import EXTENSIONS
-from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import MAX_AXES
+from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,
@@ -26,7 +26,7 @@ from tenferro_tensor_core import (
     int64,
     isdtype,
 )
-from tenferro_tensor_core._forks import importing
+from tenferro_tensor_core.forks import importing
 
 ARRAY_API_VERSION: Final = "2024.12"
 

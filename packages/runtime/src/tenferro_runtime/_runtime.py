@@ -12,7 +12,7 @@ from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import PASSES, Pass, keeping_layout
 from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 FUSION: Final = "fusion"
 """Under this name a program remembers `How` it is run."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 from ._decide import COMPARISONS, decide
 from ._dims import Dim, DimLike, evaluate, nonnegative

@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, Union
 from weakref import WeakValueDictionary
 
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 from . import _poly, _proof
 from ._dim_text import key_of, key_of_atom, shown, source

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 from zlib import crc32
 
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 from ._errors import TracingError
 

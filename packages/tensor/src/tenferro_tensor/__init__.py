@@ -5,7 +5,6 @@ from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor._host_kernel import host_kernel
-from tenferro_tensor._ledger import no_transfers
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
 from tenferro_tensor._normalise import broadcast_shapes
@@ -14,7 +13,6 @@ from tenferro_tensor._plan import clear_plans, plan_stats
 from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
 from tenferro_tensor._registration import Registration
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
-from tenferro_tensor._select import ComputeContext, compute_context, compute_device
 from tenferro_tensor._size import Size
 from tenferro_tensor._sized import sized
 from tenferro_tensor._spec import Spec
@@ -36,6 +34,8 @@ from tenferro_tensor.device_runtimes import (
     device_runtime,
     register_device_runtime,
 )
+from tenferro_tensor.dispatch import ComputeContext, compute_context, compute_device
+from tenferro_tensor.transfers import no_transfers
 
 __all__ = [
     "HOST",

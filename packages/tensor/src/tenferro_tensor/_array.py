@@ -16,13 +16,13 @@ import numpy as np
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._backend import get_backend
 from tenferro_tensor._export import Exported
-from tenferro_tensor._origins import noted
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._size import Size, operand, sized, sized_shape
 from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
+from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
     ArgumentError,
     BackendUnavailableError,

@@ -13,11 +13,11 @@ from tenferro_tensor import _entry_points
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
-from tenferro_tensor._select import scoped_device
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
 from tenferro_tensor.device_runtimes._registry import PROCESS
+from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -27,7 +27,7 @@ from tenferro_tensor_core import (
     TenferroError,
     UnsupportedError,
 )
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 BACKENDS: Final = "tenferro.backends"
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tenferro_tensor._owners import HOUSE
 from tenferro_tensor._requirements import normal, unmet
 from tenferro_tensor_core import RegistryError, TenferroError
-from tenferro_tensor_core._forks import importing, new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from tenferro_tensor import _entry_points
 from tenferro_tensor_core import RegistryError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 _FORM: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tenferro_tensor_core._forks import importing, new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 _imported: dict[str, Any] = {}
 _lock = new_lock()

@@ -6,7 +6,7 @@ import re
 from typing import Any, ClassVar, Final, NoReturn, Self
 
 from tenferro_tensor_core import ArgumentError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 _lock = new_lock()
 _NAME: Final = re.compile(r"([A-Za-z_]\w*)(?::([0-9]+))?", re.ASCII)

@@ -18,7 +18,7 @@ from tenferro_tensor._owners import Owner, calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
-from tenferro_tensor_core._forks import importing, new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 log = logging.getLogger("tenferro")
 

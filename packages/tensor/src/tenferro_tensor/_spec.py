@@ -15,7 +15,7 @@ from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size
 from tenferro_tensor_core import dtype as known_dtype
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 MAX_AXES: Final = 64
 """Largest number of axes of an array."""

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import PlacementError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 CALLER: Final = ComputeDevice("cpu:0")
 """The calling thread, whichever that is."""

@@ -13,7 +13,7 @@ from tenferro_cpu.pools._opened import forget, pools, register
 from tenferro_cpu.pools._thread import PoolThread, awaited, inside
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import ArgumentError, PlacementError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class CpuPool:

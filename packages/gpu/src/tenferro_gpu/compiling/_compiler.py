@@ -7,7 +7,7 @@ from functools import cache
 
 from tenferro_gpu.compiling._libraries import RuntimeLibrary, runtime_library
 from tenferro_tensor.device_model import CompiledSpec, Compiler, ObjectCache, ProgramSpec, user_cache
-from tenferro_tensor_core._forks import Lock, new_lock
+from tenferro_tensor_core.forks import Lock, new_lock
 
 
 class RuntimeCompiler(Compiler):

@@ -21,7 +21,7 @@ from tenferro_tensor import (
     Stream,
 )
 from tenferro_tensor_core import ArgumentError, PlacementError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class CupyPending(Pending):

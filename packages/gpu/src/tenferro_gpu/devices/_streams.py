@@ -9,7 +9,7 @@ from typing import Any
 
 from tenferro_tensor import AsynchronousError, Event, Stream
 from tenferro_tensor_core import UnsupportedError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class CupyEvent(Event):

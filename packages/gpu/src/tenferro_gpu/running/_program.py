@@ -10,7 +10,7 @@ from tenferro_gpu.running._launch import launch_of
 from tenferro_gpu.running._layout import Ints, Layout, access_of
 from tenferro_tensor.device_model import Access, CompiledSpec, Over, Program
 from tenferro_tensor_core import ArgumentError, ShapeError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
 Load = Callable[[CompiledSpec, int], Function]

@@ -25,7 +25,7 @@ from tenferro_tensor.device_model import (
     Region,
     in_rows,
 )
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 PLANS: Final = 256
 """Shapes and strides for which a region keeps what its launch is told; then it starts again."""

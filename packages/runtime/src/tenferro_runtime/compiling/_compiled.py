@@ -28,10 +28,10 @@ from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
-from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, _select
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
+from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 READERS: Final = 8
 """Number of argument structures that have a rendered short way."""
@@ -125,7 +125,7 @@ class Compiled:
         if renewed is not None:
             return self._run(renewed, [t._data for t in values])
         dynamic, static = self.signature.split(values)
-        if open_scopes() and _select.recorder() is not None:  # which is told of each operation
+        if open_scopes() and dispatch.recorder() is not None:  # which is told of each operation
             return self.signature.apply(self.f, dynamic, static)
         if in_open_trace():
             # Part of a trace with open sizes: what it asks about them belongs to that trace.
@@ -401,7 +401,7 @@ class Compiled:
 
 def open_scopes() -> bool:
     """Whether some thread is inside a device scope, so that the device has to be asked for."""
-    return bool(_select.open_scopes)
+    return bool(dispatch.open_scopes)
 
 
 def in_trace() -> bool:

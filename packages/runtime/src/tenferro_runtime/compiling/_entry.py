@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from tenferro_runtime.rendering._render import Direct, blame, explain_failure
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.trees._tree import TreeDef
-from tenferro_tensor import Spec, Tensor, _select
+from tenferro_tensor import Spec, Tensor
+from tenferro_tensor import dispatch as _select
 from tenferro_tensor._shortcuts import Entering, shortcuts
 from tenferro_tensor_core import ArgumentError, key_of
 

@@ -11,7 +11,7 @@ from typing import Final
 from tenferro_runtime.ir._source import user_line, where
 from tenferro_tensor import Spec
 from tenferro_tensor_core import Dim, Guard
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 REASONS: Final = 64
 """Number of retraces whose reasons are remembered."""

@@ -17,7 +17,7 @@ from tenferro_runtime.tracing._builder import OPENED, Builder
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Array, Size, Spec, tensor
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import ArgumentError, Decisions, Dim, DimLike, TracingError
 from tenferro_tensor_core import decisions as active
 

@@ -22,7 +22,7 @@ from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor._backend import THREAD
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 _submitting = new_lock()
 

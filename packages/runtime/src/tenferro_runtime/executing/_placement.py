@@ -15,7 +15,7 @@ from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.reports._table import aligned
 from tenferro_tensor import HOST, ComputeDevice, catalog
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor.dispatch import scoped_device
 
 
 class PlacedStep(NamedTuple):

@@ -27,8 +27,8 @@ from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import HOST, ComputeDevice, device_runtime, get_backend
-from tenferro_tensor._ledger import require_allowed
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.transfers import require_allowed
 from tenferro_tensor_core import BackendUnavailableError
 
 Run = Callable[..., tuple[Any, ...]]

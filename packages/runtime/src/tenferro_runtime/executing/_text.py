@@ -17,7 +17,7 @@ from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.rendering._render import CHUNK, replacing
 from tenferro_runtime.rendering._tiers import Tiered
-from tenferro_tensor._ledger import book_raw
+from tenferro_tensor.transfers import book_raw
 
 Part = Callable[..., None]
 

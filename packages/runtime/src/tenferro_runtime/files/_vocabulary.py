@@ -13,7 +13,7 @@ from tenferro_tensor._family import member, members
 from tenferro_tensor._primitive import primitives
 from tenferro_tensor._registry import EXTENSIONS
 from tenferro_tensor_core import RegistryError
-from tenferro_tensor_core._forks import importing
+from tenferro_tensor_core.forks import importing
 
 CORE: Final = ("tenferro_tensor.", "tenferro_runtime.")
 """Modules whose primitives are known by their bare name."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from tenferro_runtime.reports import Dispatch, DispatchStep
 from tenferro_tensor import Spec
-from tenferro_tensor import _select as select
-from tenferro_tensor._origins import user_line
+from tenferro_tensor import dispatch as select
 from tenferro_tensor._refusal import spec_of
+from tenferro_tensor.origins import user_line
 
 
 def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dispatch:

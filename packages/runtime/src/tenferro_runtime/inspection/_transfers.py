@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tenferro_runtime.reports import Transfers
-from tenferro_tensor._ledger import booking
+from tenferro_tensor.transfers import booking
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import catalog
-from tenferro_tensor._ledger import Move
+from tenferro_tensor.transfers import Move
 
 CHOOSERS: Final = frozenset({"cond"})
 """Primitives that run one of their programs only, hence none for sure. A loop is taken to make a step."""

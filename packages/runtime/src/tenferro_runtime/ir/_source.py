@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import CodeType
 
-from tenferro_tensor._origins import OURS, user_frame
+from tenferro_tensor.origins import OURS, user_frame
 
 Source = tuple[CodeType, int] | str | None
 """A code object and a line in it, or text in programs that were read from a file."""

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from tenferro_tensor import HOST, Op, Spec, Tensor
 from tenferro_tensor_core import Guard, key_of
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 BY_VALUE: Final = 4096
 """Largest number of bytes of a constant whose elements are its key; a digest of them is the key of larger ones."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from tenferro_tensor_core._forks import mended_after_fork, new_lock
+from tenferro_tensor_core.forks import mended_after_fork, new_lock
 
 Job = Callable[[], object]
 

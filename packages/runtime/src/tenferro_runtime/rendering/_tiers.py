@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_runtime.rendering._background import COMPILING
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 CALLS: Final = 2
 """Calls after which a kernel is worth compiling; programs that run once never pay for it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tenferro_runtime.reports._table import aligned, readable
-from tenferro_tensor._ledger import Move
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor.transfers import Move
+from tenferro_tensor_core.forks import new_lock
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tenferro_runtime.ir._source import Source, user_line, where
 from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import TenferroError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class DonatedError(TenferroError, RuntimeError):

@@ -34,12 +34,12 @@ from tenferro_tensor import (
     Primitive,
     Spec,
     Tensor,
-    _select,
     catalog,
+    dispatch,
     get_backend,
 )
 from tenferro_tensor._plan import device_of
-from tenferro_tensor._select import scoped_device
+from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import InconclusiveDimError
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
@@ -182,7 +182,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
-    if _select.open_scopes and _select.recorder() is not None:  # which is told of each operation
+    if dispatch.open_scopes and dispatch.recorder() is not None:  # which is told of each operation
         return replayed(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)

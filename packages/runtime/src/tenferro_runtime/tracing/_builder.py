@@ -15,13 +15,25 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, in
 from tenferro_runtime.ir._source import Source, here, user_line, where
 from tenferro_runtime.tracing import _staging
 from tenferro_runtime.tracing._traced import TracedTensor, recording
-from tenferro_tensor import SCALARS, Array, ComputeDevice, Op, Place, Spec, Tensor, _select, catalog, next_level, tensor
+from tenferro_tensor import (
+    SCALARS,
+    Array,
+    ComputeDevice,
+    Op,
+    Place,
+    Spec,
+    Tensor,
+    catalog,
+    dispatch,
+    next_level,
+    tensor,
+)
 from tenferro_tensor._normalise import common_dtype, normalised
-from tenferro_tensor._origins import told
-from tenferro_tensor._ownership import owned
-from tenferro_tensor._select import decide, scoped_device
 from tenferro_tensor._spec import common_place
 from tenferro_tensor._tensor import materialised
+from tenferro_tensor.dispatch import decide, scoped_device
+from tenferro_tensor.origins import told
+from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,
@@ -214,7 +226,7 @@ class Builder:
             inner = _staging.stage_above(self.level)
             if inner is not None:
                 return inner.bind(op, args)
-        if _select.open_scopes:
+        if dispatch.open_scopes:
             device = scoped_device()
             if device is not self.device and device is not None:
                 return self._bind_on(device, op, args)
@@ -250,7 +262,7 @@ class Builder:
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
         """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
-        if known is None or known[1] or self.closed or self._weak or _staging.active or _select.open_scopes:
+        if known is None or known[1] or self.closed or self._weak or _staging.active or dispatch.open_scopes:
             return self.bind(op, operands)
         out = self._variable(known[0][0])
         eq = _new(Equation)

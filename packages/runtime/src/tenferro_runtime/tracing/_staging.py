@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 active = 0
 """Number of stages that are open in any thread."""

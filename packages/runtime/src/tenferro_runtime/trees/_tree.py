@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from tenferro_tensor_core import ArgumentError, key_of
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tenferro_tensor.device_model._contraction_graph import ContractionGraph, Labels
 from tenferro_tensor_core import ArgumentError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 
 @dataclass(frozen=True)

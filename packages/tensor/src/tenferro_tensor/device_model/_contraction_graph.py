@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor_core import ArgumentError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 Labels = tuple[int, ...]
 Term = tuple[int, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from tenferro_tensor import _select
+from tenferro_tensor import dispatch
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor.device_runtimes._contracts import RuntimeDevice, Stream
 from tenferro_tensor.device_runtimes._issuing import issuing_stream
 from tenferro_tensor.device_runtimes._registry import device_runtime
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class StreamContext:
@@ -87,8 +87,8 @@ def current_stream(device: RuntimeDevice) -> Stream:
     stream: Stream | None = issuing_stream()
     if stream is not None and stream.device is device:
         return stream
-    if _select.open_scopes:
-        context = _select.scoped_context()
+    if dispatch.open_scopes:
+        context = dispatch.scoped_context()
         if context is not None and context.device is device.id:
             found: Stream | None = getattr(context, "stream", None)
             if found is not None:

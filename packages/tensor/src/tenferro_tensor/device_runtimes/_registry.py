@@ -10,7 +10,7 @@ from tenferro_tensor import _entry_points
 from tenferro_tensor.device_runtimes._contracts import DeviceRuntime
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError, ForkedRuntimeError
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError, TenferroError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 RUNTIMES: Final = "tenferro.device_runtimes"
 """Entry points by kind; each names a function that calls `register_device_runtime` for its kind."""

@@ -14,11 +14,10 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._backend import get_backend, place_of
 from tenferro_tensor._normalise import keep_imaginary
-from tenferro_tensor._origins import noted
 from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import SCALARS, Primitive
-from tenferro_tensor._select import explicit
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.dispatch import explicit
 from tenferro_tensor.functions._operand import (
     converted,
     copied,
@@ -33,6 +32,7 @@ from tenferro_tensor.functions._operand import (
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
+from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Protocol
 from weakref import ref
 
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 
 class Forgets(Protocol):

@@ -25,7 +25,7 @@ from tenferro_cpu.native.python._layout import Layout
 from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
 from tenferro_tensor_core import ArgumentError, ShapeError
-from tenferro_tensor_core._forks import cached_property, new_lock
+from tenferro_tensor_core.forks import cached_property, new_lock
 
 PLANS: Final = 16
 """Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""

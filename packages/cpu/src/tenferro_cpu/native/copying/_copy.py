@@ -16,7 +16,7 @@ from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
 from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.python._layout import BYTES, DATA
 from tenferro_cpu.native.threads._team import team
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 SMALLEST: Final = 16 << 10
 """Bytes from which on a plan pays; looking one up costs as much as NumPy copies until then."""

@@ -25,7 +25,7 @@ from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]

@@ -18,7 +18,7 @@ from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]

@@ -19,10 +19,11 @@ from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
 from tenferro_cpu.native.python._capi import symbols
 from tenferro_cpu.native.python._layout import Layout, word
-from tenferro_tensor import Op, Tensor, _select, catalog
+from tenferro_tensor import Op, Tensor, catalog
+from tenferro_tensor import dispatch as _select
 from tenferro_tensor._plan import Plan
 from tenferro_tensor._shortcuts import Entering, Plans, Pulling, Recording, Shortcuts, Sweeping, offer
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 _ONE_ARGUMENT: Final = 0x8
 _TENSOR: Final = ("tensor_operator",) * 20 + ("tensor_reflected",) * 20 + ("tensor_unary", "op_call")

@@ -17,7 +17,7 @@ from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_cpu.native.memory._pool import serving
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 Array = np.ndarray[Any, Any]
 

@@ -28,7 +28,7 @@ from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
-from tenferro_tensor_core._forks import cached_property
+from tenferro_tensor_core.forks import cached_property
 
 PART = 1 << 16
 """Elements of a part of a long row."""

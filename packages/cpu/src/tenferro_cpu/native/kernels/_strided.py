@@ -20,7 +20,7 @@ from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.python._operand_text import WATCHED, architecture
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 VARIANTS: Final = 32
 """Ways to lie along a row that one table has machine code for; others are planned by the fallback."""

@@ -24,7 +24,7 @@ from tenferro_cpu.native.machine._host import LEVELS, Host, detect
 from tenferro_tensor._libraries import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core._forks import idle_at_fork, new_lock
+from tenferro_tensor_core.forks import idle_at_fork, new_lock
 
 OLDEST_LLVM = 20
 """Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it (llvmlite 0.45)."""

@@ -26,7 +26,7 @@ from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_tensor import Spec
 from tenferro_tensor.device_model import Allocator
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 POOLED: Final = ir.POOLED
 """Bytes from which on a block is worth keeping."""

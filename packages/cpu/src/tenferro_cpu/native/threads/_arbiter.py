@@ -14,7 +14,7 @@ from tenferro_cpu.native.python._builtin import FASTCALL, NOARGS, builtin, defin
 from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.threads import _blas
 from tenferro_tensor_core import BackendUnavailableError
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 INSIDE, SCOPES, OWNER, COUNT, FIRST, ROW = 0, 1, 2, 3, 4, 4
 MOST_LIBRARIES: Final = 8

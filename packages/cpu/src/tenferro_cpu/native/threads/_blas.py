@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.machine._jit import available
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
 CORE: Final = "OPENBLAS_CORETYPE"

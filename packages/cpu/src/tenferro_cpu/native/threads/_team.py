@@ -24,7 +24,7 @@ from tenferro_cpu.native.python import _capi
 from tenferro_cpu.native.python._operand_text import architecture
 from tenferro_cpu.native.threads import _team_text as text
 from tenferro_cpu.native.threads._threads import limit, limit_variable, usable_cores
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 VARIABLE: Final = "OMP_NUM_THREADS"
 """The variable by which programs bound the threads of numerical libraries."""

@@ -22,7 +22,7 @@ from tenferro_cpu.native.threads import _blas
 from tenferro_cpu.native.threads._arbiter import make as native_arbiter
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError, DimLike, dim_max, dim_min, floordiv
-from tenferro_tensor_core._forks import new_lock
+from tenferro_tensor_core.forks import new_lock
 
 PER_THREAD: Final = 1 << 23
 """Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""

@@ -21,11 +21,28 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tenferro_tensor._counted import Counted
-from tenferro_tensor._origins import EVERYWHERE
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._refusal import refuse
 from tenferro_tensor._spec import common_place
+from tenferro_tensor.origins import EVERYWHERE
 from tenferro_tensor_core import ArgumentError
+
+__all__ = [
+    "Activated",
+    "ComputeContext",
+    "Decision",
+    "Recorder",
+    "Rule",
+    "compute_context",
+    "compute_device",
+    "decide",
+    "explicit",
+    "open_scopes",
+    "recorder",
+    "recording",
+    "scoped_context",
+    "scoped_device",
+]
 
 
 class Rule(Enum):

@@ -13,6 +13,16 @@ from types import CodeType
 from typing import Any, Final
 from weakref import ref
 
+__all__ = [
+    "EVERYWHERE",
+    "OURS",
+    "line_of",
+    "noted",
+    "told",
+    "user_frame",
+    "user_line",
+]
+
 VARIABLE: Final = "TENFERRO_TRACE"
 
 EVERYWHERE: Final = os.environ.get(VARIABLE, "0") not in ("", "0")

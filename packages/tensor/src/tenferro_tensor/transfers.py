@@ -13,9 +13,22 @@ from math import prod
 from typing import Any, NamedTuple
 
 from tenferro_tensor._counted import Counted
-from tenferro_tensor._origins import user_line
 from tenferro_tensor._place import MemorySpace
+from tenferro_tensor.origins import user_line
 from tenferro_tensor_core import TransferForbiddenError
+
+__all__ = [
+    "Booked",
+    "Move",
+    "blaming",
+    "book",
+    "book_raw",
+    "booking",
+    "forbidding",
+    "no_transfers",
+    "require_allowed",
+    "watching",
+]
 
 
 class Move(NamedTuple):
