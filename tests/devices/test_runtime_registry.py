@@ -18,14 +18,14 @@ from tenferro_tensor import (
     DeviceRuntime,
     ForkedRuntimeError,
     Spec,
-    _entry_points,
     available_backends,
     catalog,
     device_runtime,
+    entry_points,
     get_backend,
     register_device_runtime,
 )
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import backends as backends
 from tenferro_tensor.device_runtimes import _registry
 from tenferro_tensor.device_runtimes._registry import DeviceRuntimes
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError, UnsupportedError
@@ -76,8 +76,8 @@ class DollBackend(ToyBackend):
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
     """Nothing is installed but what the test says, and the process uses no accelerator."""
-    monkeypatch.setattr(_entry_points, "_groups", {})
-    monkeypatch.setattr(_entry_points, "_rivals", {})
+    monkeypatch.setattr(entry_points, "_groups", {})
+    monkeypatch.setattr(entry_points, "_rivals", {})
     monkeypatch.delenv(CONFIGURED, raising=False)
     return Installed(monkeypatch)
 

@@ -205,11 +205,11 @@ def test_a_right_result_passes() -> None:
 def test_kernels_of_the_house_are_not_wrapped() -> None:
     """The check costs nothing where it is not needed."""
     from tenferro_tensor import catalog, get_backend
-    from tenferro_tensor._foreign import kernel_of
+    from tenferro_tensor.kernels import kernel_of
 
     s, cpu, op = Spec((3,), np.dtype(np.float64)), get_backend("cpu"), catalog.sort.op(axis=0, descending=False)
     device = cpu.devices()[0]
     ours = kernel_of(cpu, op, (s,), (s,), device)
     assert ours.__module__ == cpu.kernel(op, (s,), (s,), device).__module__
     with REGISTRY.kernel(mistaken, "cpu", lambda ins, outs: lambda x: x):
-        assert kernel_of(cpu, mistaken.op(), (s,), (s,), device).__module__ == "tenferro_tensor._foreign"
+        assert kernel_of(cpu, mistaken.op(), (s,), (s,), device).__module__ == "tenferro_tensor.kernels"

@@ -14,8 +14,8 @@ from installed_plugins import MODULE, Installed
 from plugin_site import Site
 from simulated.installed import no_accelerator
 from tenferro_runtime import _namespace
-from tenferro_tensor import REGISTRY, Registry, Spec, _entry_points, _requirements, get_backend, primitive, tensor
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import REGISTRY, Registry, Spec, _requirements, entry_points, get_backend, primitive, tensor
+from tenferro_tensor import backends as backends
 from tenferro_tensor._requirements import satisfies
 from tenferro_tensor_core import RegistryError
 
@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     for table in ("_groups", "_rivals", "_usurpers"):
-        monkeypatch.setattr(_entry_points, table, {})
+        monkeypatch.setattr(entry_points, table, {})
     with no_accelerator():
         yield Installed(monkeypatch)
 
@@ -159,7 +159,7 @@ def test_a_guest_cannot_end_the_program(
         raise error
 
     if where == "import":
-        monkeypatch.setattr(_entry_points.EntryPoint, "load", fail)
+        monkeypatch.setattr(entry_points.EntryPoint, "load", fail)
     installed.offer(EXTENSIONS, "odd", fail)
     installed.offer(BACKENDS, "odd", fail)
     load: Any = get_backend if where == "backend" else Registry().load_extension
@@ -233,7 +233,7 @@ def test_nobody_takes_a_name_of_tenferro(installed: Installed, caplog: pytest.Lo
     ):
         Registry().load_extension("linalg")
     assert "distribution evil 1.2 claims tenferro.extensions 'linalg'" in caplog.text
-    _entry_points.rescan()
+    entry_points.rescan()
     installed.offer(EXTENSIONS, "linalg", lambda r: r.rule(OWN, "ours"), "tenferro-linalg")
     registry = Registry()
     registry.load_extension("linalg")

@@ -10,7 +10,7 @@ from tenferro_gpu import CudaContext, _kernels, _stack
 from tenferro_linalg import _providers
 from tenferro_runtime import fusion
 from tenferro_tensor import REGISTRY, clear_plans
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import backends as backends
 from tenferro_tensor_core import BackendUnavailableError
 
 

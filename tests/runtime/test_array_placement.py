@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_tensor import MemorySpace, Place, Spec, Tensor, _backend
-from tenferro_tensor.functions._table import TABLES, Table
+from tenferro_tensor import MemorySpace, Place, Spec, Tensor, backends
+from tenferro_tensor.tables import TABLES, Table
 from tenferro_tensor_core import PlacementError
 
 
@@ -34,7 +34,7 @@ def test_no_silent_copy_from_an_accelerator():
 
 def test_dlpack_names_the_device_of_the_data(monkeypatch):
     backend = SimpleNamespace(exported=lambda raw, **options: raw.__dlpack__(**options))
-    monkeypatch.setitem(_backend._made, "cuda", backend)
+    monkeypatch.setitem(backends._made, "cuda", backend)
     assert on_cuda().__dlpack_device__() == (2, 0)
     assert on_cuda().__dlpack__(stream=7)["stream"] == 7
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenferro_tensor import _entry_points
+from tenferro_tensor import entry_points
 
 MODULE = "tenferro_test_plugin"
 
@@ -20,7 +20,7 @@ class Installed:
         self.scans: list[str] = []
         self.module = ModuleType(MODULE)
         monkeypatch.setitem(sys.modules, MODULE, self.module)
-        monkeypatch.setattr(_entry_points, "entry_points", self.scan)
+        monkeypatch.setattr(entry_points, "entry_points", self.scan)
 
     def scan(self, *, group: str) -> list[EntryPoint]:
         self.scans.append(group)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import Spec, Tensor, broadcast_shapes, catalog, clear_plans, tensor
-from tenferro_tensor._array import BINARY_OPERATORS
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor._tensor import bind
+from tenferro_tensor.operators import BINARY_OPERATORS
 from tenferro_tensor_core import DTYPES, ArgumentError, DTypeError, ShapeError, dim
 
 NUMPY: dict[Any, Any] = {

@@ -13,14 +13,14 @@ from tenferro_tensor import (
     REGISTRY,
     Registry,
     Spec,
-    _entry_points,
     available_backends,
     catalog,
+    entry_points,
     get_backend,
     primitive,
     tensor,
 )
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import backends as backends
 from tenferro_tensor_core import BackendUnavailableError, PlacementError, RegistryError, UnsupportedError
 
 EXTENSIONS, BACKENDS = "tenferro.extensions", "tenferro.backends"
@@ -28,8 +28,8 @@ EXTENSIONS, BACKENDS = "tenferro.extensions", "tenferro.backends"
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(_entry_points, "_groups", {})
-    monkeypatch.setattr(_entry_points, "_rivals", {})
+    monkeypatch.setattr(entry_points, "_groups", {})
+    monkeypatch.setattr(entry_points, "_rivals", {})
     with no_accelerator():
         yield Installed(monkeypatch)
 
@@ -117,7 +117,7 @@ def test_a_missing_extension_names_the_group(installed: Installed) -> None:
     text = "no installed distribution offers the extension 'odd'; installed: none; install the distribution that"
     with pytest.raises(RegistryError, match=text):
         Registry().find("rule", foreign())
-    _entry_points.rescan()
+    entry_points.rescan()
     installed.offer(EXTENSIONS, "even", lambda r: None)
     with pytest.raises(RegistryError, match=r"installed: \['even'\]; .*\[project.entry-points.'tenferro.extensions'\]"):
         Registry().load_extension("odd")
@@ -241,7 +241,7 @@ def test_unknown_backends(installed: Installed, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BackendUnavailableError, match=text):
         get_backend("cuda")
     installed.offer(BACKENDS, "toy", lambda: None)
-    _entry_points.rescan()
+    entry_points.rescan()
     with pytest.raises(BackendUnavailableError, match=r"\(installed: toy\); install the distribution that offers it"):
         get_backend("npu")
     with pytest.raises(BackendUnavailableError, match=r"for 'cpu' devices .*; pip install tenferro-cpu"):

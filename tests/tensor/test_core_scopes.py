@@ -25,9 +25,9 @@ from tenferro_tensor import (
     get_backend,
     tensor,
 )
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import backends as backends
 from tenferro_tensor import dispatch as select
-from tenferro_tensor._backend import place_of
+from tenferro_tensor.backends import place_of
 from tenferro_tensor.dispatch import decide, scoped_device
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, PlacementError, float64

@@ -9,7 +9,7 @@ from unittest import mock
 from simulated.backend import SimBackend
 from simulated.runtime import SimRuntime
 from tenferro_runtime import current_runtime
-from tenferro_tensor import _backend as backends
+from tenferro_tensor import backends as backends
 from tenferro_tensor import device_runtime, register_device_runtime
 from tenferro_tensor.device_runtimes._registry import PROCESS, DeviceRuntimes
 

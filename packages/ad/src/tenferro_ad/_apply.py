@@ -19,7 +19,7 @@ from tenferro_ad._rules import Scope, indices_wanted, missing_operand, operand_n
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import General, Inactive, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Primitive, Spec, catalog
-from tenferro_tensor._normalise import broadcasts_to, brought, stretched, targets
+from tenferro_tensor.promotion import broadcasts_to, brought, stretched, targets
 from tenferro_tensor_core import GradientError, RegistryError, ask, likely
 
 Maybe = Any

@@ -24,9 +24,9 @@ from tenferro_ad._rules import rule_of
 from tenferro_runtime.extension import BoundedCache, Linear, Slopes
 from tenferro_tensor import SCALARS, Array, Op, Spec, Tensor, catalog
 from tenferro_tensor import dispatch as _select
-from tenferro_tensor._array import BINARY_OPERATORS
 from tenferro_tensor._shortcuts import Recording, Shortcuts, when_offered
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
+from tenferro_tensor.operators import BINARY_OPERATORS
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import float64
 

@@ -17,7 +17,7 @@ from tenferro_ad._push_plan import push_plan
 from tenferro_runtime.extension import BoundedCache, Program, render
 from tenferro_tensor import SCALARS, Array, Op, Tensor
 from tenferro_tensor import dispatch as _select
-from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor.operators import BINARY_OPERATORS
 from tenferro_tensor_core import key_of
 
 Code = Callable[..., Any]

@@ -9,9 +9,8 @@ from tenferro_ad._apply import Site
 from tenferro_runtime.extension import Program, render
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.rendering._steps import aliases, raw_steps
-from tenferro_tensor import SCALARS, Tensor
+from tenferro_tensor import HOST, SCALARS, Tensor
 from tenferro_tensor import dispatch as _select
-from tenferro_tensor._place import HOST
 from tenferro_tensor._shortcuts import Pulling, shortcuts
 
 Pull = Callable[[Any, Any], "tuple[Any, ...]"]

@@ -34,8 +34,8 @@ from tenferro_runtime.extension import (
     tensor,
 )
 from tenferro_tensor import SCALARS, catalog
-from tenferro_tensor._normalise import stretched
 from tenferro_tensor.device_model import ContractionKernel
+from tenferro_tensor.promotion import stretched
 from tenferro_tensor_core import example_of, weak
 from tenferro_tensor_core.forks import cached_property
 

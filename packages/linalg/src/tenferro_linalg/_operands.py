@@ -7,8 +7,8 @@ import numpy as np
 
 from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError, TracedTensor
 from tenferro_tensor import tensor
-from tenferro_tensor._normalise import stretched
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
+from tenferro_tensor.promotion import stretched
 from tenferro_tensor_core import inexact_of, require_equal
 
 

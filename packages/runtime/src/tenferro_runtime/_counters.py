@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tenferro_tensor._backend import modules_compiled
+from tenferro_tensor.backends import modules_compiled
 
 
 @dataclass(slots=True)

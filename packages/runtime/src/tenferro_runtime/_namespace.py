@@ -10,11 +10,9 @@ import math
 from importlib import import_module
 from typing import Any, Final
 
-from tenferro_tensor import Array, ComputeDevice, available_backends, get_backend
-from tenferro_tensor._entry_points import installed, usurped
-from tenferro_tensor._registry import EXTENSIONS
-from tenferro_tensor._spec import MAX_AXES
+from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, get_backend
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.entry_points import EXTENSIONS, installed, usurped
 from tenferro_tensor_core import (
     DTYPES,
     BackendUnavailableError,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tenferro_runtime._rules import General, Linear, Rule, Slopes
 from tenferro_tensor import Primitive
-from tenferro_tensor._hooks import require_call
+from tenferro_tensor.hooks import require_call
 from tenferro_tensor_core import RegistryError
 
 

@@ -51,7 +51,7 @@ from tenferro_tensor import (
     sized,
     tensor,
 )
-from tenferro_tensor._family import check_family_id
+from tenferro_tensor.families import check_family_id
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,

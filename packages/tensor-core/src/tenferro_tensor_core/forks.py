@@ -20,15 +20,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakSet
 
-__all__ = [
-    "Forked",
-    "Lock",
-    "cached_property",
-    "idle_at_fork",
-    "importing",
-    "mended_after_fork",
-    "new_lock",
-]
+__all__ = ["Forked", "Lock", "cached_property", "idle_at_fork", "importing", "mended_after_fork", "new_lock"]
 
 T = TypeVar("T")
 

@@ -3,21 +3,20 @@
 from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
-from tenferro_tensor._backend import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor._host_kernel import host_kernel
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
-from tenferro_tensor._normalise import broadcast_shapes
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
 from tenferro_tensor._plan import clear_plans, plan_stats
-from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive
+from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive, primitives
 from tenferro_tensor._registration import Registration
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._size import Size
 from tenferro_tensor._sized import sized
-from tenferro_tensor._spec import Spec
+from tenferro_tensor._spec import MAX_AXES, Spec
 from tenferro_tensor._synchronize import synchronize, synchronize_all
 from tenferro_tensor._tensor import Tensor, tensor
+from tenferro_tensor.backends import Backend, OpenKernel, available_backends, get_backend
 from tenferro_tensor.device_runtimes import (
     AcceleratorMismatchError,
     AsynchronousError,
@@ -35,10 +34,12 @@ from tenferro_tensor.device_runtimes import (
     register_device_runtime,
 )
 from tenferro_tensor.dispatch import ComputeContext, compute_context, compute_device
+from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor.transfers import no_transfers
 
 __all__ = [
     "HOST",
+    "MAX_AXES",
     "REGISTRY",
     "SCALARS",
     "AcceleratorBackend",
@@ -83,6 +84,7 @@ __all__ = [
     "no_transfers",
     "plan_stats",
     "primitive",
+    "primitives",
     "register_device_runtime",
     "sized",
     "synchronize",

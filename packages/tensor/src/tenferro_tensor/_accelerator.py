@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._backend import Backend
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import Backend
 from tenferro_tensor.device_runtimes import (
     DeviceRuntime,
     RuntimeDevice,

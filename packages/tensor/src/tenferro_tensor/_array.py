@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from tenferro_tensor import catalog, functions
-from tenferro_tensor._backend import get_backend
 from tenferro_tensor._export import Exported
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._size import Size, operand, sized, sized_shape
+from tenferro_tensor.backends import get_backend
 from tenferro_tensor.functions.linear_algebra import product
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.updating import At
+from tenferro_tensor.operators import BINARY_OPERATORS, UNARY_OPERATORS
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
     ArgumentError,
@@ -31,25 +32,6 @@ from tenferro_tensor_core import (
     ShapeError,
     UnsupportedError,
 )
-
-BINARY_OPERATORS: Final[dict[str, Op]] = {
-    f"__{name}__": primitive.op()
-    for name, primitive in {
-        "add": catalog.add, "sub": catalog.sub, "mul": catalog.mul, "truediv": catalog.div, "pow": catalog.pow,
-        "floordiv": catalog.floor_divide, "mod": catalog.remainder, "and": catalog.bitwise_and,
-        "or": catalog.bitwise_or, "xor": catalog.bitwise_xor, "lshift": catalog.shift_left,
-        "rshift": catalog.shift_right, "eq": catalog.eq, "ne": catalog.ne, "lt": catalog.lt, "le": catalog.le,
-        "gt": catalog.gt, "ge": catalog.ge,
-    }.items()
-}  # fmt: skip
-"""Operators of two operands and the ops behind them."""
-
-UNARY_OPERATORS: Final[dict[str, Op]] = {
-    "__neg__": catalog.neg.op(),
-    "__abs__": catalog.abs.op(),
-    "__invert__": catalog.bitwise_not.op(),
-}
-"""Operators of one operand and the ops behind them."""
 
 _COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 

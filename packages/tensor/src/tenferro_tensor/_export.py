@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_tensor._backend import get_backend
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import get_backend
 from tenferro_tensor.ownership import read_only
 from tenferro_tensor_core import ArgumentError, HostAdapterError, PlacementError, ShapeError
 

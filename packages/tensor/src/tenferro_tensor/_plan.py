@@ -8,16 +8,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._backend import Backend, get_backend
-from tenferro_tensor._foreign import kernel_of
-from tenferro_tensor._normalise import Operand, targets
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
 from tenferro_tensor._refusal import spec_of
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import Backend, get_backend
 from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide
-from tenferro_tensor.functions._table import TABLES
+from tenferro_tensor.kernels import kernel_of
+from tenferro_tensor.promotion import Operand, targets
+from tenferro_tensor.tables import TABLES
 from tenferro_tensor.transfers import Booked
 
 PLANS_PER_OP: Final = 512

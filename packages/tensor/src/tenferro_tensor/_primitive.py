@@ -25,9 +25,9 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from tenferro_tensor import dispatch as _select
-from tenferro_tensor._family import claim
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
+from tenferro_tensor.families import claim
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of
 from tenferro_tensor_core.forks import new_lock
 

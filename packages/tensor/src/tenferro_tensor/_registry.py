@@ -12,11 +12,12 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from typing import Any, Final, NamedTuple
 
-from tenferro_tensor import _entry_points
-from tenferro_tensor._hooks import require_hook
+from tenferro_tensor import entry_points
 from tenferro_tensor._owners import Owner, calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
+from tenferro_tensor.entry_points import EXTENSIONS
+from tenferro_tensor.hooks import require_hook
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
 
@@ -35,8 +36,6 @@ bound the threads that these use. Two more attributes let programs with open siz
 
 A maker with ``large = g`` makes faster kernels of the same bits where it knows the numbers; ``g(ins, outs, **params)``
 is a pair of sizes: where the first exceeds the second, a program uses them."""
-
-EXTENSIONS: Final = "tenferro.extensions"
 
 
 class Codec(NamedTuple):
@@ -182,16 +181,16 @@ class Registry:
         with self._loading:
             if name in self._loaded or name in self._registering:
                 return
-            offered = _entry_points.installed(EXTENSIONS)
+            offered = entry_points.installed(EXTENSIONS)
             if name not in offered:
-                instead = _entry_points.usurped(EXTENSIONS, name)
+                instead = entry_points.usurped(EXTENSIONS, name)
                 raise RegistryError(
                     f"no installed distribution offers the extension {name!r}; installed: {sorted(offered) or 'none'}; "
                     f"install the distribution that declares it under [project.entry-points.{EXTENSIONS!r}]"
                     f"{f' ({instead})' if instead else ''}",
                     extension=name,
                 )
-            register = _entry_points.load(EXTENSIONS, name)
+            register = entry_points.load(EXTENSIONS, name)
             start, outer, around = len(self._journal), self._registrant, self._guest
             self._registering.append(name)
             self._registrant, self._guest = threading.get_ident(), offered[name]
@@ -205,7 +204,7 @@ class Registry:
                 if isinstance(cause, (TenferroError, KeyboardInterrupt)):
                     raise
                 raise RegistryError(
-                    f"the extension {name!r} of {_entry_points.owner(offered[name])} cannot be registered: "
+                    f"the extension {name!r} of {entry_points.owner(offered[name])} cannot be registered: "
                     f"{type(cause).__name__}: {cause}; reinstall or remove that distribution",
                     extension=name,
                 ) from cause
@@ -221,7 +220,7 @@ class Registry:
 
     def extensions(self) -> dict[str, bool]:
         """Installed extensions by name, and whether each has been loaded."""
-        return {name: name in self._loaded for name in sorted(_entry_points.installed(EXTENSIONS))}
+        return {name: name in self._loaded for name in sorted(entry_points.installed(EXTENSIONS))}
 
     def registration(self, table: str, primitive: Primitive, key: Any = None) -> Registration | None:
         """The registration of the entry that `find` gives now, loading nothing."""
@@ -243,7 +242,7 @@ class Registry:
 
     def _put(self, table: str, primitive: Primitive, backend: str | None, entry: Any, replace: bool) -> Registration:
         guest = self._guest if self._registrant == threading.get_ident() else None
-        owner = calling(2, "" if guest is None else _entry_points.owner(guest))
+        owner = calling(2, "" if guest is None else entry_points.owner(guest))
         if not owner.ours:
             for hook, function in _hooks(table, entry):
                 require_hook(hook, primitive, function)

@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import common_dtype
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor.promotion import common_dtype
 from tenferro_tensor_core import (
     Dim,
     DimLike,

@@ -6,6 +6,7 @@ from typing import Any
 from tenferro_tensor._primitive import is_open
 from tenferro_tensor._registry import KernelMaker
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.kernels import followed
 
 Sizes = Callable[..., tuple[Any, ...]]
 
@@ -39,10 +40,3 @@ def sized(sizes: Sizes) -> Callable[[KernelMaker], KernelMaker]:
         return maker
 
     return mark
-
-
-def followed(kernel: Callable[..., Any], sizes: tuple[Any, ...]) -> Callable[..., Any]:
-    """`kernel` with the trailing arguments `sizes`."""
-    if not sizes:
-        return kernel
-    return lambda *raws: kernel(*raws, *sizes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_tensor import _backend
+from tenferro_tensor import backends
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor.device_runtimes._contracts import wait_for_each
@@ -23,7 +23,7 @@ def synchronize(device: str | ComputeDevice) -> None:
     >>> synchronize("cpu:0")
     """
     device = ComputeDevice(device)
-    backend = _backend.get_backend(device.kind)
+    backend = backends.get_backend(device.kind)
     backend.require(device)
     if isinstance(backend, AcceleratorBackend):
         backend.runtime.device(device.index).synchronize()
@@ -39,4 +39,4 @@ def synchronize_all() -> None:
 
     >>> synchronize_all()
     """
-    wait_for_each(_backend.made())
+    wait_for_each(backends.made())

@@ -10,19 +10,20 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor import dispatch as _select
 from tenferro_tensor import transfers as _ledger
-from tenferro_tensor._array import BINARY_OPERATORS, UNARY_OPERATORS, Array
-from tenferro_tensor._backend import get_backend, place_of
-from tenferro_tensor._normalise import common_dtype, describe, keep_imaginary
+from tenferro_tensor._array import Array
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._plan import Plan, device_of, make_plan, remember
 from tenferro_tensor._primitive import SCALARS, Op, Primitive
 from tenferro_tensor._shortcuts import Plans, Shortcuts, when_offered
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._table import Table
+from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor.functions.reading import getitem, key_token
+from tenferro_tensor.operators import BINARY_OPERATORS, UNARY_OPERATORS
 from tenferro_tensor.origins import EVERYWHERE, line_of, noted, told
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
+from tenferro_tensor.promotion import common_dtype, describe, keep_imaginary
+from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,

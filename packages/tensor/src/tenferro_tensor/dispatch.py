@@ -22,27 +22,15 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tenferro_tensor._counted import Counted
 from tenferro_tensor._place import HOST, ComputeDevice
-from tenferro_tensor._refusal import refuse
+from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor._spec import common_place
 from tenferro_tensor.origins import EVERYWHERE
 from tenferro_tensor_core import ArgumentError
 
 __all__ = [
-    "Activated",
-    "ComputeContext",
-    "Decision",
-    "Recorder",
-    "Rule",
-    "compute_context",
-    "compute_device",
-    "decide",
-    "explicit",
-    "open_scopes",
-    "recorder",
-    "recording",
-    "scoped_context",
-    "scoped_device",
-]
+    "Activated", "ComputeContext", "Decision", "Recorder", "Rule", "common_place", "compute_context", "compute_device",
+    "decide", "explicit", "open_scopes", "recorder", "recording", "scoped_context", "scoped_device", "spec_of",
+]  # fmt: skip
 
 
 class Rule(Enum):

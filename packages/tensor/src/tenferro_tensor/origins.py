@@ -13,15 +13,7 @@ from types import CodeType
 from typing import Any, Final
 from weakref import ref
 
-__all__ = [
-    "EVERYWHERE",
-    "OURS",
-    "line_of",
-    "noted",
-    "told",
-    "user_frame",
-    "user_line",
-]
+__all__ = ["EVERYWHERE", "OURS", "line_of", "noted", "told", "user_frame", "user_line"]
 
 VARIABLE: Final = "TENFERRO_TRACE"
 

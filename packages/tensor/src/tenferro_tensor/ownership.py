@@ -14,13 +14,7 @@ import numpy as np
 
 from tenferro_tensor._shortcuts import shortcuts
 
-__all__ = [
-    "borrowed",
-    "copied",
-    "is_owned",
-    "owned",
-    "read_only",
-]
+__all__ = ["borrowed", "copied", "is_owned", "owned", "read_only"]
 
 PASSING_MAX_BYTES: Final = 4096
 """Largest array that is copied when it goes into an operation in passing: to share it would take longer."""

@@ -18,17 +18,9 @@ from tenferro_tensor.origins import user_line
 from tenferro_tensor_core import TransferForbiddenError
 
 __all__ = [
-    "Booked",
-    "Move",
-    "blaming",
-    "book",
-    "book_raw",
-    "booking",
-    "forbidding",
-    "no_transfers",
-    "require_allowed",
+    "Booked", "Move", "blaming", "book", "book_raw", "booking", "forbidding", "no_transfers", "require_allowed",
     "watching",
-]
+]  # fmt: skip
 
 
 class Move(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
 from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor._normalise import targets
+from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError
 from tenferro_xla._emitter import Emitter, Value
 from tenferro_xla._text import tensor_type

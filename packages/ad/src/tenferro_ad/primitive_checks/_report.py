@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tenferro_runtime.reports._table import aligned
+from tenferro_runtime.reports import aligned
 from tenferro_tensor_core import TenferroError
 
 SHOWN: Final = 4

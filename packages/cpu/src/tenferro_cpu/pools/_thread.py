@@ -12,7 +12,7 @@ from typing import Any
 from tenferro_cpu.native.memory._pool import MemoryPool, here
 from tenferro_cpu.native.threads._threads import arbiter, limit_variable
 from tenferro_cpu.pools._affinity import pin
-from tenferro_tensor._backend import THREAD
+from tenferro_tensor.backends import THREAD
 
 
 def inside() -> bool:

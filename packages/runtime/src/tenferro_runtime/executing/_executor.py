@@ -20,7 +20,7 @@ from tenferro_runtime.executing._step import kept_by_host
 from tenferro_runtime.executing._text import Part, parts, release
 from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_tensor import ComputeDevice
-from tenferro_tensor._backend import THREAD
+from tenferro_tensor.backends import THREAD
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 from tenferro_tensor_core.forks import new_lock
 

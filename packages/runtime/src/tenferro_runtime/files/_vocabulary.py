@@ -7,11 +7,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from tenferro_runtime.files._errors import ProgramFileError
-from tenferro_tensor import REGISTRY, Primitive
-from tenferro_tensor._entry_points import distribution_of, installed, version_of
-from tenferro_tensor._family import member, members
-from tenferro_tensor._primitive import primitives
-from tenferro_tensor._registry import EXTENSIONS
+from tenferro_tensor import REGISTRY, Primitive, primitives
+from tenferro_tensor.entry_points import EXTENSIONS, distribution_of, installed, version_of
+from tenferro_tensor.families import member, members
 from tenferro_tensor_core import RegistryError
 from tenferro_tensor_core.forks import importing
 

@@ -17,8 +17,8 @@ from tenferro_runtime.rendering._render import render_steps
 from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_tensor import REGISTRY, Op, Place, Spec, catalog, get_backend
-from tenferro_tensor._foreign import shapeless_kernel_of
 from tenferro_tensor.device_model import Region
+from tenferro_tensor.kernels import shapeless_kernel_of
 
 KERNELS: BoundedCache[tuple[Region, Place], Tiered] = BoundedCache("tenferro_runtime: fused kernels", 4096)
 """Kernels by what they compute and where; sizes are no part of it."""

@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_runtime.reports import Dispatch, DispatchStep
 from tenferro_tensor import Spec
 from tenferro_tensor import dispatch as select
-from tenferro_tensor._refusal import spec_of
+from tenferro_tensor.dispatch import spec_of
 from tenferro_tensor.origins import user_line
 
 

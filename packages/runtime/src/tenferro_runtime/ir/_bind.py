@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tenferro_tensor import Op, Spec
-from tenferro_tensor._backend import OpenKernel
-from tenferro_tensor._foreign import kernel_of
 from tenferro_tensor._plan import OpenStep
-from tenferro_tensor._sized import followed
+from tenferro_tensor.backends import OpenKernel
+from tenferro_tensor.kernels import followed, kernel_of
 from tenferro_tensor_core import Dim, DimLike, Guard, key_of
 
 Shapes = Sequence[tuple[DimLike, ...]]

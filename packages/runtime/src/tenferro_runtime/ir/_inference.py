@@ -7,8 +7,8 @@ from typing import Any
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.ir._program import inner_programs
 from tenferro_tensor import Op, Spec
-from tenferro_tensor._normalise import targets
 from tenferro_tensor._plan import device_of
+from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import DTypeError, reached
 
 Seen = Spec | type

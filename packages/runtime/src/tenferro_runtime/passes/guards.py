@@ -7,8 +7,7 @@ from typing import Final, TypeGuard
 
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
-from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, dim
-from tenferro_tensor_core._decide import decide
+from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, decide, dim
 
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 

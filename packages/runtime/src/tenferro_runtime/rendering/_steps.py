@@ -16,8 +16,8 @@ from tenferro_runtime.rendering._late import LateSizes
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor import dispatch as select
-from tenferro_tensor._foreign import open_kernel_of
 from tenferro_tensor._plan import make_plan, open_step, remember
+from tenferro_tensor.kernels import open_kernel_of
 from tenferro_tensor.transfers import Booked, book_raw, require_allowed
 from tenferro_tensor_core import DimLike, TenferroError
 

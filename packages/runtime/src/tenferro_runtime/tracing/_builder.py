@@ -28,12 +28,11 @@ from tenferro_tensor import (
     next_level,
     tensor,
 )
-from tenferro_tensor._normalise import common_dtype, normalised
-from tenferro_tensor._spec import common_place
 from tenferro_tensor._tensor import materialised
-from tenferro_tensor.dispatch import decide, scoped_device
+from tenferro_tensor.dispatch import common_place, decide, scoped_device
 from tenferro_tensor.origins import told
 from tenferro_tensor.ownership import owned
+from tenferro_tensor.promotion import common_dtype, normalised
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,

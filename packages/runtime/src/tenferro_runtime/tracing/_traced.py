@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_runtime.ir._source import here, where
 from tenferro_tensor import SCALARS, Array, Op, Spec
-from tenferro_tensor._array import BINARY_OPERATORS
+from tenferro_tensor.operators import BINARY_OPERATORS
 from tenferro_tensor_core import DimLike, TracingError
 
 OPERATORS: Final = {

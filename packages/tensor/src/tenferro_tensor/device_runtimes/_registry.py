@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from tenferro_tensor import _entry_points
+from tenferro_tensor import entry_points
 from tenferro_tensor.device_runtimes._contracts import DeviceRuntime
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError, ForkedRuntimeError
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError, TenferroError
@@ -127,7 +127,7 @@ class DeviceRuntimes:
 
     def kinds(self) -> tuple[str, ...]:
         """Kinds of accelerator that are registered or installed, whether or not their devices are present."""
-        return tuple(sorted({*self._offers, *_entry_points.installed(RUNTIMES)}))
+        return tuple(sorted({*self._offers, *entry_points.installed(RUNTIMES)}))
 
     def forked(self) -> None:
         """In a child process: give up what belongs to the parent."""
@@ -221,10 +221,10 @@ class DeviceRuntimes:
         found = self._offers.get(kind)
         if found is not None or kind in self._loading:
             return found
-        offered = _entry_points.installed(RUNTIMES)
+        offered = entry_points.installed(RUNTIMES)
         if kind not in offered:
             return None
-        register, who = _entry_points.load(RUNTIMES, kind), _entry_points.owner(offered[kind])
+        register, who = entry_points.load(RUNTIMES, kind), entry_points.owner(offered[kind])
         before = dict(self._offers)
         self._loading.append(kind)
         try:

@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._backend import get_backend, place_of
-from tenferro_tensor._normalise import keep_imaginary
 from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.dispatch import explicit
-from tenferro_tensor.functions._operand import (
+from tenferro_tensor.functions.dtypes import astype
+from tenferro_tensor.functions.joining import stack
+from tenferro_tensor.functions.operands import (
     converted,
     copied,
     number,
@@ -29,10 +30,9 @@ from tenferro_tensor.functions._operand import (
     value,
     whole,
 )
-from tenferro_tensor.functions.dtypes import astype
-from tenferro_tensor.functions.joining import stack
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor.origins import noted
+from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,

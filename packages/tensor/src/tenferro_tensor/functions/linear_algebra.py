@@ -6,14 +6,14 @@ Every product is one `dot_general`: extents that broadcast are free axes of the 
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import broadcast_shapes, stretched
 from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._operand import alike, axes_of, axis_of, value, whole
-from tenferro_tensor.functions._table import Table
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
+from tenferro_tensor.functions.operands import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.promotion import broadcast_shapes, stretched
+from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64
 
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]

@@ -4,9 +4,9 @@ from typing import Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Primitive
-from tenferro_tensor.functions._operand import alike, axis_of, kept, value, whole
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
+from tenferro_tensor.functions.operands import alike, axis_of, kept, value, whole
 from tenferro_tensor.functions.reductions import accumulated
 from tenferro_tensor_core import ArgumentError, dim_min
 

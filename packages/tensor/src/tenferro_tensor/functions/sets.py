@@ -7,11 +7,11 @@ distinct from each other.
 from typing import Any, NamedTuple
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._operand import alike, require_concrete, value
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.joining import concat
 from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.functions.operands import alike, require_concrete, value
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.scans import cumulative_sum, diff
 from tenferro_tensor.functions.searching import nonzero

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions._operand import axes_of, converted, count, empty_extent, value
 from tenferro_tensor.functions.arithmetic import abs2
+from tenferro_tensor.functions.operands import axes_of, converted, count, empty_extent, value
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor_core import ArgumentError, inexact_of

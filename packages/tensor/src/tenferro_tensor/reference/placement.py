@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tenferro_tensor._backend import get_backend
 from tenferro_tensor._place import Place
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import get_backend
 from tenferro_tensor.catalog import placement as ops
 from tenferro_tensor.reference._table import Kernel, Special, Table, any_size, unchanged
 

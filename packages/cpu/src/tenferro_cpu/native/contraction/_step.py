@@ -33,7 +33,7 @@ from tenferro_cpu.native.contraction._strip_text import CHUNK
 from tenferro_cpu.native.contraction._strip_text import most as most_of
 from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, lying, offsets
 from tenferro_cpu.native.contraction._tile_text import STREAM
-from tenferro_tensor.functions._table import Table
+from tenferro_tensor.tables import Table
 
 ROW_BLOCK_BYTES: Final = 192 * 8
 INNER_BLOCK: Final = 256

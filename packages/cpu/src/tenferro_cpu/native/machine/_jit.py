@@ -21,7 +21,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect
-from tenferro_tensor._libraries import library
+from tenferro_tensor import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import idle_at_fork, new_lock

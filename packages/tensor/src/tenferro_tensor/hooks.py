@@ -9,6 +9,8 @@ from typing import Any, Final
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor_core import RegistryError
 
+__all__ = ["POSITIONAL", "require_call", "require_hook"]
+
 POSITIONAL: Final = {
     "kernel": ("ins", "outs"),
     "lowering": ("emitter", "operands", "outs"),

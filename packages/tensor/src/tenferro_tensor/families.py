@@ -8,9 +8,11 @@ from importlib.metadata import packages_distributions
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from tenferro_tensor import _entry_points
+from tenferro_tensor import entry_points
 from tenferro_tensor_core import RegistryError
 from tenferro_tensor_core.forks import new_lock
+
+__all__ = ["check_family_id", "claim", "member", "members"]
 
 _FORM: Final = re.compile(r"[a-z0-9]+([-._][a-z0-9]+)*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*")
 
@@ -81,8 +83,8 @@ def _code(primitive: Any) -> tuple[str, Any, str]:
 
 def _brought_by(primitive: Any) -> str:
     module = primitive._rule.__module__
-    point = _entry_points.installed("tenferro.extensions").get(primitive.extension or "")
+    point = entry_points.installed("tenferro.extensions").get(primitive.extension or "")
     if point is not None:
-        return f"{_entry_points.owner(point)} (extension {primitive.extension!r}, module {module})"
+        return f"{entry_points.owner(point)} (extension {primitive.extension!r}, module {module})"
     named = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
     return f"{f'distribution {named[0]}, ' if named else ''}module {module}"

@@ -1,4 +1,4 @@
-"""Kernels that tenferro did not write: they cannot write to operands, and each result is held against the inference.
+"""Kernels as programs call them: a guest's cannot write to operands, and its results are held against the inference.
 
 A tensor is what its spec says, and everything behind a kernel relies on that, machine code included. The kernels of
 tenferro's own backends are tested to keep this law; those of a guest, and all that a guest's backend runs, are checked
@@ -13,15 +13,17 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tenferro_tensor._backend import Backend, OpenKernel
-from tenferro_tensor._hooks import require_call
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._primitive import SCALARS, Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.backends import Backend, OpenKernel
+from tenferro_tensor.hooks import require_call
 from tenferro_tensor.ownership import read_only
 from tenferro_tensor_core import RegistryError
+
+__all__ = ["ANY", "Results", "followed", "kernel_of", "open_kernel_of", "shapeless_kernel_of", "trusted"]
 
 ANY: Final = None
 """Stands for a shape that is not known here."""
@@ -72,6 +74,13 @@ def open_kernel_of(
     _require_kernel(op, kernel.run, (*ins, *kernel.sizes))
     run = Results(backend, op, ins, outs).checked_open(kernel.run)
     return kernel._replace(run=run, sizes=(*kernel.sizes, *shapes))
+
+
+def followed(kernel: Callable[..., Any], sizes: tuple[Any, ...]) -> Callable[..., Any]:
+    """`kernel` with the trailing arguments `sizes`."""
+    if not sizes:
+        return kernel
+    return lambda *raws: kernel(*raws, *sizes)
 
 
 def _require_kernel(op: Op, run: Any, arguments: tuple[Any, ...]) -> None:

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._normalise import common_dtype, describe
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import SCALARS, Primitive
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.functions._table import Table
+from tenferro_tensor.promotion import common_dtype, describe
+from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
@@ -30,6 +30,11 @@ from tenferro_tensor_core import (
     int64,
     likely,
 )
+
+__all__ = [
+    "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent", "host_elements",
+    "kept", "number", "own", "positions", "require_concrete", "shape_of", "size_of", "truth", "value", "whole",
+]  # fmt: skip
 
 
 def value(x: Any) -> Any:

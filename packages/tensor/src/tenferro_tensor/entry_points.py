@@ -15,6 +15,17 @@ from tenferro_tensor._requirements import normal, unmet
 from tenferro_tensor_core import RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
 
+__all__ = [
+    "BACKENDS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "owner", "rescan", "usurped",
+    "version_of",
+]  # fmt: skip
+
+EXTENSIONS: Final = "tenferro.extensions"
+"""Group of the functions that register operation families."""
+
+BACKENDS: Final = "tenferro.backends"
+"""Group of the functions that make backends."""
+
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",
     ("tenferro.extensions", "fft"): "tenferro-fft",

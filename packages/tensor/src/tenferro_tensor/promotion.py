@@ -33,6 +33,11 @@ from tenferro_tensor_core import (
 )
 from tenferro_tensor_core import bool_ as bool_dtype
 
+__all__ = [
+    "Operand", "broadcast_shapes", "broadcasts_to", "brought", "common_dtype", "describe", "keep_imaginary",
+    "normalised", "stretched", "targets",
+]  # fmt: skip
+
 _DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
 _RANK = (bool, int, float, complex)
 

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+__all__ = ["TABLES", "Table"]
+
 TABLES: Final[list["Table"]] = []
 """Every table of this package, for inspection and clearing."""
 

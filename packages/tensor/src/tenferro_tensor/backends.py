@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_tensor import _entry_points
+from tenferro_tensor import entry_points
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
@@ -18,6 +18,7 @@ from tenferro_tensor.device_model import ContractionGraph, ContractionIR, Contra
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
 from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.entry_points import BACKENDS
 from tenferro_tensor_core import (
     BackendUnavailableError,
     DimLike,
@@ -29,7 +30,9 @@ from tenferro_tensor_core import (
 )
 from tenferro_tensor_core.forks import new_lock
 
-BACKENDS: Final = "tenferro.backends"
+__all__ = [
+    "Backend", "OpenKernel", "THREAD", "available_backends", "get_backend", "made", "modules_compiled", "place_of",
+]  # fmt: skip
 
 _INSTALL: Final = {
     "cpu": "pip install tenferro-cpu",
@@ -306,14 +309,14 @@ def get_backend(name: str) -> Backend:
 
 def _maker(name: str) -> tuple[Callable[[], Backend], str]:
     """The factory that an installed distribution offers, and the distribution in words."""
-    offered = _entry_points.installed(BACKENDS)
+    offered = entry_points.installed(BACKENDS)
     if name not in offered:
         raise BackendUnavailableError(
             f"no backend for {name!r} devices is installed (installed: {', '.join(sorted(offered)) or 'none'}); "
             f"{_INSTALL.get(name, 'install the distribution that offers it')}",
             backend=name,
         )
-    return _entry_points.load(BACKENDS, name), _entry_points.owner(offered[name])
+    return entry_points.load(BACKENDS, name), entry_points.owner(offered[name])
 
 
 def modules_compiled() -> int:
@@ -343,4 +346,4 @@ def place_of(device: str | ComputeDevice | None) -> Place:
 
 def available_backends() -> tuple[str, ...]:
     """Names of the installed and registered backends, whether or not their devices are present."""
-    return tuple(sorted({*_entry_points.installed(BACKENDS), *PROCESS.kinds()}))
+    return tuple(sorted({*entry_points.installed(BACKENDS), *PROCESS.kinds()}))
