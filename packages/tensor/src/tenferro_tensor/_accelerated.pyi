@@ -1,1 +1,58 @@
-"""The compiled twin of the functions that run and record operations; absent from a pure wheel."""
+"""The compiled twin of the functions that run and record operations; absent from a pure wheel.
+
+Its Python twin is `_interpreted`, where everything is explained.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_tensor._spec import Spec
+
+class TensorBase:
+    _data: Any
+    spec: Spec
+
+class RecordedBase:
+    value: Any
+    spec: Spec
+    level: int
+    node: Any
+
+class Node:
+    seq: int
+    vjp: Callable[[Any, Any], Any]
+    parents: tuple[Any, ...]
+    saved: Any
+    def __init__(self, vjp: Callable[[Any, Any], Any], parents: tuple[Any, ...], saved: Any) -> None: ...
+
+class Entry:
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+    @property
+    def run(self) -> Callable[..., Any]: ...
+    @property
+    def out(self) -> Any: ...
+    @property
+    def many(self) -> bool: ...
+    @property
+    def save(self) -> tuple[int, ...]: ...
+    @property
+    def vjp(self) -> Any: ...
+    def __init__(
+        self, key: tuple[Any, ...], run: Callable[..., Any], out: Any, save: tuple[int, ...] = (), vjp: Any = None
+    ) -> None: ...
+
+class OpBase:
+    @property
+    def entries(self) -> dict[Any, Entry]: ...
+    def remember(self, entry: Entry, /) -> Entry: ...
+    def forget(self) -> None: ...
+
+class State:
+    open_scopes: int
+    recording_scopes: int
+    tensor: Any
+    recorded: Any
+    record: Any
+
+state: State

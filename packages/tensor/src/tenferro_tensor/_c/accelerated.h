@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL tenferro_accelerated_numpy
@@ -11,5 +12,10 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
+
+/* Each file adds its types and functions to the module: 0, or -1 with an exception set. */
+int tenferro_add_values(PyObject *module);
+int tenferro_add_state(PyObject *module);
+int tenferro_add_ops(PyObject *module);
 
 #endif

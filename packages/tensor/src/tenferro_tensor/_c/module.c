@@ -9,8 +9,24 @@ static struct PyModuleDef definition = {
     .m_size = -1,
 };
 
+static int (*const parts[])(PyObject *) = {
+    tenferro_add_values,
+    tenferro_add_state,
+    tenferro_add_ops,
+};
+
 PyMODINIT_FUNC PyInit__accelerated(void)
 {
     import_array();
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i](module) < 0) {
+            Py_DECREF(module);
+            return NULL;
+        }
+    }
+    return module;
 }

@@ -1,0 +1,241 @@
+/* `Entry`, how to run one op on operands of given specs, and `OpBase`, which finds the entry of a call. */
+#include "_c/values.h"
+
+static PyMemberDef entry_members[] = {
+    {"key", T_OBJECT_EX, offsetof(Entry, key), READONLY, "The key in `OpBase.entries`."},
+    {"run", T_OBJECT_EX, offsetof(Entry, run), READONLY, "The kernel on raw arrays and Python scalars."},
+    {"out", T_OBJECT_EX, offsetof(Entry, out), READONLY, "Spec of the result, or a tuple of them."},
+    {"many", T_BOOL, offsetof(Entry, many), READONLY, "Whether `out` is a tuple, and `run` returns one."},
+    {"save", T_OBJECT_EX, offsetof(Entry, save), READONLY, "Positions of what a node saves."},
+    {"vjp", T_OBJECT_EX, offsetof(Entry, vjp), READONLY, "`vjp` of the nodes, or None."},
+    {NULL},
+};
+
+static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"key", "run", "out", "save", "vjp", NULL};
+    PyObject *key, *run, *out, *save = NULL, *vjp = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|O!O:Entry", names, &PyTuple_Type, &key, &run, &out,
+                                     &PyTuple_Type, &save, &vjp)) {
+        return NULL;
+    }
+    save = save == NULL ? PyTuple_New(0) : Py_NewRef(save);
+    if (save == NULL) {
+        return NULL;
+    }
+    Entry *e = (Entry *)type->tp_alloc(type, 0);
+    if (e == NULL) {
+        Py_DECREF(save);
+        return NULL;
+    }
+    e->key = Py_NewRef(key);
+    e->run = Py_NewRef(run);
+    e->out = Py_NewRef(out);
+    e->many = PyTuple_CheckExact(out);
+    e->save = save;
+    e->vjp = Py_NewRef(vjp);
+    return (PyObject *)e;
+}
+
+/* There is no tp_clear, as for tuples: cycles are broken elsewhere, and C code finds every field of an entry. */
+static int entry_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Entry *e = (Entry *)self;
+    Py_VISIT(e->key);
+    Py_VISIT(e->run);
+    Py_VISIT(e->out);
+    Py_VISIT(e->save);
+    Py_VISIT(e->vjp);
+    return 0;
+}
+
+static void entry_dealloc(PyObject *self)
+{
+    Entry *e = (Entry *)self;
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(e->key);
+    Py_XDECREF(e->run);
+    Py_XDECREF(e->out);
+    Py_XDECREF(e->save);
+    Py_XDECREF(e->vjp);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject Entry_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.Entry",
+    .tp_doc = "Entry(key, run, out, save=(), vjp=None)\n--\n\nHow to run one op on operands of given specs.",
+    .tp_basicsize = sizeof(Entry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = entry_new,
+    .tp_dealloc = entry_dealloc,
+    .tp_traverse = entry_traverse,
+    .tp_members = entry_members,
+};
+
+#define ENTRIES_MAX 512 /* entries of one op; the table starts anew when it is full */
+
+/* Index in `recent`: of the identities of all parts, and of the mask. */
+static inline size_t slot_of(long mask, PyObject *const *parts, Py_ssize_t n)
+{
+    size_t h = (size_t)mask;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        h = h * 3 + ((size_t)parts[i] >> 4) + ((size_t)parts[i] >> 8);
+    }
+    return h & (RECENT - 1);
+}
+
+static int same_key(Entry *e, long mask, PyObject *const *parts, Py_ssize_t n)
+{
+    if (PyTuple_GET_SIZE(e->key) != n + 1) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (PyTuple_GET_ITEM(e->key, i + 1) != parts[i]) {
+            return 0;
+        }
+    }
+    PyObject *first = PyTuple_GET_ITEM(e->key, 0);
+    return PyLong_CheckExact(first) && PyLong_AsLong(first) == mask;
+}
+
+/* The entry in the table, or NULL without an exception; comparing keys may run code. */
+static Entry *looked_up(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
+{
+    PyObject *entries = op->entries, *found = NULL, *key = NULL, *first = PyLong_FromLong(mask);
+    if (entries != NULL && first != NULL && (key = PyTuple_New(n + 1)) != NULL) {
+        PyTuple_SET_ITEM(key, 0, Py_NewRef(first));
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyTuple_SET_ITEM(key, i + 1, Py_NewRef(parts[i]));
+        }
+        Py_INCREF(entries);
+        found = Py_XNewRef(PyDict_GetItemWithError(entries, key));
+        Py_DECREF(entries);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    if (found != NULL && !Py_IS_TYPE(found, &Entry_Type)) {
+        Py_CLEAR(found);
+    }
+    return (Entry *)found;
+}
+
+Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
+{
+    Entry **slot = &op->recent[slot_of(mask, parts, n)], *e = *slot;
+    if (e != NULL && same_key(e, mask, parts, n)) {
+        return (Entry *)Py_NewRef(e);
+    }
+    e = looked_up(op, mask, parts, n);
+    if (e != NULL && same_key(e, mask, parts, n)) {
+        Py_XSETREF(*slot, (Entry *)Py_NewRef(e));
+    }
+    return e;
+}
+
+static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Op *op = (Op *)type->tp_alloc(type, 0);
+    if (op != NULL && (op->entries = PyDict_New()) == NULL) {
+        Py_CLEAR(op);
+    }
+    return (PyObject *)op;
+}
+
+static void forget_recent(Op *op)
+{
+    for (int i = 0; i < RECENT; i++) {
+        Py_CLEAR(op->recent[i]);
+    }
+}
+
+static int op_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Op *op = (Op *)self;
+    Py_VISIT(op->entries);
+    for (int i = 0; i < RECENT; i++) {
+        Py_VISIT(op->recent[i]);
+    }
+    return 0;
+}
+
+static int op_clear(PyObject *self)
+{
+    Op *op = (Op *)self;
+    Py_CLEAR(op->entries);
+    forget_recent(op);
+    return 0;
+}
+
+static void op_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    op_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyDoc_STRVAR(forget_doc, "forget($self, /)\n--\n\nDrop all entries; they are made again when they are needed.");
+
+static PyObject *op_forget(PyObject *self, PyObject *unused)
+{
+    Op *op = (Op *)self;
+    PyObject *entries = Py_XNewRef(op->entries);
+    forget_recent(op);
+    if (entries != NULL) {
+        PyDict_Clear(entries);
+        Py_DECREF(entries);
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nKeep an entry, in the place of another of its key.");
+
+static PyObject *op_remember(PyObject *self, PyObject *entry)
+{
+    Op *op = (Op *)self;
+    if (!Py_IS_TYPE(entry, &Entry_Type)) {
+        return PyErr_Format(PyExc_TypeError, "an Entry is due, got %R", entry);
+    }
+    forget_recent(op); /* one of them may be the entry that is replaced */
+    PyObject *entries = Py_XNewRef(op->entries);
+    if (entries == NULL) {
+        return Py_NewRef(entry);
+    }
+    if (PyDict_GET_SIZE(entries) >= ENTRIES_MAX) {
+        PyDict_Clear(entries);
+    }
+    int failed = PyDict_SetItem(entries, ((Entry *)entry)->key, entry);
+    Py_DECREF(entries);
+    return failed ? NULL : Py_NewRef(entry);
+}
+
+static PyMemberDef op_members[] = {
+    {"entries", T_OBJECT_EX, offsetof(Op, entries), READONLY, "Entries by key; changed by `remember` and `forget`."},
+    {NULL},
+};
+
+static PyMethodDef op_methods[] = {
+    {"forget", op_forget, METH_NOARGS, forget_doc},
+    {"remember", op_remember, METH_O, remember_doc},
+    {NULL},
+};
+
+PyTypeObject OpBase_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.OpBase",
+    .tp_doc = "An op, which is called with operands.",
+    .tp_basicsize = sizeof(Op),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = op_new,
+    .tp_dealloc = op_dealloc,
+    .tp_traverse = op_traverse,
+    .tp_clear = op_clear,
+    .tp_members = op_members,
+    .tp_methods = op_methods,
+};
+
+int tenferro_add_ops(PyObject *module)
+{
+    return PyModule_AddType(module, &Entry_Type) < 0 || PyModule_AddType(module, &OpBase_Type) < 0 ? -1 : 0;
+}

@@ -1,0 +1,64 @@
+/* The state of the process that is read on every call: one object, `state`. */
+#include "_c/values.h"
+
+static PyMemberDef state_members[] = {
+    {"open_scopes", T_PYSSIZET, offsetof(State, open_scopes), 0,
+     "Scopes open in any thread that select a device, or that are told of decisions."},
+    {"recording_scopes", T_PYSSIZET, offsetof(State, recording_scopes), 0,
+     "Scopes open in any thread in which recording has to ask more."},
+    {"record", T_OBJECT, offsetof(State, record), 0, "record(op, operands): records in Python what C does not."},
+    {NULL},
+};
+
+static PyObject *get_class(PyObject *self, void *offset)
+{
+    PyObject *found = *(PyObject **)((char *)self + (size_t)offset);
+    return Py_NewRef(found == NULL ? Py_None : found);
+}
+
+static int set_class(PyObject *self, PyObject *value, size_t offset, PyTypeObject *base)
+{
+    /* Instances are made here: a subclass with fields of its own, or without room for them, would not fit. */
+    PyTypeObject *type = (PyTypeObject *)value;
+    if (value == NULL || !PyType_Check(value) || !PyType_IsSubtype(type, base)
+        || type->tp_basicsize != base->tp_basicsize) {
+        PyErr_Format(PyExc_TypeError, "a class that adds no fields to %s is due, got %R", base->tp_name, value);
+        return -1;
+    }
+    PyObject **slot = (PyObject **)((char *)self + offset);
+    Py_XSETREF(*slot, Py_NewRef(value));
+    return 0;
+}
+
+static int set_tensor(PyObject *self, PyObject *value, void *offset)
+{
+    return set_class(self, value, (size_t)offset, &TensorBase_Type);
+}
+
+static int set_recorded(PyObject *self, PyObject *value, void *offset)
+{
+    return set_class(self, value, (size_t)offset, &RecordedBase_Type);
+}
+
+static PyGetSetDef state_classes[] = {
+    {"tensor", get_class, set_tensor, "The class of concrete tensors.", (void *)offsetof(State, tensor)},
+    {"recorded", get_class, set_recorded, "The class of recorded values.", (void *)offsetof(State, recorded)},
+    {NULL},
+};
+
+static PyTypeObject State_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.State",
+    .tp_doc = "What is read on every call.",
+    .tp_basicsize = sizeof(State),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_members = state_members,
+    .tp_getset = state_classes,
+};
+
+State tenferro_state = {PyObject_HEAD_INIT(&State_Type)};
+
+int tenferro_add_state(PyObject *module)
+{
+    return PyType_Ready(&State_Type) < 0 ? -1 : PyModule_AddObjectRef(module, "state", (PyObject *)&tenferro_state);
+}

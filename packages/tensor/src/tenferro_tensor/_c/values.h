@@ -1,0 +1,88 @@
+/* Objects that C code reads, and the state of the process: documented here, in _accelerated.pyi, and in Python as
+   their twins in _interpreted.py. A field may be NULL where the text says so; all others are never NULL. */
+#ifndef TENFERRO_VALUES_H
+#define TENFERRO_VALUES_H
+
+#include "_c/accelerated.h"
+
+/* A concrete tensor; `Tensor` derives from it. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *data; /* the raw array of the backend; NULL while it is being made, and where somebody deleted it */
+    PyObject *spec; /* its Spec; NULL as `data` */
+    PyObject *weak;
+} Tensor;
+
+/* A value that reverse mode records; `EagerTensor` derives from it. All fields are NULL while it is being made, and
+   where somebody deleted them. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *value; /* the value inside, of a lower level */
+    PyObject *spec;  /* its Spec */
+    PyObject *level; /* an int: the level of differentiation */
+    PyObject *node;  /* the Node that recorded it */
+    PyObject *weak;
+} Recorded;
+
+/* What reverse mode remembers of one operation. Objects are NULL once the collector or somebody cleared them. */
+typedef struct {
+    PyObject_HEAD
+    long long seq;     /* place in the order of recording, drawn when the node is made */
+    PyObject *vjp;     /* vjp(g, saved): one cotangent, or None, for each parent */
+    PyObject *parents; /* tuple of the nodes of the differentiated operands */
+    PyObject *saved;   /* what `vjp` needs of operands and outputs: a tuple, or None */
+} Node;
+
+/* How to run one op on operands of given specs. Immutable: another way replaces it by another entry. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *key;  /* tuple: see `OpBase.entries` */
+    PyObject *run;  /* kernel on raw arrays and Python scalars */
+    PyObject *out;  /* Spec of the result, or a tuple of them */
+    char many;      /* whether `out` is a tuple, and `run` returns one */
+    PyObject *save; /* tuple of the positions, among operands and then outputs, of what a node saves; () unrecorded */
+    PyObject *vjp;  /* `vjp` of the nodes; None where nothing is recorded */
+} Entry;
+
+#define RECENT 8 /* a power of two */
+
+/* An op, which is called with operands; `Op` derives from it. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *entries;     /* dict of entries by key; NULL once the collector cleared it */
+    Entry *recent[RECENT]; /* entries used lately, by the identities in their keys; each NULL or one of `entries` */
+} Op;
+
+/* What is read on every call. */
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t open_scopes;      /* scopes open in any thread that select a device, or that are told of decisions */
+    Py_ssize_t recording_scopes; /* scopes open in any thread in which recording has to ask more */
+    PyTypeObject *tensor;        /* the class of concrete tensors; NULL before it is defined */
+    PyTypeObject *recorded;      /* the class of recorded values; NULL before it is defined */
+    PyObject *record;            /* record(op, operands): records in Python what C does not; NULL before it is set */
+} State;
+
+extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, OpBase_Type;
+extern State tenferro_state;
+
+/* Whether nothing is asked of concrete operations but to be done. */
+#define UNSCOPED (tenferro_state.open_scopes == 0)
+#define IS_TENSOR(o) Py_IS_TYPE(o, tenferro_state.tensor)
+#define IS_RECORDED(o) Py_IS_TYPE(o, tenferro_state.recorded)
+#define IS_SCALAR_TYPE(t) ((t) == &PyFloat_Type || (t) == &PyLong_Type || (t) == &PyComplex_Type || (t) == &PyBool_Type)
+
+/* A concrete tensor of raw data, a reference that is taken over, and a spec. */
+PyObject *tenferro_tensor(PyObject *data, PyObject *spec);
+
+/* A node at the next place in the order; takes the references over, also where it fails. */
+PyObject *tenferro_node(PyObject *vjp, PyObject *parents, PyObject *saved);
+
+/* A recorded value; takes the references over, also where it fails. */
+PyObject *tenferro_recorded(PyObject *value, PyObject *spec, PyObject *level, PyObject *node);
+
+/* The entry of an op for `n` operands that are represented by `parts` (specs, or classes of Python scalars), those of
+   `mask` differentiated: a new reference, or NULL without an exception where there is none. */
+Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
+
+#endif
