@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.ir._source import Source, user_line, where
-from tenferro_runtime.tracing._traced import recording
+from tenferro_runtime.ir import Source, user_line, where
+from tenferro_runtime.tracing import recording
 
 
 class Blamed:

@@ -12,8 +12,7 @@ from tenferro_ad._partition import Second, Split, split_forward, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import call
-from tenferro_runtime.ir._call import sizes_for
-from tenferro_runtime.ir._sizes import chosen, filled, named
+from tenferro_runtime.ir import chosen, filled, named, sizes_for
 from tenferro_tensor import Op
 from tenferro_tensor_core import DimLike
 

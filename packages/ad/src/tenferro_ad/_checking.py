@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_ad._forward import jvp
 from tenferro_ad._reverse import vjp
 from tenferro_ad._trees import as_value
-from tenferro_runtime.trees._tree import flatten, unflatten
+from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, GradientError
 

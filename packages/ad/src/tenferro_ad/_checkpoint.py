@@ -17,12 +17,10 @@ from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import sweep
 from tenferro_ad._zeros import full
-from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
+from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
-from tenferro_runtime.ir._call import ProgramPrimitive, called, sizes_for
-from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._sizes import chosen, filled, named, substitute
-from tenferro_runtime.running._execute import call_kernel
+from tenferro_runtime.ir import ProgramPrimitive, called, chosen, definitions, filled, named, sizes_for, substitute
+from tenferro_runtime.running import call_kernel
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor_core import DimLike, decisions
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeVar
 
-from tenferro_runtime._runtime import promised_like
 from tenferro_runtime.extension import Builder, Program
-from tenferro_runtime.ir._call import instance
-from tenferro_runtime.ir._data_sizes import definitions, inform
-from tenferro_runtime.ir._sizes import example_of, holds
-from tenferro_runtime.tracing._staging import stage
+from tenferro_runtime.ir import definitions, example_of, holds, inform, instance
+from tenferro_runtime.runtime import promised_like
+from tenferro_runtime.tracing import stage
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, dim
 
 D = TypeVar("D")

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tenferro_ad import _modes
-from tenferro_runtime.ir._source import here
+from tenferro_runtime.ir import here
 from tenferro_tensor import Array, Spec
 from tenferro_tensor_core import DimLike, GradientError
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._push_plan import push_plan
-from tenferro_runtime.tracing._staging import stage_above
+from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._plan import device_of
 from tenferro_tensor._tensor import materialised

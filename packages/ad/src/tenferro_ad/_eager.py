@@ -16,7 +16,7 @@ from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._node import Leaf, Node, leaf, make_leaf, make_node, next_seq, pick
 from tenferro_ad._seed import seed_of
 from tenferro_ad._sweep import sweep
-from tenferro_runtime.tracing._staging import stage_above
+from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import Op, Tensor
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError

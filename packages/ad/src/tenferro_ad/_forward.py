@@ -10,7 +10,7 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_value, split_aux
 from tenferro_ad._zeros import zeros_like
-from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, unflatten
+from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
 from tenferro_tensor_core import ArgumentError
 

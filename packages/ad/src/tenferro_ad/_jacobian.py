@@ -13,7 +13,7 @@ from tenferro_ad._linearize import linearize
 from tenferro_ad._reverse import Recorded, conjugated, grad
 from tenferro_ad._trees import Picked, require_convention
 from tenferro_ad._zeros import zeros_like
-from tenferro_runtime.trees._tree import flatten, unflatten
+from tenferro_runtime.trees import flatten, unflatten
 from tenferro_tensor import Spec, catalog, tensor
 from tenferro_tensor_core import ArgumentError, GradientError, specialise
 

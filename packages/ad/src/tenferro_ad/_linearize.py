@@ -11,8 +11,8 @@ from tenferro_ad._seed import fitted
 from tenferro_ad._trees import Picked, as_value, require_convention, require_differentiable
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import Builder, call, optimise
-from tenferro_runtime.ir._sizes import open_sizes
-from tenferro_runtime.trees._tree import flatten, flatten_like, unflatten
+from tenferro_runtime.ir import open_sizes
+from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
 
 

@@ -10,7 +10,7 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from typing import Any
 
-from tenferro_runtime.tracing._staging import LISTENERS
+from tenferro_runtime.tracing import LISTENERS
 from tenferro_tensor import next_level
 from tenferro_tensor_core.forks import new_lock
 

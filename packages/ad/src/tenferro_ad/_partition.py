@@ -15,10 +15,9 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._sweep import sweep
 from tenferro_ad._thinning import thinned
-from tenferro_runtime._runtime import optimised_like, promised_like
 from tenferro_runtime.extension import Builder, Program, interpret
-from tenferro_runtime.ir._data_sizes import conditions, definitions
-from tenferro_runtime.ir._sizes import substitute
+from tenferro_runtime.ir import conditions, definitions, substitute
+from tenferro_runtime.runtime import optimised_like, promised_like
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike
 

@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_ad._apply import Site
 from tenferro_runtime.extension import Program, render
 from tenferro_runtime.passes import remove_dead_code
-from tenferro_runtime.rendering._steps import aliases, raw_steps
+from tenferro_runtime.rendering import aliases, raw_steps
 from tenferro_tensor import HOST, SCALARS, Tensor
 from tenferro_tensor import dispatch as _select
 from tenferro_tensor._shortcuts import Pulling, shortcuts

@@ -12,7 +12,7 @@ from tenferro_ad._seed import fitted, seed_of
 from tenferro_ad._sweep import sweep
 from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
-from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, unflatten
+from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import Array, catalog, next_level
 from tenferro_tensor_core import GradientError
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_runtime._runtime import optimised_like, promised_like
 from tenferro_runtime.extension import Builder, Equation, Literal, Program, interpret
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.passes.schedule import VIEWS
-from tenferro_runtime.tracing._staging import stage
+from tenferro_runtime.runtime import optimised_like, promised_like
+from tenferro_runtime.tracing import stage
 
 
 def _cheap(eq: Equation) -> bool:

@@ -10,10 +10,8 @@ from tenferro_ad._eager import wrap
 from tenferro_ad._node import Node, make_node
 from tenferro_ad._record import HOOKS
 from tenferro_ad._sweep import CHECKS
-from tenferro_runtime.ir._moves import moves_of
-from tenferro_runtime.ir._program import inner_programs
-from tenferro_runtime.ir._source import Source, user_line, where
-from tenferro_runtime.tracing._traced import recording
+from tenferro_runtime.ir import Source, inner_programs, moves_of, user_line, where
+from tenferro_runtime.tracing import recording
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor.transfers import Move, blaming, require_allowed
 

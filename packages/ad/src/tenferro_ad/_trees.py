@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Array, Spec, tensor
 from tenferro_tensor_core import ArgumentError, GradientError
 

@@ -12,7 +12,7 @@ from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
 from tenferro_tensor.functions import matmul
-from tenferro_tensor.functions.operands import number
+from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, int64
 
 

@@ -8,7 +8,6 @@ from tenferro_runtime import _namespace
 from tenferro_runtime import _toolbox as _toolbox
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
-from tenferro_runtime._runtime import Runtime, current_runtime
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
@@ -20,6 +19,7 @@ from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
+from tenferro_runtime.runtime import Runtime, current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import register_dataclass
 from tenferro_tensor import (

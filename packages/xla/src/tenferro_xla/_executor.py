@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.extension import BoundedCache, Program, ProgramError, Tensor, tensor
-from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir import concrete
 from tenferro_tensor_core import BackendUnavailableError, PlacementError
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 

@@ -13,7 +13,7 @@ from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
-from tenferro_runtime.ir._call import applied
+from tenferro_runtime.ir import applied
 from tenferro_tensor import Op, Spec
 
 

@@ -15,12 +15,12 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import HOOKS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
-from tenferro_runtime._runtime import how_of
-from tenferro_runtime.control_flow._hoisting import hoisted
+from tenferro_runtime.control_flow import hoisted
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
-from tenferro_runtime.ir._call import applied
+from tenferro_runtime.ir import applied
 from tenferro_runtime.passes.accumulate import accumulate, accumulate_in_turn
+from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Op
 
 

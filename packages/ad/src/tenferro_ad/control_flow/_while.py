@@ -12,7 +12,7 @@ from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Builder, GradientError, Program, optimise
-from tenferro_runtime.ir._call import applied
+from tenferro_runtime.ir import applied
 from tenferro_tensor import Op, tensor
 
 

@@ -15,7 +15,7 @@ from tenferro_ad.primitive_checks._report import LeftOut
 from tenferro_ad.primitive_checks._subject import Subject, close, identical
 from tenferro_runtime import compile, load, trace
 from tenferro_runtime.extension import REGISTRY, Cost
-from tenferro_runtime.passes._prunings import pruned
+from tenferro_runtime.passes import pruned
 from tenferro_tensor_core import Dim, TenferroError, evaluate
 
 Executor = Callable[..., Any]

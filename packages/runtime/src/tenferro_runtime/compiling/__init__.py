@@ -1,1 +1,5 @@
 """`trace`, `compile` and what lies between a call of a user's function and its program."""
+
+from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
+
+__all__ = ["Compiled", "in_open_trace"]

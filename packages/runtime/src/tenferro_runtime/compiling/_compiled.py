@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
@@ -25,6 +24,7 @@ from tenferro_runtime.ir._source import here
 from tenferro_runtime.rendering._render import explain_failure
 from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
+from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader

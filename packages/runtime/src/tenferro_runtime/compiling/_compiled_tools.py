@@ -7,11 +7,11 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from tenferro_runtime import files
-from tenferro_runtime._runtime import promised_like
 from tenferro_runtime.executing import ExecutionPlan, plan_for
 from tenferro_runtime.ir._call import concrete
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor_core import TracingError
 

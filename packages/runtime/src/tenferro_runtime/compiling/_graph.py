@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime._runtime import Runtime, current_runtime
 from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.ir._program import Program
+from tenferro_runtime.runtime import Runtime, current_runtime
 
 
 class GraphExecutor:

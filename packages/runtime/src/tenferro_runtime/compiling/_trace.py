@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime.ir._data_sizes import names_in
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.ir._source import here, tell_line
+from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._builder import OPENED, Builder
 from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime._runtime import current_runtime
 from tenferro_runtime.control_flow._agreement import next_kind
 from tenferro_runtime.control_flow._values import Kind, leaf_value
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._source import here
+from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage
 from tenferro_runtime.trees._tree import flatten

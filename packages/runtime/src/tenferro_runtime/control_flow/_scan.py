@@ -17,7 +17,7 @@ from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
-from tenferro_tensor.functions.operands import size_of
+from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
 
 

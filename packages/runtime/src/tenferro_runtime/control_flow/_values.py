@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._traced import TracedTensor, innermost
 from tenferro_tensor import SCALARS, Spec, tensor
-from tenferro_tensor.functions.operands import value
+from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError
 
 _ORDER: Final = (bool, int, float, complex)

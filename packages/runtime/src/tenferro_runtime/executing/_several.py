@@ -11,7 +11,6 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from tenferro_runtime._runtime import current_runtime, how_of, promised_like
 from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.executing._executor import Executor, within
 from tenferro_runtime.executing._machine import PROCESS, reaches
@@ -26,6 +25,7 @@ from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.running._execute import lowered
+from tenferro_runtime.runtime import current_runtime, how_of, promised_like
 from tenferro_tensor import HOST, ComputeDevice, device_runtime, get_backend
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.transfers import require_allowed

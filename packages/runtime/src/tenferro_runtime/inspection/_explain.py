@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from tenferro_runtime._runtime import promised_like
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
@@ -15,6 +14,7 @@ from tenferro_runtime.inspection._sizes import filled
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running._execute import lowered
+from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
 

@@ -1,1 +1,30 @@
-"""Programs as data: equations, their law, their sizes, and a program as an operation."""
+"""Programs as data: equations, their law, their open sizes, and a program as an operation.
+
+What a transform that makes programs of programs needs: the parts of a `Program`, ``call`` and primitives like it,
+values for open sizes, the equations that define sizes by data, and the user's lines.
+"""
+
+from tenferro_runtime.ir._call import ProgramPrimitive, applied, call, called, concrete, instance, sizes_for
+from tenferro_runtime.ir._data_sizes import conditions, definitions, inform
+from tenferro_runtime.ir._moves import moves_of
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, ProgramError, inner_programs
+from tenferro_runtime.ir._sizes import (
+    chosen,
+    example_of,
+    filled,
+    holds,
+    named,
+    open_sizes,
+    sizes_of,
+    substitute,
+    variables,
+)
+from tenferro_runtime.ir._source import Source, here, user_line, where
+from tenferro_runtime.ir._spec_check import check_program
+
+__all__ = [
+    "Equation", "Literal", "Operand", "Program", "ProgramError", "ProgramPrimitive", "Source", "applied", "call",
+    "called", "check_program", "chosen", "concrete", "conditions", "definitions", "example_of", "filled", "here",
+    "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes", "sizes_for", "sizes_of",
+    "substitute", "user_line", "variables", "where",
+]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes._kinds import Pass, Rearranging, Rounding, keeping_bits, keeping_layout
+from tenferro_runtime.passes._prunings import pruned
 from tenferro_runtime.passes.accumulate import accumulate
 from tenferro_runtime.passes.algebra import simplify, simplify_rounding
 from tenferro_runtime.passes.common_subexpressions import share_common_subexpressions
@@ -28,6 +29,7 @@ __all__ = [
     "keeping_layout",
     "optimise",
     "prune_outputs",
+    "pruned",
     "rearrange_layout",
     "remove_dead_code",
     "remove_identities",

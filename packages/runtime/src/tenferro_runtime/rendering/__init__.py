@@ -1,1 +1,7 @@
 """Programs as straight-line Python over kernels, and how faster kernels take their places."""
+
+from tenferro_runtime.rendering._render import render
+from tenferro_runtime.rendering._step import Step
+from tenferro_runtime.rendering._steps import aliases, raw_steps
+
+__all__ = ["Step", "aliases", "raw_steps", "render"]

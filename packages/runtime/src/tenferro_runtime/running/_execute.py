@@ -12,7 +12,6 @@ import numpy as np
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._runtime import how_of
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program, ProgramError
@@ -23,6 +22,7 @@ from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime.rendering._updates_last import updates_last
+from tenferro_runtime.runtime import how_of
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_tensor import (

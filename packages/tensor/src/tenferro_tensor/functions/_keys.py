@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_tensor.functions.operands import host_elements, value
 from tenferro_tensor.functions.searching import nonzero
+from tenferro_tensor.operands import host_elements, value
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,

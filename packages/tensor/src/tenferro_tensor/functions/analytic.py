@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions.operands import whole
+from tenferro_tensor.operands import whole
 
 __all__ = [
     "acos",

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions.operands import value
+from tenferro_tensor.operands import value
 
 __all__ = [
     "abs",

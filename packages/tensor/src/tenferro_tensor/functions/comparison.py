@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions.operands import truth
+from tenferro_tensor.operands import truth
 
 __all__ = [
     "equal",

@@ -19,7 +19,8 @@ from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.dispatch import explicit
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
-from tenferro_tensor.functions.operands import (
+from tenferro_tensor.functions.placement import to_device
+from tenferro_tensor.operands import (
     converted,
     copied,
     number,
@@ -30,7 +31,6 @@ from tenferro_tensor.functions.operands import (
     value,
     whole,
 )
-from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor.origins import noted
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import (

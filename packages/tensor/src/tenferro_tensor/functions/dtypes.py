@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_tensor.dispatch import explicit
-from tenferro_tensor.functions.operands import converted, copied, value
 from tenferro_tensor.functions.placement import to_device
+from tenferro_tensor.operands import converted, copied, value
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import DType, DTypeError, can_convert, is_inexact, is_integer, real_of
 from tenferro_tensor_core import dtype as known_dtype

@@ -9,8 +9,8 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, ravel, reshape
-from tenferro_tensor.functions.operands import alike, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor.functions.reading import take
+from tenferro_tensor.operands import alike, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,

@@ -9,9 +9,9 @@ from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
-from tenferro_tensor.functions.operands import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.operands import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.promotion import broadcast_shapes, stretched
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64

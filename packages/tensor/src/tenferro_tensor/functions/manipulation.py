@@ -8,7 +8,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
-from tenferro_tensor.functions.operands import axes_of, axis_of, host_elements, shape_of, size_of, value
+from tenferro_tensor.operands import axes_of, axis_of, host_elements, shape_of, size_of, value
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv

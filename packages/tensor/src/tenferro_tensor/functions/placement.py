@@ -5,7 +5,7 @@ from typing import Any
 from tenferro_tensor import catalog
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor.backends import place_of
-from tenferro_tensor.functions.operands import value
+from tenferro_tensor.operands import value
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import ArgumentError
 

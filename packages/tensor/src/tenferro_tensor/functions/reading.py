@@ -8,7 +8,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions.operands import axis_of, converted, extent, own, positions, value
+from tenferro_tensor.operands import axis_of, converted, extent, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64

@@ -6,7 +6,7 @@
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions.operands import AxisOps, converted, truth, value
+from tenferro_tensor.operands import AxisOps, converted, truth, value
 from tenferro_tensor_core import DType, int64, uint64
 from tenferro_tensor_core import dtype as known_dtype
 

@@ -6,8 +6,8 @@ from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
-from tenferro_tensor.functions.operands import alike, axis_of, kept, value, whole
 from tenferro_tensor.functions.reductions import accumulated
+from tenferro_tensor.operands import alike, axis_of, kept, value, whole
 from tenferro_tensor_core import ArgumentError, dim_min
 
 __all__ = ["cumulative_prod", "cumulative_sum", "diff"]

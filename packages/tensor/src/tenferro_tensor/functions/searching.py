@@ -6,7 +6,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Primitive
-from tenferro_tensor.functions.operands import (
+from tenferro_tensor.operands import (
     alike,
     axis_of,
     host_elements,

@@ -11,10 +11,10 @@ from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.creation import full_like
 from tenferro_tensor.functions.joining import concat
 from tenferro_tensor.functions.manipulation import ravel
-from tenferro_tensor.functions.operands import alike, require_concrete, value
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.scans import cumulative_sum, diff
 from tenferro_tensor.functions.searching import nonzero
+from tenferro_tensor.operands import alike, require_concrete, value
 from tenferro_tensor_core import bool_, int64
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]

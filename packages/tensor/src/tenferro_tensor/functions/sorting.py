@@ -3,7 +3,7 @@
 from typing import Any
 
 from tenferro_tensor import catalog
-from tenferro_tensor.functions.operands import axis_of, value
+from tenferro_tensor.operands import axis_of, value
 
 __all__ = ["argsort", "sort"]
 

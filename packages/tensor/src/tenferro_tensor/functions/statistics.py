@@ -4,9 +4,9 @@ from typing import Any
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions.arithmetic import abs2
-from tenferro_tensor.functions.operands import axes_of, converted, count, empty_extent, value
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.operands import axes_of, converted, count, empty_extent, value
 from tenferro_tensor_core import ArgumentError, inexact_of
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]

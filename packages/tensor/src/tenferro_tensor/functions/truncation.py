@@ -9,8 +9,8 @@ from typing import Any
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
 from tenferro_tensor.functions.manipulation import ravel
-from tenferro_tensor.functions.operands import axis_of, size_of, value
 from tenferro_tensor.functions.reading import take
+from tenferro_tensor.operands import axis_of, size_of, value
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, bool_, dim_min, int64
 from tenferro_tensor_core import assume as rely
 

@@ -11,8 +11,8 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions.operands import number, own, value
 from tenferro_tensor.functions.reading import getitem, index_vectors, key_token
+from tenferro_tensor.operands import number, own, value
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype, describe
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.control_flow import primitives
-from tenferro_runtime.control_flow._rows import rows
+from tenferro_runtime.control_flow import primitives, rows
 from tenferro_runtime.extension import Primitive, Program, Spec
 from tenferro_tensor_core import int64
 from tenferro_xla._emitter import Emitter, Value

@@ -14,6 +14,8 @@ from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import new_lock
 
+__all__ = ["FUSION", "How", "Runtime", "current_runtime", "how_of", "optimised_like", "promised_like"]
+
 FUSION: Final = "fusion"
 """Under this name a program remembers `How` it is run."""
 
