@@ -32,13 +32,11 @@ def test_sums_stay_in_registers(level, char):
 
 @pytest.mark.parametrize("char", "D")
 def test_the_engine_compiles_for_aarch64(char):
-    """All of it, with its threads; what it computes there is in `test_emulated_contractions`."""
+    """All of it; what it computes there is in `test_emulated_contractions`."""
     from assembly import HOSTS, module, target_machine
     from tenferro_cpu.native.contraction._code import Kind
     from tenferro_cpu.native.contraction._module import source
-    from tenferro_cpu.native.threads import _team_text
 
     host = HOSTS["neon"]
-    for text in (source(Kind(char, host), 24), _team_text.text("aarch64", 2)):
-        machine_code = target_machine(host).emit_object(module(text, host))
-        assert machine_code[:4] == b"\x7fELF" and int.from_bytes(machine_code[18:20], "little") == 183  # AArch64
+    machine_code = target_machine(host).emit_object(module(source(Kind(char, host), 24), host))
+    assert machine_code[:4] == b"\x7fELF" and int.from_bytes(machine_code[18:20], "little") == 183  # AArch64

@@ -38,7 +38,6 @@ declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
 def crew(monkeypatch):
     """The team, made to believe in four cores."""
     from tenferro_cpu.native.threads._team import team
-    from tenferro_cpu.native.threads._team_text import WORDS
 
     have = team()
     before = {name: have._get(name) for name in ("cores", "allowed")}
@@ -48,7 +47,6 @@ def crew(monkeypatch):
     for name, value in before.items():
         have._set(name, value)
     assert have._get("busy") == have._get("callers") == have._get("gate") == 0
-    assert set(before) <= set(WORDS)
 
 
 @pytest.fixture
@@ -68,18 +66,6 @@ def run(crew, kernel, pieces, most, words=None):
 def test_every_piece_runs_once(crew, marks, pieces, most):
     for _ in range(20):
         assert (run(crew, marks[0], pieces, most, max(pieces, 1))[:pieces] == 1).all()
-
-
-def test_without_threads_of_the_c_library_jobs_run_where_they_are(crew, marks):
-    """The text of systems that the team is not written for."""
-    from tenferro_cpu.native.threads._team_text import serial_text
-
-    names = ("parallel_for", "allowed", "prepare", "wake_all")
-    parallel_for, *_ = engine().functions(serial_text(), names, crew._external)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(parallel_for)
-    counts, before = np.zeros(9, np.int64), crew.stats()["jobs"]
-    call(marks[0], counts.ctypes.data, 9, 4)
-    assert (counts == 1).all() and crew.stats()["jobs"] == before
 
 
 def test_a_job_within_a_job_runs_where_it_is(crew, marks):
@@ -114,14 +100,12 @@ def test_callers_count_as_cores(crew, marks):
 
 
 def test_where_cores_are_busy_the_next_jobs_run_where_they_are(crew, marks):
-    from tenferro_cpu.native.threads._team_text import REST
-
     run(crew, marks[0], 10, 4)
-    crew._set("rest", REST)
+    crew._set("rest", 5)
     before, counts = crew.stats()["jobs"], np.zeros(10, np.int64)
-    for _ in range(REST):
+    for _ in range(5):
         crew.run(marks[0], counts.ctypes.data, 10, 4)
-    assert crew.stats()["jobs"] == before and (counts == REST).all()
+    assert crew.stats()["jobs"] == before and (counts == 5).all()
     crew.run(marks[0], counts.ctypes.data, 10, 4)
     assert crew.stats()["jobs"] == before + 1
 

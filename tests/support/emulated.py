@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+import tenferro_cpu.native
 from assembly import HOSTS, module, target_machine
-from tenferro_cpu.native.threads import _team_text
 
 HOST = HOSTS["neon"]
 LINKER, EMULATOR = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
@@ -27,24 +27,20 @@ BASE = 0x40_0000_0000
 LINE = 64
 
 _DRIVER = r"""
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-_Alignas(64) int64_t tenferro_team[128];
-char tenferro_ndarray, tenferro_limit;
+#include "threads/team.h"
+char tenferro_ndarray;
 void *tenferro_save_thread(void) { return 0; }
 void tenferro_restore_thread(void *state) {}
 void tenferro_incref(void *object) {}
 void tenferro_decref(void *object) {}
 void *tenferro_new_from_descr(void) { abort(); }
 void *tenferro_vectorcall(void) { abort(); }
-int tenferro_context_get(void *variable, void *other, void **value) { return 0; }
 int64_t tenferro_long_as_long(void *value, int *overflow) { abort(); }
-extern void prepare(void);
+int64_t tenferro_team_allowed(void) { return tenferro_team.allowed; }
 typedef void (*Call)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
 int main(int count, char **names) {
     int64_t head[4];
@@ -53,8 +49,7 @@ int main(int count, char **names) {
     void *base = (void *)head[0];
     if (mmap(base, head[1], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != base) return 2;
     if (fread(base, 1, head[1], file) != (size_t)head[1]) return 3;
-    tenferro_team[2] = tenferro_team[3] = head[3];
-    prepare();
+    tenferro_team.cores = tenferro_team.allowed = head[3];
     for (int64_t k = 0; k < head[2]; ++k) {
         int64_t call[7];
         if (fread(call, 8, 7, file) != 7) return 4;
@@ -131,7 +126,7 @@ class Program:
             for name, new in names.items():
                 texts[place] = re.sub(rf"(define )private (.*?)@{name}\(", r"\1\2" + f"@{name}(", texts[place])
                 texts[place] = re.sub(rf"@{name}(?![\w.])", f"@{new}", texts[place])
-        self._link([*texts, _team_text.text("aarch64", 2)])
+        self._link(texts)
         self._addresses = self._named()
 
     def _link(self, texts: list[str]) -> None:
@@ -143,11 +138,23 @@ class Program:
             objects.append(str(path))
         driver = self._path.with_name("driver.c")
         driver.write_text(_DRIVER)
-        symbols = [f"-Wl,--defsym=tenferro_{name}={name}" for name in _team_text.EXTERNAL]
-        symbols.append("-Wl,--defsym=tenferro_parallel_for=parallel_for,--defsym=tenferro_allowed=allowed")
-        command = [LINKER, "-w", "-O1", "-static", "-no-pie", "-pthread", *symbols, "-o", str(self._path)]
-        wanted = [f"-Wl,--undefined={name}" for name in _team_text.EXTERNAL]
-        done = subprocess.run([*command, *wanted, str(driver), *objects, "-lm"], capture_output=True, text=True)
+        native = Path(tenferro_cpu.native.__file__).parent
+        names = {"parallel_for": "team_run", "allowed": "team_allowed"}
+        symbols = [f"-Wl,--defsym=tenferro_{name}=tenferro_{own}" for name, own in names.items()]
+        command = [
+            LINKER,
+            "-w",
+            "-O1",
+            "-static",
+            "-no-pie",
+            "-pthread",
+            f"-I{native}",
+            *symbols,
+            "-o",
+            str(self._path),
+        ]
+        sources = [str(driver), str(native / "threads" / "team.c"), *objects, "-lm"]
+        done = subprocess.run([*command, *sources], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 
     def _named(self) -> dict[str, int]:

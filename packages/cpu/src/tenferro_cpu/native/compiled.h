@@ -17,5 +17,10 @@
 
 /* Each folder adds its types and functions to the module: 0, or -1 with an exception set. */
 int tenferro_add_levels(PyObject *module);
+int tenferro_add_team(PyObject *module);
+int tenferro_add_arbiter(PyObject *module);
+
+/* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
+int tenferro_offer(PyObject *module, const char *name, uintptr_t address);
 
 #endif

@@ -11,12 +11,26 @@ static struct PyModuleDef definition = {
 
 static int (*const parts[])(PyObject *) = {
     tenferro_add_levels,
+    tenferro_add_team,
+    tenferro_add_arbiter,
 };
+
+int tenferro_offer(PyObject *module, const char *name, uintptr_t address)
+{
+    PyObject *table = PyObject_GetAttrString(module, "ADDRESSES"), *number = PyLong_FromUnsignedLongLong(address);
+    int failed = table == NULL || number == NULL || PyDict_SetItemString(table, name, number) < 0;
+    Py_XDECREF(table);
+    Py_XDECREF(number);
+    return failed ? -1 : 0;
+}
 
 PyMODINIT_FUNC PyInit__compiled(void)
 {
     import_array();
-    PyObject *module = PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
+    if (module != NULL && (table == NULL || PyModule_AddObjectRef(module, "ADDRESSES", table) < 0))
+        Py_CLEAR(module);
+    Py_XDECREF(table);
     for (size_t i = 0; module != NULL && i < sizeof parts / sizeof *parts; i++)
         if (parts[i](module) < 0)
             Py_CLEAR(module);

@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._host import LEVELS, Host, detect
 from tenferro_tensor import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
@@ -40,6 +41,8 @@ def unavailable() -> str | None:
     """Why native kernels cannot be had here, or None."""
     if os.environ.get(SWITCH, "1") == "0":
         return f"{SWITCH}=0 turns them off"
+    if compiled is None:
+        return "this installation of tenferro-cpu has no C extension; build it where there is a C compiler"
     if importlib.util.find_spec("llvmlite") is None:
         return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
     if int(np.__version__.split(".")[0]) < 2:

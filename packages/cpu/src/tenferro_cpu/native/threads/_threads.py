@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.threads import _blas
 from tenferro_cpu.native.threads._arbiter import make as native_arbiter
 from tenferro_tensor import Spec
@@ -27,7 +28,11 @@ from tenferro_tensor_core.forks import new_lock
 PER_THREAD: Final = 1 << 23
 """Multiplications and additions that pay for one more thread: about 0.3 ms, several times what waking it costs."""
 
-limit_variable: ContextVar[int] = ContextVar("tenferro_cpu_threads", default=0)
+limit_variable: ContextVar[int]
+if compiled is None:
+    limit_variable = ContextVar("tenferro_cpu_threads", default=0)
+else:
+    limit_variable = compiled.LIMIT
 """The number of the innermost scope of `threads`, 0 outside of any; machine code reads it, too."""
 
 
