@@ -202,7 +202,7 @@ def test_an_undeclared_import_would_be_seen(tmp_path: Path, environment: Callabl
     (package / "__init__.py").write_text("import numpy\n")
     (package / "_late.py").write_text("import scipy.linalg\n")
     (project / "pyproject.toml").write_text(
-        '[build-system]\nrequires = ["uv_build>=0.13.9,<0.14"]\nbuild-backend = "uv_build"\n\n'
+        '[build-system]\nrequires = ["uv_build>=0.9,<1"]\nbuild-backend = "uv_build"\n\n'
         '[project]\nname = "careless"\nversion = "1.0"\nrequires-python = ">=3.11"\ndependencies = ["numpy"]\n'
     )
     uv("build", "--quiet", "--wheel", "--out-dir", tmp_path / "built", project)
