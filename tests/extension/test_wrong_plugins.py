@@ -1,6 +1,7 @@
 """Distributions that are damaged, out of date, or at odds with each other: a typed error names the one at fault, when
 something of it is asked for, and everything else goes on."""
 
+import importlib.metadata
 import itertools
 import re
 from pathlib import Path
@@ -14,7 +15,7 @@ from installed_plugins import MODULE, Installed
 from plugin_site import Site
 from simulated.installed import no_accelerator
 from tenferro_runtime import _namespace
-from tenferro_tensor import REGISTRY, Registry, Spec, _requirements, entry_points, get_backend, primitive, tensor
+from tenferro_tensor import REGISTRY, Registry, Spec, entry_points, get_backend, primitive, tensor
 from tenferro_tensor import backends as backends
 from tenferro_tensor._requirements import satisfies
 from tenferro_tensor_core import RegistryError
@@ -159,7 +160,7 @@ def test_a_guest_cannot_end_the_program(
         raise error
 
     if where == "import":
-        monkeypatch.setattr(entry_points.EntryPoint, "load", fail)
+        monkeypatch.setattr(importlib.metadata.EntryPoint, "load", fail)
     installed.offer(EXTENSIONS, "odd", fail)
     installed.offer(BACKENDS, "odd", fail)
     load: Any = get_backend if where == "backend" else Registry().load_extension
@@ -297,7 +298,7 @@ def wanting(*requires: str) -> Any:
 def test_requirements_on_tenferro_are_held_to(
     installed: Installed, monkeypatch: pytest.MonkeyPatch, requirement: str, fits: bool
 ) -> None:
-    monkeypatch.setattr(_requirements, "version", lambda name: "0.5")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5")
     installed.offer(EXTENSIONS, "odd", lambda r: None)
     vars(installed.points[0])["dist"] = wanting(requirement)
     if fits:
@@ -310,9 +311,9 @@ def test_requirements_on_tenferro_are_held_to(
 
 def test_a_requirement_that_is_not_installed(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> str:
-        raise _requirements.PackageNotFoundError(name)
+        raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(_requirements, "version", absent)
+    monkeypatch.setattr(importlib.metadata, "version", absent)
     installed.offer(EXTENSIONS, "odd", lambda r: None)
     vars(installed.points[0])["dist"] = wanting("tenferro-fft")
     with pytest.raises(RegistryError, match="needs tenferro-fft, but tenferro-fft is not installed; install a version"):

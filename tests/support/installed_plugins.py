@@ -1,13 +1,12 @@
 """Entry points that a test pretends to have installed."""
 
+import importlib.metadata
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-
-from tenferro_tensor import entry_points
 
 MODULE = "tenferro_test_plugin"
 
@@ -20,7 +19,7 @@ class Installed:
         self.scans: list[str] = []
         self.module = ModuleType(MODULE)
         monkeypatch.setitem(sys.modules, MODULE, self.module)
-        monkeypatch.setattr(entry_points, "entry_points", self.scan)
+        monkeypatch.setattr(importlib.metadata, "entry_points", self.scan)
 
     def scan(self, *, group: str) -> list[EntryPoint]:
         self.scans.append(group)

@@ -6,14 +6,12 @@ entry points ``tenferro.extensions`` when a primitive of theirs first misses som
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tenferro_tensor import entry_points
-from tenferro_tensor._owners import Owner, calling, in_house
+from tenferro_tensor._owners import calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
 from tenferro_tensor.entry_points import EXTENSIONS
@@ -21,7 +19,8 @@ from tenferro_tensor.hooks import require_hook
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
 
-log = logging.getLogger("tenferro")
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 KernelMaker = Callable[..., Callable[..., Any]]
 """``make(ins, outs, **params)``: a callable on raw arrays, specialised for concrete operand and output specs.
@@ -265,7 +264,7 @@ class Registry:
             if guest is not None and (in_house(guest.module) or not owner.ours):
                 self._journal.append(made)
         if before is not None:
-            log.log(_level(before.owner, owner), "%r; REGISTRY.replacements() lists such entries", made)
+            _log_replacement(made, before)
             self._tell()
         return made
 
@@ -297,10 +296,13 @@ def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
     return [] if table == "rule" else [(table, entry)]
 
 
-def _level(before: Owner, after: Owner) -> int:
+def _log_replacement(made: Registration, before: Registration) -> None:
     """A guest that changes what another one brings deserves more notice than one that changes its own."""
-    same = before.module.partition(".")[0] == after.module.partition(".")[0]
-    return logging.INFO if same else logging.WARNING
+    import logging  # when there is something to say
+
+    same = before.owner.module.partition(".")[0] == made.owner.module.partition(".")[0]
+    level = logging.INFO if same else logging.WARNING
+    logging.getLogger("tenferro").log(level, "%r; REGISTRY.replacements() lists such entries", made)
 
 
 REGISTRY: Final = Registry()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from tenferro_tensor._owners import HOUSE
@@ -31,6 +30,8 @@ def normal(name: Any) -> str:
 
 def unmet(distribution: Any) -> Iterator[tuple[str, str, str]]:
     """Requirements on tenferro's distributions that do not hold: the text, the name, and the installed version."""
+    from importlib.metadata import PackageNotFoundError, version  # takes half as long as NumPy
+
     try:
         wanted = list(distribution.requires or ())
     except Exception:  # no metadata, or damaged ones: nothing is known

@@ -5,15 +5,16 @@ Whatever is wrong with one distribution is said when something of that distribut
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint, distributions, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_tensor._owners import HOUSE
 from tenferro_tensor._requirements import normal, unmet
 from tenferro_tensor_core import RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "BACKENDS", "EXTENSIONS", "RESERVED", "distribution_of", "installed", "load", "owner", "rescan", "usurped",
@@ -34,8 +35,6 @@ RESERVED: Final = {
 }
 """Names that belong to one of tenferro's own distributions: nobody else can take them, or make them ambiguous."""
 
-log = logging.getLogger("tenferro")
-
 _groups: dict[str, dict[str, EntryPoint]] = {}
 _rivals: dict[tuple[str, str], EntryPoint] = {}
 _usurpers: dict[tuple[str, str], EntryPoint] = {}
@@ -55,7 +54,7 @@ def installed(group: str) -> dict[str, EntryPoint]:
                 rightful = RESERVED.get((group, ep.name))
                 if rightful is not None and _name(ep) != rightful:
                     _usurpers[group, ep.name] = ep
-                    log.warning("%s", usurped(group, ep.name))
+                    _warn("%s", usurped(group, ep.name))
                     continue
                 other = found.setdefault(ep.name, ep)
                 if other.value != ep.value:
@@ -89,7 +88,7 @@ def load(group: str, name: str) -> Any:
         )
     if _name(ep) not in HOUSE:
         _require_versions(ep)
-    if not isinstance(ep.value, str) or EntryPoint.pattern.match(ep.value) is None:
+    if not isinstance(ep.value, str) or ep.pattern.match(ep.value) is None:
         raise _broken(ep, f"{ep.value!r} is not of the form 'package.module:function'")
     try:
         with importing():
@@ -144,10 +143,12 @@ def _said(ep: EntryPoint, what: str) -> str:
 
 
 def _scanned(group: str) -> Iterable[EntryPoint]:
+    from importlib.metadata import distributions, entry_points  # takes half as long as NumPy
+
     try:
         return list(entry_points(group=group))
     except Exception as cause:  # one malformed file of entry points; the parser does not say of which distribution
-        log.warning("the entry points of an installed distribution cannot be read: %s: %s", type(cause).__name__, cause)
+        _warn("the entry points of an installed distribution cannot be read: %s: %s", type(cause).__name__, cause)
     found: list[EntryPoint] = []
     seen: set[str] = set()
     for distribution in distributions():
@@ -155,11 +156,17 @@ def _scanned(group: str) -> Iterable[EntryPoint]:
             name = normal(distribution.metadata["Name"])
             points = [] if name in seen else [ep for ep in distribution.entry_points if ep.group == group]
         except Exception as cause:
-            log.warning("%s is skipped: %s: %s", distribution, type(cause).__name__, cause)
+            _warn("%s is skipped: %s: %s", distribution, type(cause).__name__, cause)
             continue
         seen.add(name)
         found += points
     return found
+
+
+def _warn(text: str, *values: Any) -> None:
+    import logging  # when there is something to say
+
+    logging.getLogger("tenferro").warning(text, *values)
 
 
 def _require_versions(ep: EntryPoint) -> None:

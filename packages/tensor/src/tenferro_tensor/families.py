@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from importlib.metadata import packages_distributions
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -86,5 +85,7 @@ def _brought_by(primitive: Any) -> str:
     point = entry_points.installed("tenferro.extensions").get(primitive.extension or "")
     if point is not None:
         return f"{entry_points.owner(point)} (extension {primitive.extension!r}, module {module})"
+    from importlib.metadata import packages_distributions
+
     named = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
     return f"{f'distribution {named[0]}, ' if named else ''}module {module}"

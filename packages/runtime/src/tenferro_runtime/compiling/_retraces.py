@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ REASONS: Final = 64
 
 MANY: Final = 8
 """Number of traces of one function that are worth a warning."""
-
-LOG: Final = logging.getLogger("tenferro_runtime.compile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,9 @@ class Retraces:
             self.reasons.append(f"{reason}{f' ({at})' if at else ''}")
             if self.count == MANY:
                 worst, times = self._causes.most_common(1)[0]
-                LOG.warning(
+                import logging  # when there is something to say
+
+                logging.getLogger("tenferro_runtime.compile").warning(
                     "%s has been traced %d times, %d of them because of: %s. Write the function without that question "
                     "about its arguments, or name in static_argnames what has few values; cache_info().reasons has "
                     "them all",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,8 +14,6 @@ Job = Callable[[], object]
 
 BOUND: Final = 1024
 """Jobs that wait; the oldest of more are dropped, for they are wanted least."""
-
-log = logging.getLogger("tenferro")
 
 
 class Background:
@@ -93,7 +90,9 @@ class Background:
         try:
             job()
         except Exception:
-            log.exception("work in the background failed; what it was for goes on without it")
+            import logging
+
+            logging.getLogger("tenferro").exception("work in the background failed; what it was for goes on without it")
         finally:
             if outer is None:
                 del self._at_hand[me]

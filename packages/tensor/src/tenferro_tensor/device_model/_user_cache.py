@@ -1,6 +1,5 @@
 """Where the compiled kernels of this user are kept."""
 
-import logging
 import os
 from functools import cache
 from pathlib import Path
@@ -10,8 +9,6 @@ from tenferro_tensor.device_model._object_cache import ObjectCache
 
 FOLDER = "TENFERRO_CACHE_DIR"
 """The variable that names the folder; by default it is the one that the system has for caches of a user."""
-
-log = logging.getLogger("tenferro")
 
 
 def user_folder(kind: str) -> Path:
@@ -37,5 +34,9 @@ def user_cache(kind: str, part: str = "") -> ObjectCache | None:
         why = f"platformdirs, which knows the folder for it, is not installed (or name a folder in {FOLDER})"
     if why is None:
         return found
-    log.warning("compiled kernels are not kept on disk, so that every process compiles its own: %s", why)
+    import logging
+
+    logging.getLogger("tenferro").warning(
+        "compiled kernels are not kept on disk, so that every process compiles its own: %s", why
+    )
     return None
