@@ -54,7 +54,7 @@ def test_registering_the_family_does_not_import_the_solvers():
 
 
 @pytest.fixture
-def device(monkeypatch):
+def device():
     """The provider of accelerators with NumPy and SciPy in the place of CuPy: its logic, not its speed."""
     import scipy.linalg
 
@@ -62,17 +62,11 @@ def device(monkeypatch):
         def __getattr__(self, name):
             return getattr(np, name)
 
-    cupy, cupyx = Module("cupy"), types.ModuleType("cupyx")
+    cupy = Module("cupy")
     cupy.asnumpy = np.asarray
-    cupyx.scipy = types.ModuleType("cupyx.scipy")
-    cupyx.scipy.linalg = scipy.linalg
-    for name, module in {
-        "cupy": cupy, "cupyx": cupyx, "cupyx.scipy": cupyx.scipy, "cupyx.scipy.linalg": scipy.linalg
-    }.items():  # fmt: skip
-        monkeypatch.setitem(sys.modules, name, module)
     from tenferro_linalg._cuda import Device
 
-    return Device()
+    return Device({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 4, 4)])

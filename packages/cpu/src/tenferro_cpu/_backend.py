@@ -57,6 +57,10 @@ class CpuBackend(Backend):
         for pool in open_pools():
             pool.synchronize()
 
+    def library(self, name: str) -> Any:
+        """As the contract says: NumPy and SciPy themselves."""
+        return library(name)
+
     def require(self, device: ComputeDevice) -> None:
         """As the contract says; a pool that is not there can be opened."""
         if device is not CALLER:

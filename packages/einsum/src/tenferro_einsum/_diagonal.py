@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Linear, Registry, Spec, primitive, sized
+from tenferro_runtime.extension import Linear, Registry, Spec, get_backend, primitive, sized
 from tenferro_tensor_core import AxisError, require_equal
 
 
@@ -48,15 +48,15 @@ def _diagonal_view(x: Any, axes: tuple[int, ...], xp: Any) -> Any:
     return xp.lib.stride_tricks.as_strided(x, shape, strides)
 
 
-def _kernels(array_module: Callable[[], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _kernels(backend: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     @sized(lambda ins, outs, *, axes: ())
     def take(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[..., Any]:
-        xp = array_module()
+        xp = get_backend(backend).library("numpy")
         return lambda x: _diagonal_view(x, axes, xp)
 
     @sized(lambda ins, outs, *, axes: (outs[0].shape,))
     def embed(ins: Any, outs: Any, *, axes: tuple[int, ...]) -> Callable[..., Any]:
-        xp, dtype = array_module(), outs[0].dtype
+        xp, dtype = get_backend(backend).library("numpy"), outs[0].dtype
 
         def run(x: Any, shape: tuple[int, ...]) -> Any:
             z = xp.zeros(shape, dtype)
@@ -66,12 +66,6 @@ def _kernels(array_module: Callable[[], Any]) -> tuple[Callable[..., Any], Calla
         return run
 
     return take, embed
-
-
-def _cupy() -> Any:
-    import cupy  # type: ignore[import-not-found, unused-ignore]
-
-    return cupy
 
 
 def _on_diagonal(e: Any, spec: Any, axes: tuple[int, ...]) -> Any:
@@ -97,9 +91,9 @@ def _lower_embed(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...]) -> Any:
 
 
 def register(registry: Registry) -> None:
-    """Kernels for NumPy and CuPy, lowerings, and the rules: each is the transpose of the other."""
-    for backend, array_module in {"cpu": lambda: np, "cuda": _cupy, "rocm": _cupy}.items():
-        take, embed = _kernels(array_module)
+    """Kernels for arrays with NumPy's interface, lowerings, and the rules: each is the transpose of the other."""
+    for backend in ("cpu", "cuda", "rocm"):
+        take, embed = _kernels(backend)
         registry.kernel(take_diagonal, backend, take)
         registry.kernel(embed_diagonal, backend, embed)
     registry.lowering(take_diagonal, _lower_take)

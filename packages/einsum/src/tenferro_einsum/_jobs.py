@@ -8,15 +8,13 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from tenferro_einsum._branches import Part, Split, split, split_at
 from tenferro_einsum._contract import kernel as whole_kernel
 from tenferro_einsum._contractions import kernel as graph_kernel
 from tenferro_einsum._graph import GraphSteps, of_tree, transposed
 from tenferro_einsum._tree import Numbers, Sliced, Steps, extents_by_label
 from tenferro_einsum._workers import Workers, active, each_job, each_task
-from tenferro_runtime.extension import Spec, UnsupportedError
+from tenferro_runtime.extension import Spec, UnsupportedError, get_backend
 from tenferro_tensor.device_model import ContractionGraph
 from tenferro_tensor_core.forks import cached_property
 
@@ -206,7 +204,7 @@ def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
         return _run_parts(job, found, arrays, workers if job.branches else None)
     if job.count == 1:
         return [x for _, _, x in job.run((0,), arrays)]
-    xp = _array_module(arrays[0])
+    xp = _array_module(job.specs[0])
     outs = [xp.zeros(shape, job.specs[0].dtype) for shape in job.shapes]
     with closing(each_task(work, job, job.count, arrays)) as results:
         for k, index, part in results:
@@ -248,17 +246,16 @@ def _each(workers: Workers | None, tasks: Sequence[tuple[Job, Sequence[Any]]]) -
     return iter([[x for _, _, x in found] for found in each_job(work, workers, tasks)])
 
 
-def _array_module(raw: Any) -> Any:
-    """NumPy or CuPy, whichever `raw` is of; importing CuPy finds it imported."""
-    if type(raw).__module__.partition(".")[0] == "cupy":
-        import cupy  # type: ignore[import-not-found, unused-ignore]
-
-        return cupy
-    if isinstance(raw, (np.ndarray, np.generic)):
-        return np
-    raise UnsupportedError(
-        f"contractions in slices have no kernel for {raw!r}; leave out memory_budget, or move them to the CPU"
-    )
+def _array_module(spec: Spec) -> Any:
+    """NumPy, or what the backend of the operands has in its place."""
+    kind = spec.place.device.kind
+    try:
+        return get_backend(kind).library("numpy")
+    except UnsupportedError as cause:
+        raise UnsupportedError(
+            f"contractions in slices have no kernel for {kind} devices; leave out memory_budget, or move the operands "
+            "to the CPU"
+        ) from cause
 
 
 def flops_of(job: Job) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.extension import Linear, Registry, Spec, library, primitive, sized
+from tenferro_runtime.extension import Linear, Registry, Spec, get_backend, primitive, sized
 from tenferro_tensor import catalog
 from tenferro_tensor_core import (
     ArgumentError,
@@ -105,35 +105,25 @@ def _c2r_transpose(g: Any, x_spec: Spec, axis: int, n: DimLike) -> Any:
     return y * _mirror_weights(y.spec, axis, n)
 
 
-def _scipy() -> Any:
-    return library("scipy.fft")
-
-
-def _cupy() -> Any:
-    import cupyx.scipy.fft  # type: ignore[import-not-found, unused-ignore]
-
-    return cupyx.scipy.fft
-
-
-def _register_kernels(registry: Registry, backend: str, library: Callable[[], Any], copies: bool) -> None:
+def _register_kernels(registry: Registry, backend: str, copies: bool) -> None:
     """Kernels over SciPy's interface; the norm names are chosen so that nothing is scaled."""
     told_shape = sized(lambda ins, outs, **_: (outs[0].shape,))
 
     @told_shape
     def make_c2c(ins: Any, outs: Any, *, axes: tuple[int, ...], sign: int) -> Callable[..., Any]:
-        lib = library()
+        lib = get_backend(backend).library("scipy.fft")
         if sign == FORWARD:
             return _nonempty(lambda x, shape: lib.fftn(x, axes=axes), outs[0])
         return _nonempty(lambda x, shape: lib.ifftn(x, axes=axes, norm="forward"), outs[0])
 
     @told_shape
     def make_r2c(ins: Any, outs: Any, *, axis: int) -> Callable[..., Any]:
-        lib = library()
+        lib = get_backend(backend).library("scipy.fft")
         return _nonempty(lambda x, shape: lib.rfft(x, axis=axis), outs[0])
 
     @told_shape
     def make_c2r(ins: Any, outs: Any, *, axis: int, n: DimLike) -> Callable[..., Any]:
-        lib = library()
+        lib = get_backend(backend).library("scipy.fft")
         if copies:  # hipFFT clears imaginary parts of its operand in place
             return _nonempty(lambda x, shape: lib.irfft(x.copy(), n=shape[axis], axis=axis, norm="forward"), outs[0])
         return _nonempty(lambda x, shape: lib.irfft(x, n=shape[axis], axis=axis, norm="forward"), outs[0])
@@ -155,9 +145,9 @@ def _nonempty(run: Callable[..., Any], out: Spec) -> Callable[..., Any]:
 
 def register(registry: Registry) -> None:
     """Kernels by SciPy and CuPy, and the rules."""
-    _register_kernels(registry, "cpu", _scipy, copies=False)
-    _register_kernels(registry, "cuda", _cupy, copies=False)
-    _register_kernels(registry, "rocm", _cupy, copies=True)
+    _register_kernels(registry, "cpu", copies=False)
+    _register_kernels(registry, "cuda", copies=False)
+    _register_kernels(registry, "rocm", copies=True)
     registry.rule(c2c, Linear(x=lambda g, axes, sign: c2c(g, axes=axes, sign=-sign)))
     registry.rule(r2c, Linear(x=_r2c_transpose))
     registry.rule(c2r, Linear(x=_c2r_transpose))

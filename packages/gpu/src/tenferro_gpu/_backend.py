@@ -37,7 +37,7 @@ from tenferro_tensor.device_model import (
     Region,
 )
 from tenferro_tensor_core import HostAdapterError
-from tenferro_tensor_core.forks import cached_property
+from tenferro_tensor_core.forks import cached_property, importing
 
 
 class _CupyBackend(AcceleratorBackend):
@@ -65,6 +65,13 @@ class _CupyBackend(AcceleratorBackend):
             BackendUnavailableError: there is not.
         """
         checked_index(self.kind, device.index)
+
+    def library(self, name: str) -> Any:
+        """As the contract says: CuPy, and what it has of SciPy."""
+        if name == "numpy":
+            return self._cupy
+        with importing():
+            return import_module(f"cupyx.{name}")
 
     def kernel(
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice

@@ -1,8 +1,9 @@
 """The provider of CUDA and ROCm devices: cuSOLVER and rocSOLVER through CuPy.
 
-CuPy is imported when the provider is made. Where a test must end in a Python exception the device is waited for.
+Where a test must end in a Python exception the device is waited for.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from tenferro_runtime.extension import NumericalError
 
 
 class Device:
-    """Decompositions and solvers on CuPy arrays."""
+    """Decompositions and solvers on CuPy arrays.
 
-    def __init__(self) -> None:
-        import cupy
-        import cupyx.scipy.linalg
+    Args:
+        library: that of the backend.
+    """
 
-        self.xp = cupy
-        self._linalg = cupy.linalg
-        self._extra = cupyx.scipy.linalg
+    def __init__(self, library: Callable[[str], Any]) -> None:
+        self.xp = library("numpy")
+        self._linalg = self.xp.linalg
+        self._extra = library("scipy.linalg")
 
     def local(self, x: Any) -> Any:
         """The array in main memory, for messages."""

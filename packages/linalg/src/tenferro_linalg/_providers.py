@@ -5,10 +5,10 @@ then what every kernel maker takes: operand specs, output specs and metadata.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from tenferro_runtime.extension import Primitive, Registry, sized
+from tenferro_runtime.extension import Primitive, Registry, get_backend, sized
 from tenferro_tensor_core.forks import importing
 
 Maker = Callable[..., Callable[..., Any]]
@@ -34,12 +34,16 @@ def host() -> Any:
 
 
 @cache
-def device() -> Any:
-    """The provider of CUDA and ROCm devices."""
+def device(backend: str) -> Any:
+    """The provider of CUDA or ROCm devices."""
     with importing():
         from tenferro_linalg._cuda import Device
 
-    return Device()
+    return Device(get_backend(backend).library)
+
+
+def _on_device(make: Maker, backend: str, ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
+    return make(device(backend), ins, outs, **p)
 
 
 def kernels(
@@ -59,11 +63,7 @@ def kernels(
     def on_host(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
         return make(host(), ins, outs, **p)
 
-    @sized(sizes)
-    def on_device(ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:
-        return make(device(), ins, outs, **p)
-
     on_host.blas = blas  # type: ignore[attr-defined]
     registry.kernel(primitive, "cpu", on_host)
     for backend in ("cuda", "rocm"):
-        registry.kernel(primitive, backend, on_device)
+        registry.kernel(primitive, backend, sized(sizes)(partial(_on_device, make, backend)))

@@ -120,6 +120,23 @@ class Backend(ABC):
             backend=self.name,
         )
 
+    def library(self, name: str) -> Any:
+        """The library with the interface of NumPy, or of a part of SciPy, for raw arrays of this backend.
+
+        A family writes its kernels over it once for all backends.
+
+        Args:
+            name: ``"numpy"``, ``"scipy.fft"``, ``"scipy.linalg"`` and so on.
+
+        Raises:
+            UnsupportedError: the backend has none.
+        """
+        raise UnsupportedError(
+            f"the {self.name} backend has no library with the interface of {name}; register a kernel of its own for "
+            "what needs one, or move the operands with to_device('cpu:0')",
+            backend=self.name,
+        )
+
     def require(self, device: ComputeDevice) -> None:
         """Check that `device` can run work now.
 
