@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.machine import _jit
-from tenferro_cpu.native.memory import _pool, _pool_ir
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.memory._pool import MemoryPool
 from tenferro_tensor import catalog as c
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
-native = pytest.mark.skipif(not _jit.available() or _pool._machine() is None, reason="needs machine code")
-shared = pytest.mark.skipif(_jit.available() and _pool.pool() is None, reason="the pool is turned off")
+native = pytest.mark.skipif(compiled is None, reason="needs the C extension")
+shared = pytest.mark.skipif(compiled is not None and _pool.pool() is None, reason="the pool is turned off")
 
 MB = 1 << 20
 
@@ -35,7 +35,7 @@ def test_blocks_are_aligned_and_whole(size: int) -> None:
     block = pool.allocate(size)
     assert block.nbytes == size and address(block) % 64 == 0
     block[...] = 7  # the last byte, too, belongs to the block
-    assert (pool.stats()["live"] > 0) == (size >= _pool_ir.POOLED)
+    assert (pool.stats()["live"] > 0) == (size >= _pool.POOLED)
     del block
     assert pool.stats()["live"] == 0
 
@@ -196,16 +196,17 @@ def test_arrays_outlive_their_pool() -> None:
     pool = MemoryPool(64 * MB)
     x = pool.empty((MB,), "float64")
     pool.allocate(3 * MB)
-    state = pool._state
+    state = pool._pool
     gone = weakref.ref(pool)
     del pool
     gc.collect()
-    cached, returned = _pool_ir.STATE.index("cached"), _pool_ir.STATE.index("returned")
-    assert gone() is None and state[cached] == 0 and state[returned] == 1
+    stats = compiled.pool_stats(state)
+    assert gone() is None and stats["cached"] == stats["limit"] == 0 and stats["returned"] == 1
     x[...] = 3.0
     assert x.sum() == 3.0 * MB
     del x
-    assert state[cached] == 0 and state[returned] == 2
+    stats = compiled.pool_stats(state)
+    assert stats["cached"] == stats["live"] == 0 and stats["returned"] == 2
 
 
 @native
@@ -354,9 +355,20 @@ print(pool(), float((x + x).data[-1, -1]))
 """
 
 
-@pytest.mark.parametrize("variable", ["TENFERRO_CPU_POOL", "TENFERRO_CPU_JIT"])
-def test_it_can_be_turned_off(variable: str) -> None:
-    assert script(WITHOUT, **{variable: "0"}) == "None 2.0"
+def test_it_can_be_turned_off() -> None:
+    assert script(WITHOUT, TENFERRO_CPU_POOL="0") == "None 2.0"
+
+
+@native
+def test_it_needs_no_compiler() -> None:
+    """Large results come from it where NumPy computes, too."""
+    text = WITHOUT + "print(pool().stats()['hits'] + pool().stats()['misses'] > 0)"
+    assert script(text, TENFERRO_CPU_JIT="0", TENFERRO_CPU_POOL="3M").endswith("2.0\nTrue")
+
+
+@native
+def test_python_and_c_agree_on_what_is_large() -> None:
+    assert compiled.POOLED_MIN_BYTES == _pool.POOLED
 
 
 @native
@@ -373,7 +385,7 @@ def test_by_default_it_keeps_an_eighth_of_the_memory() -> None:
     assert [_pool._limit(t) for t in ("0", "17", "2k", "5M", "1G")] == [0, 17, 2048, 5 * MB, 1024 * MB]
 
 
-def test_without_machine_code_a_pool_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pool, "_machine", lambda: None)
-    with pytest.raises(BackendUnavailableError, match=r"a memory pool was asked for, but .* NumPy's own memory serves"):
+def test_without_the_extension_a_pool_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pool, "compiled", None)
+    with pytest.raises(BackendUnavailableError, match=r"has no C extension; build it .* or leave the memory to NumPy"):
         MemoryPool(MB)

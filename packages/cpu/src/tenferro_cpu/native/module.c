@@ -13,6 +13,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_levels,
     tenferro_add_team,
     tenferro_add_arbiter,
+    tenferro_add_pool,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

@@ -10,8 +10,7 @@ import numpy as np
 from tenferro_cpu.native.copying._copy_ir import JOB, PIECE, Words, text
 from tenferro_cpu.native.copying._copy_plan import Piece, plan, streamed
 from tenferro_cpu.native.machine._jit import engine
-from tenferro_cpu.native.memory._pool import serving
-from tenferro_cpu.native.memory._pool_ir import POOLED
+from tenferro_cpu.native.memory._pool import POOLED, serving
 from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
 from tenferro_cpu.native.python._interpreter import interpreter
 from tenferro_cpu.native.python._layout import BYTES, DATA
