@@ -7,7 +7,6 @@ import tenferro_runtime as tr
 from simulated.installed import simulated
 from tenferro_ad import grad, value_and_grad
 from tenferro_runtime.executing import _several
-from tenferro_runtime.ir._program import Program
 from tenferro_tensor import AsynchronousError
 from tenferro_tensor_core import TransferForbiddenError
 
@@ -80,7 +79,7 @@ def test_one_device_is_a_straight_line(sim, plans):
     assert np.array_equal(tr.to_device(tr.compile(lambda a: tr.sin(a) + a)(x), "cpu:0"), np.sin(X) + X)
     assert tr.compile(lambda a: tr.sin(a) + a)(tr.asarray(X)).shape == (2, 3)
     assert not plans
-    assert Program.planner(tr.trace(lambda a: a + a, tr.asarray(X))) is None
+    assert tr.trace(lambda a: a + a, tr.asarray(X)).planned() is None
 
 
 def test_gradients_flow_through_transfers_and_lie_where_the_inputs_lie(sim, plans):

@@ -2,21 +2,16 @@
 # ruff: noqa: F405 - the array functions come by a star import, and `__all__` names them for type checkers
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_runtime import _namespace
-from tenferro_runtime import _toolbox as _toolbox
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
-from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
-from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-from tenferro_runtime.inspection import explain_dispatch, find_nan, transfers
 from tenferro_runtime.ir._program import Program, ProgramError
-from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
 from tenferro_runtime.runtime import Runtime, current_runtime
@@ -29,6 +24,7 @@ from tenferro_tensor import (
     Tensor,
     compute_context,
     compute_device,
+    library,
     no_transfers,
     synchronize,
     synchronize_all,
@@ -50,6 +46,12 @@ from tenferro_tensor_core import (
     uint32,
     uint64,
 )
+
+if TYPE_CHECKING:
+    from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
+    from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
+    from tenferro_runtime.inspection import explain_dispatch, find_nan, transfers
+    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
 
 __all__ = [
     "MissingFamilyError",
@@ -286,5 +288,23 @@ __all__ = [
 _namespace.register(sys.modules[__name__])
 
 
+LATER: Final = {
+    "executing": ("CostModel", "ExecutionPlan", "Placement"),
+    "files": ("FileLimits", "ProgramFileError", "SavedFunction", "load"),
+    "inspection": ("explain_dispatch", "find_nan", "transfers"),
+    "reports": ("BadStep", "Dispatch", "Explanation", "Profile", "Transfers"),
+}
+"""Public names by the subpackage that has them, which is imported when one of them is first asked for."""
+
+
 def __getattr__(name: str) -> Any:
+    for package, names in LATER.items():
+        if name in names or name == package:
+            module = library(f"tenferro_runtime.{package}")
+            found = globals()[name] = module if name == package else getattr(module, name)
+            return found
     return _namespace.export(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.compiling._compiled_tools import Traced, equip
 from tenferro_runtime.compiling._retraces import CacheInfo
-from tenferro_runtime.executing import CostModel, ExecutionPlan
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.reports import BadStep, Explanation, Profile
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor_core import ArgumentError
+
+if TYPE_CHECKING:
+    from tenferro_runtime.executing import CostModel, ExecutionPlan
+    from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
 class CompiledFunction(Protocol):
@@ -156,8 +158,7 @@ def _compile(
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
-    named = isinstance(placement, str) and placement == "auto"
-    if placement is not None and not isinstance(placement, CostModel) and not named:
+    if placement is not None and not _places(placement):
         raise ArgumentError(
             f"placement={placement!r:.80} places nothing; pass 'auto', a CostModel, or leave it out",
             placement=placement,
@@ -179,6 +180,12 @@ def _compile(
     entry.cache_info, entry.clear = state.info, state.clear
     equip(entry, traced)
     return entry
+
+
+def _places(placement: Any) -> bool:
+    from tenferro_runtime.executing import CostModel  # loaded by those who have several devices
+
+    return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")
 
 
 def _bound(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenferro_runtime import files
-from tenferro_runtime.executing import ExecutionPlan, plan_for
 from tenferro_runtime.ir._call import concrete
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_runtime.ir._tools import above
 from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor_core import TracingError
+
+if TYPE_CHECKING:
+    from tenferro_runtime.executing import ExecutionPlan
+    from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
 class Traced(NamedTuple):
@@ -68,15 +70,20 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         return traced(args, kwargs).program
 
     def plan(*args: Any, **kwargs: Any) -> ExecutionPlan:
+        from tenferro_runtime.executing import plan_for
+
         return plan_for(traced(args, kwargs).sized())
 
     def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
+        from tenferro_runtime import files
+
         t = traced(args, kwargs).alone("saved")
         return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
 
     def explain(*args: Any, **kwargs: Any) -> Explanation:
         t = traced(args, kwargs)
-        return Program.tools.explain(t.sized(), t.donated)
+        found: Explanation = above("inspection").explain(t.sized(), t.donated)
+        return found
 
     def profile(*args: Any, **kwargs: Any) -> Profile:
         t = traced(args, kwargs).alone("profiled")

@@ -141,6 +141,3 @@ def _pooled(program: Program) -> Callable[[Callable[..., Any]], Callable[..., An
     specs = [program.specs[v] for eq in program.equations for v in eq.results]
     sizes: list[Any] = [s.dtype.itemsize * prod(s.shape) for s in specs if s.place.on_host]
     return lambda part: get_backend("cpu").replayed(part, max(sizes, default=0), HOST.device)
-
-
-Program.planner = staticmethod(planned)

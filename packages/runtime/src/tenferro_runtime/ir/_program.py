@@ -104,8 +104,6 @@ class Program(Structured, Tooled):
     equations: tuple[Equation, ...]
     runner: ClassVar[Callable[[Program, tuple[Any, ...]], tuple[Any, ...]]]
     """Runs a program on values; set by the executor."""
-    planner: ClassVar[Callable[[Program], Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None]]
-    """For a program that runs by a plan: gives it over raw arrays for some sizes; set by those who make plans."""
 
     def __init__(
         self,

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from os import PathLike
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
-from tenferro_runtime.reports import BadStep, Explanation, Profile
+from tenferro_tensor import library
+
+if TYPE_CHECKING:
+    from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
-class Toolbox(Protocol):
-    """The functions behind the methods."""
-
-    def save(self, program: Any, path: str | PathLike[str]) -> str:
-        """Write to a file."""
-
-    def hash_of(self, program: Any) -> str:
-        """Hash of the content."""
-
-    def explain(self, program: Any, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
-        """Cost of each step."""
-
-    def profile(self, program: Any, *values: Any, repeat: int) -> Profile:
-        """Time of each step."""
-
-    def draw(self, program: Any, path: str | PathLike[str] | None, format: str | None) -> str:
-        """A graph."""
-
-    def find_nan(self, f: Any, /, *args: Any, infinities: bool) -> BadStep | None:
-        """The first step that makes a NaN."""
+def above(package: str) -> Any:
+    """A package that stands above programs: it imports them, and is imported here when a method first needs it."""
+    return library(f"tenferro_runtime.{package}")
 
 
 class Tooled:
     """The methods."""
 
     __slots__ = ()
-    tools: ClassVar[Toolbox]
-    """Set by the package: files and inspection stand above programs."""
 
     def save(self, path: str | PathLike[str]) -> str:
         """Write the program to a file that `load` reads; returns its content hash.
@@ -44,7 +28,8 @@ class Tooled:
         Raises:
             ProgramFileError: a primitive or its metadata cannot be named in a file.
         """
-        return Tooled.tools.save(self, path)
+        content_hash: str = above("files").save(self, path)
+        return content_hash
 
     @property
     def content_hash(self) -> str:
@@ -52,7 +37,8 @@ class Tooled:
 
         Names of inputs, example sizes and lines of code do not count.
         """
-        return Tooled.tools.hash_of(self)
+        content_hash: str = above("files").hash_of(self)
+        return content_hash
 
     def explain(self, **sizes: int) -> Explanation:
         """What each step costs: shapes, operations, bytes, device, kernel and line of code, and the predicted peak.
@@ -65,7 +51,8 @@ class Tooled:
         >>> program.explain().flops, program.explain(n=1000).peak_bytes
         (2*n, 8000)
         """
-        return Tooled.tools.explain(self, **sizes)
+        found: Explanation = above("inspection").explain(self, **sizes)
+        return found
 
     def profile(self, *values: Any, repeat: int = 10) -> Profile:
         """The time that each step takes on these values, measured; ``to_chrome_trace(path)`` writes a trace.
@@ -74,11 +61,13 @@ class Tooled:
             values: concrete arrays or numbers in the order of `inputs`.
             repeat: number of runs.
         """
-        return Tooled.tools.profile(self, *values, repeat=repeat)
+        found: Profile = above("inspection").profile(self, *values, repeat=repeat)
+        return found
 
     def draw(self, path: str | PathLike[str] | None = None, format: str | None = None) -> str:
         """The program as a graph, ``"dot"`` or ``"html"``; returned, and written to `path` if that is given."""
-        return Tooled.tools.draw(self, path, format)
+        found: str = above("inspection").draw(self, path, format)
+        return found
 
     def find_nan(self, *values: Any, infinities: bool = True) -> BadStep | None:
         """The first step that makes a NaN or an infinity of these values, with what went in; ``None`` if none does.
@@ -87,4 +76,10 @@ class Tooled:
             values: concrete arrays or numbers in the order of `inputs`.
             infinities: whether an infinity counts.
         """
-        return Tooled.tools.find_nan(self, *values, infinities=infinities)
+        found: BadStep | None = above("inspection").find_nan(self, *values, infinities=infinities)
+        return found
+
+    def planned(self) -> Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None:
+        """For a program that runs by a plan: gives it over raw arrays for some sizes."""
+        found: Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None = above("executing").planned(self)
+        return found

@@ -95,7 +95,7 @@ def executable(program: Program, donated: tuple[int, ...] = ()) -> Callable[...,
     key = ("raw", donated, scoped_device())
     found: Callable[..., tuple[Any, ...]] | None = program.memo.get(key)
     if found is None:
-        planned = Program.planner(program)
+        planned = program.planned()
         if planned is not None:
             found = planned(())
         else:
@@ -139,7 +139,7 @@ def preparing(
     key = ("preparing", bare, donated, scoped_device())
     found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
     if found is None:
-        planned = Program.planner(program)
+        planned = program.planned()
         if planned is not None:
             found = program.memo[key] = _prepared(program, planned, bare)
             return found
