@@ -6,9 +6,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import resolve_name
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
@@ -20,6 +25,7 @@ IMPORT_NAMES = {  # distribution -> what it lets a package import, where that is
     "jax": {"jax", "jaxlib"},
     "cupy-cuda12x": {"cupy", "cupyx", "cupy_backends"},
 }
+LEFT = {("tenferro_tensor.functions.linear_algebra", "PRODUCTS")}  # crossings of the fast paths, to be taken out
 OWNERS = {"jax": "xla", "jaxlib": "xla", "cupy": "gpu", "cupyx": "gpu", "cupy_backends": "gpu", "llvmlite": "cpu"}
 
 
@@ -308,6 +314,55 @@ def test_contracts_catch_what_they_forbid(name: str, copied_sources: Path) -> No
             (copied_sources / path).unlink()
     assert result.returncode == 1, result.stdout + result.stderr
     assert f"{contract(name)['name']} BROKEN" in result.stdout
+
+
+def crossings() -> set[tuple[str, str, str]]:
+    """Every import of a name across distributions: importing module, module, name."""
+    found = set()
+    for folder in FOLDERS:
+        own = source(folder).name
+        for path in source(folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in MODULES - {own}:
+                    importer = ".".join(path.relative_to(source(folder).parent).with_suffix("").parts)
+                    found |= {(importer, node.module or "", a.name) for a in node.names if a.name != "*"}
+    return found
+
+
+def is_left(module: str) -> bool:
+    """Whether the contract leaves out imports of a module, for the time being."""
+    return any(text.endswith(f"-> {module}") for text in contract("surfaces").get("ignore_imports", ()))  # type: ignore[attr-defined]
+
+
+def is_documented(module: str, name: str) -> bool:
+    """Whether an object says what it is, or the text below its assignment does."""
+    inside = import_module(module)
+    found = getattr(inside, name)
+    if isinstance(found, np.dtype) or getattr(found, "__doc__", None) not in (None, type(found).__doc__):
+        return True
+    body = ast.parse(Path(inside.__file__ or "").read_text()).body
+    for node, below in pairwise(body):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    origin = resolve_name("." * node.level + (node.module or ""), inside.__package__)
+                    return is_documented(origin, alias.name)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if name in {getattr(target, "id", "") for target in targets}:
+            return isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    return False
+
+
+def test_what_crosses_distributions_is_listed_and_documented() -> None:
+    """The contract forbids private modules; this, private names of public ones."""
+    for importer, module, name in sorted(crossings()):
+        if is_left(module) or (module, name) in LEFT or isinstance(getattr(import_module(module), name), ModuleType):
+            continue
+        where = f"{importer} imports {name} of {module}, which"
+        listed = getattr(import_module(module), "__all__", vars(import_module(module)))
+        assert name in listed, f"{where} does not list it"
+        assert not name.startswith("_"), f"{where} is private"
+        assert is_documented(module, name), f"{where} does not say what it is"
 
 
 # -- commands and documents ---------------------------------------------------------------------------------------

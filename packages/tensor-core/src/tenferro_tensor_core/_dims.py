@@ -20,6 +20,7 @@ from ._memo import MISSING, Memo
 from ._poly import Atom, Bounds, Monomial, Poly, as_poly, ends
 
 DimLike: TypeAlias = Union[int, "Dim"]
+"""A size: a number or a symbolic one."""
 
 DIM_MEMO: Final = Memo(16384)
 """Results of the algebra by operand identity; `stats()` and `clear()` at any time."""

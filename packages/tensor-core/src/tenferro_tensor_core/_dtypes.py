@@ -12,7 +12,10 @@ import numpy as np
 from ._errors import ArgumentError, DTypeError
 
 DType: TypeAlias = np.dtype[Any]
+"""NumPy's objects are the dtypes."""
+
 Scalar: TypeAlias = bool | int | float | complex
+"""A Python number, which is weak: it takes the dtype of the arrays beside it."""
 
 bool_: Final[DType] = np.dtype(np.bool_)
 int8: Final[DType] = np.dtype(np.int8)
@@ -32,6 +35,8 @@ DTYPES: Final[tuple[DType, ...]] = (
     *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(float32, float64, complex64, complex128),
 )
+"""Every dtype that tensors can have."""
+
 _CANONICAL: Final[dict[DType, DType]] = {dt: dt for dt in DTYPES}
 _NAMES: Final = ", ".join(dt.name for dt in DTYPES)
 

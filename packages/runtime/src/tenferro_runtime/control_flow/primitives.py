@@ -9,6 +9,8 @@ from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_tensor import REGISTRY, Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, key_of
 
+__all__ = ["cond", "scan", "while_loop"]
+
 
 class _Structured(Primitive):
     """A primitive that holds programs; the first of them owns the op, so that no table keeps programs alive."""

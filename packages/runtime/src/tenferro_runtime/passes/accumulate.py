@@ -20,6 +20,8 @@ from tenferro_tensor import HOST, tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
+__all__ = ["accumulate", "accumulate_in_turn"]
+
 WINDOW: Final = 4
 """A padded array is added window by window where it is this many times as large as the window."""
 

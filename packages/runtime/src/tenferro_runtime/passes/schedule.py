@@ -11,6 +11,8 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 
+__all__ = ["SHRINKS", "VIEWS", "schedule"]
+
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}
 )

@@ -12,6 +12,8 @@ from tenferro_tensor_core import ArgumentError
 from tenferro_tensor_core.forks import cached_property
 
 Labels = tuple[int, ...]
+"""One number for each axis of a value; axes of one label are of one extent."""
+
 Term = tuple[int, ...]
 GraphStep = tuple[Labels, tuple[Term, ...]]
 """Labels of a new value, and its terms: numbers of the one or two values whose product each term is."""
