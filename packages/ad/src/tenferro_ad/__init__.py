@@ -1,6 +1,6 @@
 """Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
 
-from tenferro_ad import _call, _fast, _fast_dual, _record, _transfers, control_flow  # noqa: F401 - how values record
+from tenferro_ad import _call, _record, _transfers, control_flow  # noqa: F401 - how values record
 from tenferro_ad._checking import check_grads
 from tenferro_ad._checkpoint import checkpoint
 from tenferro_ad._custom import custom_rule

@@ -1,7 +1,7 @@
 """Applying a rule: cotangents backward through one op, tangents forward through one op.
 
 This is the plain meaning of the three kinds of rule. It works on values of every kind, so a derivative can itself be
-differentiated or traced; `_plan` traces it once and keeps straight-line code.
+differentiated or traced; `_derivative` traces it once and keeps its steps.
 
 Pairing is Re(conj(a) b): through a holomorphic slope D a tangent goes as t * D and a cotangent as g * conj(D).
 `None` is zero.
@@ -26,7 +26,7 @@ Maybe = Any
 """A value, or ``None`` for zero."""
 
 
-class Site:
+class CallSite:
     """One op on operands of given specs, of which some are differentiated.
 
     Attributes:
@@ -112,7 +112,7 @@ class Site:
         return a if spec.symbolic else brought(a, spec)
 
 
-def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
+def apply_vjp(site: CallSite, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:
     """Cotangents of the differentiated operands, in their own specs, from cotangents of the outputs.
 
     Args:
@@ -136,7 +136,7 @@ def pullback(site: Site, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Mayb
     return tuple([_returned(site, i, c) for i, c in zip(site.need, pulled)])
 
 
-def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any) -> list[Maybe]:
+def _pull_one(site: CallSite, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any) -> list[Maybe]:
     scope = Scope(site.op, site.specs, ins, outs, g)
     functions = site.functions()
     if isinstance(rule, Slopes):
@@ -154,7 +154,7 @@ def _pull_one(site: Site, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any
     return pulled
 
 
-def _scaled(v: Any, f: Any, site: Site, scope: Scope, *, conjugate: bool) -> Maybe:
+def _scaled(v: Any, f: Any, site: CallSite, scope: Scope, *, conjugate: bool) -> Maybe:
     """A cotangent or tangent through a slope; constant slopes cost nothing, or a sign."""
     slope = scope.call(f) if callable(f) else f
     if slope.__class__ in SCALARS:
@@ -182,7 +182,7 @@ def _scaled(v: Any, f: Any, site: Site, scope: Scope, *, conjugate: bool) -> May
     return catalog.absorbing_mul(v, slope) if site.rule.singular else v * slope
 
 
-def _pull_general(site: Site, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
+def _pull_general(site: CallSite, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
     primals, results, params = tuple(ins), tuple(outs), site.op.params
     if rule.vjp is not None:
         pulled = rule.vjp(primals, results, tuple(cts), **params)
@@ -206,7 +206,7 @@ def _spread(count: int, positions: tuple[int, ...], values: Sequence[Any]) -> tu
     return tuple(full)
 
 
-def _require_count(site: Site, which: str, got: Any, count: int, what: str) -> None:
+def _require_count(site: CallSite, which: str, got: Any, count: int, what: str) -> None:
     if not isinstance(got, (tuple, list)) or len(got) != count:
         seen = f"{len(got)} values" if isinstance(got, (tuple, list)) else f"a {type(got).__name__}"
         raise GradientError(
@@ -231,7 +231,7 @@ def _shaped(x: Any, goal: Spec) -> Any:
     return x
 
 
-def _returned(site: Site, i: int, c: Maybe) -> Maybe:
+def _returned(site: CallSite, i: int, c: Maybe) -> Maybe:
     """A cotangent in the spec of the operand as it was given."""
     if c is None:
         return None
@@ -239,7 +239,7 @@ def _returned(site: Site, i: int, c: Maybe) -> Maybe:
     return _at_home(unbrought(_cotangent(site, i, c), given), given)
 
 
-def _cotangent(site: Site, i: int, c: Maybe) -> Maybe:
+def _cotangent(site: CallSite, i: int, c: Maybe) -> Maybe:
     """A cotangent in the spec of the operand as the rule sees it; a rule that returns another is wrong."""
     if c is None:
         return None
@@ -287,8 +287,8 @@ def unbrought(g: Any, spec: Spec) -> Any:
     return g if g.spec.dtype == spec.dtype else catalog.convert(g, dtype=spec.dtype)
 
 
-def pushforward(
-    site: Site, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
+def apply_jvp(
+    site: CallSite, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
 ) -> tuple[list[Any], list[Maybe]]:
     """Outputs, and tangents of the outputs, from operands and tangents of the differentiated ones.
 
@@ -318,7 +318,7 @@ def pushforward(
     return outs, _push_linear(site, rule, full, tangents)
 
 
-def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence[Any]) -> Maybe:
+def _push_slopes(site: CallSite, ins: list[Any], outs: list[Any], tangents: Sequence[Any]) -> Maybe:
     scope = Scope(site.op, site.specs, ins, outs)
     total = None
     for f, t in zip(site.functions().values(), tangents):
@@ -328,7 +328,7 @@ def _push_slopes(site: Site, ins: list[Any], outs: list[Any], tangents: Sequence
     return _tangent_out(site, 0, total)
 
 
-def _push_linear(site: Site, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
+def _push_linear(site: CallSite, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
     """A linear op is its own derivative: in each operand given the rest, or in all named operands together."""
     site.functions()
     op = site.op
@@ -348,12 +348,12 @@ def _push_linear(site: Site, rule: Linear, ins: list[Any], tangents: Sequence[An
     return total
 
 
-def _as_list(site: Site, out: Any) -> list[Any]:
+def _as_list(site: CallSite, out: Any) -> list[Any]:
     return list(out) if site.many else [out]
 
 
 def _push_general(
-    site: Site, rule: General, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
+    site: CallSite, rule: General, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
 ) -> tuple[list[Any], list[Maybe]]:
     primals, params = tuple(ins), site.op.params
     spread = _spread(len(primals), site.need, tangents)
@@ -388,7 +388,7 @@ def _push_general(
     return outs, list(_spread(len(results), places, pushed))
 
 
-def _tangent_out(site: Site, k: int, t: Maybe) -> Maybe:
+def _tangent_out(site: CallSite, k: int, t: Maybe) -> Maybe:
     goal = site.outs[k]
     if t is None or getattr(t, "spec", None) is goal:
         return t

@@ -13,20 +13,20 @@ class Blamed:
     """A pull that tells the builder whose line it works for.
 
     Attributes:
-        pull: the pull.
+        vjp: the pull.
         builder: the builder.
         source: the line.
     """
 
-    __slots__ = ("builder", "pull", "source")
+    __slots__ = ("builder", "source", "vjp")
 
-    def __init__(self, pull: Callable[[Any, Any], Any], builder: Any, source: Source) -> None:
-        self.pull, self.builder, self.source = pull, builder, source
+    def __init__(self, vjp: Callable[[Any, Any], Any], builder: Any, source: Source) -> None:
+        self.vjp, self.builder, self.source = vjp, builder, source
 
     @property
     def op(self) -> Any:
         """The op that is pulled through, for messages."""
-        return getattr(self.pull, "op", None) or getattr(getattr(self.pull, "__self__", None), "op", None)
+        return getattr(self.vjp, "op", None)
 
     @property
     def where(self) -> str:
@@ -36,12 +36,12 @@ class Blamed:
     def __call__(self, g: Any, saved: Any) -> Any:
         before, self.builder.blame = self.builder.blame, self.source
         try:
-            return self.pull(g, saved)
+            return self.vjp(g, saved)
         finally:
             self.builder.blame = before
 
 
-def blamed(pull: Callable[[Any, Any], Any], out: Any) -> Callable[[Any, Any], Any]:
+def blamed(vjp: Callable[[Any, Any], Any], out: Any) -> Callable[[Any, Any], Any]:
     """The pull of an operation with this output: it remembers the running line if that is being recorded."""
     builder = recording(out)
-    return pull if builder is None else Blamed(pull, builder, builder.blame or user_line())
+    return vjp if builder is None else Blamed(vjp, builder, builder.blame or user_line())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import Node, make_node
 from tenferro_ad._partition import Second, Split, split_forward, split_reverse
-from tenferro_ad._record import HOOKS
+from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import call
 from tenferro_runtime.ir import chosen, filled, named, sizes_for
@@ -90,5 +90,5 @@ def push_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tange
     return tuple([z if t is None else dual(z, t, level) for z, t in zip(outs, pushed)])
 
 
-HOOKS[call] = record_call
-PUSHES[call] = push_call
+RECORDERS[call] = record_call
+JVP_RULES[call] = push_call

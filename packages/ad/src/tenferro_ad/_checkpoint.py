@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
 from tenferro_ad._derived import derived
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._dual import PUSHES
+from tenferro_ad._dual import JVP_RULES
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
 from tenferro_ad._node import Node, make_node
 from tenferro_ad._partition import split_reverse
-from tenferro_ad._record import HOOKS
-from tenferro_ad._sweep import sweep
+from tenferro_ad._record import RECORDERS
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._zeros import full
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
@@ -76,7 +76,7 @@ def _recomputing(need: tuple[int, ...], program: Program, builder: Builder) -> _
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
     outs: Any = interpret(program, ins)
     active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
-    reached = sweep([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
+    reached = backward_pass([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
     pulled = [reached.get(ins[i].node) for i in need]
     places = tuple([k for k, c in enumerate(pulled) if c is not None])
     back = optimise(builder.close([pulled[k] for k in places], examples=program.examples))
@@ -129,8 +129,8 @@ def _record_late(
 
 
 REGISTRY.kernel(checkpointed, "*", call_kernel)
-HOOKS[checkpointed] = _record
-PUSHES[checkpointed] = push_call
+RECORDERS[checkpointed] = _record
+JVP_RULES[checkpointed] = push_call
 
 
 class _Function(Compiled):

@@ -10,7 +10,7 @@ from typing import Any
 
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
-from tenferro_ad._sweep import sweep
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._zeros import zeros_like
 from tenferro_tensor import next_level
 
@@ -33,5 +33,5 @@ def transposed(linear: Callable[..., Sequence[Any]], like: Sequence[Any], cotang
         for out, c in zip(outs, cotangents)
         if c is not None and out.__class__ is EagerTensor and out.level == level
     ]
-    reached = sweep(roots, release=True)
+    reached = backward_pass(roots, release=True)
     return [reached.get(x.node) for x in leaves]

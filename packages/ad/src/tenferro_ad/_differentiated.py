@@ -46,15 +46,6 @@ class Differentiated(Array):
     spec: Spec
     level: int
 
-    def _split(self, args: tuple[Any, ...]) -> tuple[list[Any], list[int], list[Any]]:
-        """Operands as the level below sees them, and those of this kind and level with their positions."""
-        cls, level = self.__class__, self.level
-        lower = list(args)
-        need = [i for i, a in enumerate(args) if a.__class__ is cls and a.level == level]
-        for i in need:
-            lower[i] = args[i].value
-        return lower, need, [args[i] for i in need]
-
     def _as_extent(self, most: DimLike | None) -> DimLike:
         return self.value._as_extent(most)  # type: ignore[no-any-return]
 

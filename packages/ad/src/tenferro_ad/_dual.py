@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._push_plan import push_plan
+from tenferro_ad._jvp import jvp_of
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._plan import device_of
@@ -38,14 +38,7 @@ class Dual(Differentiated):
         raise GradientError("a Dual is made inside of jvp and the other forward transforms only")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        lower, need, duals = self._split(args)
-        if _modes.slow:
-            if _modes.silent(self.level):
-                return op(*lower)
-            inner = stage_above(self.level)
-            if inner is not None:
-                return inner.bind(op, args)
-        return push(op, self.level, lower, tuple(need), [d.tangent for d in duals])
+        return push(self.level, op, args)
 
     def _copied(self) -> Dual:
         return dual(self.value._copied(), self.tangent, self.level)
@@ -61,25 +54,47 @@ def dual(value: Any, tangent: Any, level: int) -> Dual:
     return z
 
 
-PUSHES: Final[dict[Primitive, Callable[..., Any]]] = {}
-"""Primitives that are pushed through in their own way: those whose metadata is a program."""
+JVP_RULES: Final[dict[Primitive, Callable[..., Any]]] = {}
+"""Primitives that tangents go through in their own way: those whose metadata is a program."""
 
 
-def push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
-    """Run an op on the values inside its operands, and push their tangents through it."""
+def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
+    """Run an op on the values inside its operands, and push their tangents through it.
+
+    Args:
+        level: the highest level among the operands, that of a dual one.
+        op: the op.
+        operands: its operands.
+    """
+    need: list[int] = []
+    lower: list[Any] = []
+    tangents: list[Any] = []
+    for i, a in enumerate(operands):
+        if a.__class__ is Dual and a.level == level:
+            need.append(i)
+            tangents.append(a.tangent)
+            lower.append(a.value)
+        else:
+            lower.append(a)
+    if _modes.slow:
+        if _modes.silent(level):
+            return op(*lower)
+        inner = stage_above(level)
+        if inner is not None:
+            return inner.bind(op, operands)
     if not op.primitive.elementwise:
         lower = list(materialised(op, tuple(lower)))
-    hook = PUSHES.get(op.primitive)
+    hook = JVP_RULES.get(op.primitive)
     if hook is not None:
-        return hook(op, level, lower, need, tangents)
+        return hook(op, level, lower, tuple(need), tangents)
     try:
-        plan = push_plan(op, need, tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
+        jvp = jvp_of(op, tuple(need), tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
     except AmbiguousPlacementError:
         device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
         raise
-    site = plan.site
-    if not site.active:
+    if not jvp.site.active:
         return op(*lower)
-    outs, pushed = plan.run(lower, tangents)
-    results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(outs, pushed)]
-    return tuple(results) if site.many else results[0]
+    found = jvp(lower, tangents)
+    count = len(found) // 2
+    results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(found, found[count:])]
+    return tuple(results) if jvp.site.many else results[0]

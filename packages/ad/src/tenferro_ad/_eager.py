@@ -6,22 +6,21 @@ wrapped: a constant of the differentiation is an ordinary value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from numpy import ndarray
 
-from tenferro_ad import _modes
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._node import Leaf, Node, leaf, make_leaf, make_node, next_seq, pick
+from tenferro_ad._node import Leaf, Node, PickOutput
 from tenferro_ad._seed import seed_of
-from tenferro_ad._sweep import sweep
-from tenferro_runtime.tracing import stage_above
+from tenferro_ad._backward import backward_pass
 from tenferro_tensor import Op, Tensor
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
+RECORD: list[Any] = []
 
 
 class EagerTensor(Differentiated):
@@ -42,21 +41,11 @@ class EagerTensor(Differentiated):
 
     __slots__ = ("__weakref__", "level", "node", "spec", "value")
     node: Node
-    record: ClassVar[Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]]
-    """Runs an op on lower values and records it; set by `_record`, which knows the rules."""
-
     def __init__(self) -> None:
         raise GradientError("an EagerTensor is made by variable(x), or inside of grad, vjp and the other transforms")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        lower, need, recorded = self._split(args)
-        if _modes.slow:
-            if _modes.silent(self.level):
-                return op(*lower)
-            inner = stage_above(self.level)
-            if inner is not None:
-                return inner.bind(op, args)
-        return EagerTensor.record(op, self.level, lower, tuple(need), tuple([e.node for e in recorded]))
+        return RECORD[0](self.level, op, args)
 
     @property
     def is_leaf(self) -> bool:
@@ -107,7 +96,7 @@ class EagerTensor(Differentiated):
                 another shape or dtype; or the graph was swept before and is released.
         """
         g = seed_of(self.value, gradient, "backward()")
-        for node, c in sweep([(self.node, g)], release=not retain_graph).items():
+        for node, c in backward_pass([(self.node, g)], release=not retain_graph).items():
             if isinstance(node, Leaf):
                 node.grad = c if node.grad is None else node.grad + c
 
@@ -131,7 +120,7 @@ def wrap(value: Any, level: int, node: Node) -> EagerTensor:
 
 def watched(value: Any, level: int) -> EagerTensor:
     """A value with respect to which a transform of the given level differentiates."""
-    return wrap(value, level, make_leaf())
+    return wrap(value, level, Node(None, (), None))
 
 
 def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
@@ -140,10 +129,8 @@ def all_watched(values: Sequence[Any], level: int) -> list[EagerTensor]:
     for value in values:
         if value.__class__ is Tensor and value._data.__class__ is ndarray and value._data.base is not None:
             owned(value)
-        n = _new(Node)
-        n.seq, n.pull, n.parents, n.saved = next_seq(), leaf, (), None
         z = _new(EagerTensor)
-        z.value, z.spec, z.level, z.node = value, value.spec, level, n
+        z.value, z.spec, z.level, z.node = value, value.spec, level, Node(None, (), None)
         found.append(z)
     return found
 
@@ -152,7 +139,7 @@ def wrap_many(outs: tuple[Any, ...], level: int, node: Node) -> tuple[Any, ...]:
     """The outputs of an operation of several: differentiable ones get a node that selects them."""
     count = len(outs)
     return tuple(
-        [wrap(z, level, make_node(pick, (node,), (i, count))) if z.spec.inexact else z for i, z in enumerate(outs)]
+        [wrap(z, level, Node(PickOutput(i, count), (node,), None)) if z.spec.inexact else z for i, z in enumerate(outs)]
     )
 
 

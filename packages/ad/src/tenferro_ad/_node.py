@@ -14,16 +14,10 @@ from tenferro_tensor import Tensor
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
-places = count()
-"""The order of recording."""
+Vjp = Callable[[Any, Any], Any]
+"""``vjp(g, saved)``: from the cotangent of the output, one cotangent, or ``None`` for zero, for each parent."""
 
-next_seq = places.__next__
-"""Draw the next place in the order of recording, which is also an order of dependence."""
-
-Pull = Callable[[Any, Any], "tuple[Any, ...]"]
-"""``pull(g, saved)``: the cotangent of the output to one cotangent, or ``None``, for each parent."""
-
-_new = object.__new__
+_next_seq = count().__next__
 
 
 class Node:
@@ -31,23 +25,23 @@ class Node:
 
     Attributes:
         seq: place in the order of recording; every parent has a smaller one.
-        pull: carries a cotangent to the parents; `leaf`, `pick` and `released` mark the other kinds of node.
+        vjp: carries a cotangent to the parents; ``None`` where differentiation starts.
         parents: nodes of the operands that are differentiated.
-        saved: what `pull` needs of operands and outputs.
+        saved: what `vjp` needs of operands and outputs.
     """
 
-    __slots__ = ("parents", "pull", "saved", "seq")
-    seq: int
-    pull: Pull
-    parents: tuple[Node, ...]
-    saved: Any
+    __slots__ = ("parents", "saved", "seq", "vjp")
+
+    def __init__(self, vjp: Vjp | None, parents: tuple[Node, ...], saved: Any) -> None:
+        self.seq = _next_seq()
+        self.vjp, self.parents, self.saved = vjp, parents, saved
 
 
 class Leaf(Node):
-    """The node of a `variable`, which keeps the gradient that sweeps bring.
+    """The node of a `variable`, which keeps the gradient that backward passes bring.
 
     Attributes:
-        grad: sum of what all sweeps have brought, or ``None``.
+        grad: sum of what all backward passes have brought, or ``None``.
     """
 
     __slots__ = ("grad",)
@@ -65,41 +59,50 @@ class SourcedNode(Node):
     where: str
 
 
-def leaf(g: Any, saved: Any) -> NoReturn:
-    """Marks a node where differentiation starts; a sweep leaves its cotangent there."""
-    raise AssertionError("a leaf is not pulled through")
+class OutputCotangents(list[Any]):
+    """Cotangents of the outputs of one operation of several, ``None`` where zero; they are added one by one."""
+
+    def __add__(self, other: Any) -> OutputCotangents:
+        return OutputCotangents([a if b is None else b if a is None else a + b for a, b in zip(self, other)])
 
 
-def pick(g: Any, saved: tuple[int, int]) -> NoReturn:
-    """Marks the node of one output of an operation of several: ``saved`` is (index, number of outputs)."""
-    raise AssertionError("a selector is handled by the sweep")
+class PickOutput:
+    """The `vjp` of one output of an operation of several: hands its cotangent on to the operation's node.
+
+    Attributes:
+        index: which output.
+        count: number of outputs.
+    """
+
+    __slots__ = ("count", "index")
+
+    def __init__(self, index: int, count: int) -> None:
+        self.index, self.count = index, count
+
+    def __call__(self, g: Any, saved: None) -> tuple[OutputCotangents]:
+        found = OutputCotangents([None] * self.count)
+        found[self.index] = g
+        return (found,)
 
 
 def released(g: Any, saved: Any) -> NoReturn:
-    """Stands in a node whose saved values an earlier sweep has let go."""
+    """Stands in a node whose saved values an earlier backward pass has let go."""
     raise GradientError(
         "this graph was swept already and its saved values are released; call the first backward() with "
         "retain_graph=True to sweep it again, or compute the value anew"
     )
 
 
-def make_node(pull: Pull, parents: tuple[Node, ...], saved: Any) -> Node:
+def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: Any) -> Node:
     """A node at the next place in the order; tensors that it saves own their memory from here on."""
     for x in saved or ():
         if x.__class__ is Tensor:
             owned(x)
-    n = _new(Node)
-    n.seq, n.pull, n.parents, n.saved = next_seq(), pull, parents, saved
-    return n
-
-
-def make_leaf() -> Node:
-    """The node of a value where a transform starts."""
-    return make_node(leaf, (), None)
+    return Node(vjp, parents, saved)
 
 
 def make_variable_leaf() -> Leaf:
     """The node of a `variable`."""
-    n = _new(Leaf)
-    n.seq, n.pull, n.parents, n.saved, n.grad = next_seq(), leaf, (), None, None
+    n = Leaf(None, (), None)
+    n.grad = None
     return n

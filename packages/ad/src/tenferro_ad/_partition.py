@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tenferro_ad._derived import derived
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
-from tenferro_ad._sweep import sweep
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._thinning import thinned
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_runtime.ir import conditions, definitions, substitute
@@ -99,7 +99,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
     for mask in _masks(active)[: 1 if whole else None]:
         second = Builder()
         roots = [(o.node, second.input(o.spec)) for o, there in zip(outs, mask) if there]
-        reached = sweep(roots)
+        reached = backward_pass(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
     return _split(program, first, [*plain, *residuals.values], active, seconds)

@@ -9,7 +9,7 @@ from typing import Any
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
-from tenferro_ad._sweep import sweep
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
@@ -36,7 +36,7 @@ class Recorded:
     def pull(self, cotangents: Sequence[Any], *, release: bool) -> list[Any]:
         """Cotangents of the leaves; zeros where nothing arrives."""
         roots = [(n, c) for n, c in zip(self.nodes, cotangents) if n is not None and c is not None]
-        reached = sweep(roots, release=release)
+        reached = backward_pass(roots, release=release)
         found = []
         for leaf in self.leaves:
             c = reached.get(leaf.node)

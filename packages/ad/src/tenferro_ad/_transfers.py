@@ -8,8 +8,8 @@ from typing import Any
 from tenferro_ad._blame import Blamed
 from tenferro_ad._eager import wrap
 from tenferro_ad._node import Node, make_node
-from tenferro_ad._record import HOOKS
-from tenferro_ad._sweep import CHECKS
+from tenferro_ad._record import RECORDERS
+from tenferro_ad._backward import CHECKS
 from tenferro_runtime.ir import Source, inner_programs, moves_of, user_line, where
 from tenferro_runtime.tracing import recording
 from tenferro_tensor import Op, Spec, catalog
@@ -65,7 +65,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 def _require_none(nodes: Iterable[Node]) -> None:
     """Raise before a sweep through these nodes if it would move data where that is forbidden."""
     for node in nodes:
-        pull: Any = node.pull
+        pull: Any = node.vjp
         if isinstance(pull, TransferPull):
             require_allowed(pull.moves(), " by a gradient that goes back through that line")
         else:
@@ -75,5 +75,5 @@ def _require_none(nodes: Iterable[Node]) -> None:
                 require_allowed(back, " by a gradient that goes back through that line")
 
 
-HOOKS[catalog.transfer] = _record
+RECORDERS[catalog.transfer] = _record
 CHECKS.append(_require_none)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import Node, make_node
 from tenferro_ad._partition import Split, split_reverse
-from tenferro_ad._record import HOOKS
+from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_runtime.control_flow.primitives import cond
@@ -167,5 +167,5 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
 
 
-HOOKS[cond] = _record
-PUSHES[cond] = _push
+RECORDERS[cond] = _record
+JVP_RULES[cond] = _push

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import Node, make_node
 from tenferro_ad._partition import Split, split_reverse
-from tenferro_ad._record import HOOKS
+from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_runtime.control_flow import hoisted
@@ -212,5 +212,5 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
 
 
-HOOKS[scan] = record_scan
-PUSHES[scan] = _push
+RECORDERS[scan] = record_scan
+JVP_RULES[scan] = _push

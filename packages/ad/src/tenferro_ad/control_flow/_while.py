@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_ad._dual import PUSHES, dual
+from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._node import Node
-from tenferro_ad._record import HOOKS
+from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
@@ -86,5 +86,5 @@ def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Pro
     return optimise(program.with_(input_ids=tuple([program.input_ids[i] for i in order])))
 
 
-HOOKS[while_loop] = _record
-PUSHES[while_loop] = _push
+RECORDERS[while_loop] = _record
+JVP_RULES[while_loop] = _push

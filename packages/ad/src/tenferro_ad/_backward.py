@@ -1,0 +1,111 @@
+"""The backward pass: from cotangents of outputs to cotangents of leaves, each node once.
+
+One pass serves any number of roots and leaves. Its state is local, so passes may nest and run in threads.
+Cotangents are values like all others: whatever interprets them records or traces the pass itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad._node import Node, SourcedNode, Vjp, released
+from tenferro_tensor.transfers import forbidding
+from tenferro_tensor_core import GradientError
+
+CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []
+"""What looks at the nodes of a backward pass before it begins, where transfers are forbidden."""
+
+_seq = attrgetter("seq")
+
+
+def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -> dict[Node, Any]:
+    """Carry cotangents from root nodes to the leaves below them.
+
+    Args:
+        roots: nodes of outputs with their cotangents.
+        release: let go of every visited node's saved values as soon as it is done, so that memory falls while the
+            pass runs; the graph cannot be used again.
+
+    Returns:
+        The cotangents of the leaves that were reached; a leaf without an entry has the cotangent zero.
+    """
+    if forbidding():
+        roots = list(roots)
+        for check in CHECKS:
+            check(reachable([node for node, _ in roots]))
+    cotangents: dict[Node, Any] = {}
+    failed: list[Node] = []
+    # Slopes at poles are infinite, and rules know what to do with them: NumPy's warnings about them are no news.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for node, g in roots:
+            have = cotangents.get(node)
+            cotangents[node] = g if have is None else have + g
+        try:
+            backward(cotangents, released if release else None, failed)
+        except Exception as error:
+            if failed:
+                _note_source(error, failed[0])
+            raise
+    return cotangents
+
+
+def backward(cotangents: dict[Node, Any], release: Vjp | None, failed: list[Node]) -> None:
+    """Replace cotangents of nodes by those of the leaves below them, newest nodes first.
+
+    Args:
+        cotangents: the cotangents by node, changed in place.
+        release: what stands as `vjp` in nodes that have been visited; by default they stay as they are.
+        failed: is given the node whose `vjp` raised an error.
+    """
+    todo = [(-node.seq, node) for node in cotangents if node.vjp is not None]
+    heapify(todo)
+    while todo:
+        node = heappop(todo)[1]
+        assert node.vjp is not None
+        try:
+            pulled = node.vjp(cotangents.pop(node), node.saved)
+        except Exception:
+            failed.append(node)
+            raise
+        for parent, c in zip(node.parents, pulled):
+            if c is None:
+                continue
+            have = cotangents.get(parent)
+            if have is not None:
+                cotangents[parent] = have + c
+                continue
+            if parent.seq >= node.seq:
+                raise GradientError("the graph holds a node older than its operand: leave nodes as they are")
+            cotangents[parent] = c
+            if parent.vjp is not None:
+                heappush(todo, (-parent.seq, parent))
+        if release is not None:
+            node.vjp, node.parents, node.saved = release, (), None
+
+
+def reachable(roots: Iterable[Node]) -> list[Node]:
+    """The roots and all nodes below them in the order of recording."""
+    order = list(roots)
+    seen = set(order)
+    for node in order:  # grows while it is walked
+        for parent in node.parents:
+            if parent not in seen:
+                seen.add(parent)
+                order.append(parent)
+    order.sort(key=_seq)
+    return order
+
+
+def _note_source(error: Exception, node: Node) -> None:
+    op = getattr(node.vjp, "op", None)
+    if op is None:
+        return
+    sourced = node if isinstance(node, SourcedNode) else node.vjp
+    line = getattr(sourced, "where", "")
+    where = f", recorded at {line}" if line else ""
+    error.add_note(f"while pulling a cotangent back through {op!r}{where}")

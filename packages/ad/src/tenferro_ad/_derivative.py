@@ -1,0 +1,142 @@
+"""`Derivative`: the derivative of one op on operands of given specs, by its rule at first, then by steps traced from it.
+
+`_vjp` and `_jvp` are the two modes of it: what they trace, and what they call inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tenferro_ad._apply import CallSite
+from tenferro_ad._steps import Derivation, make_steps
+from tenferro_tensor import SCALARS, Primitive, Spec
+from tenferro_tensor import dispatch as _select
+from tenferro_tensor_core import TracingError, key_of
+
+TRACE_USES: Final = 2
+"""A rule is traced when it is used for so many times, which costs about 50 uses as it is written."""
+MANY_TRACES: Final = 64
+"""With so many traces of one primitive, the shapes that it meets are taken to be ever new..."""
+TRACE_USES_OF_MANY: Final = 16
+"""...and a rule is traced only when it is used for so many times."""
+LITERAL_TRACES: Final = 8
+"""Number of values of Python numbers for which one rule is traced with the number as a literal."""
+VARIANTS_MAX: Final = 64
+"""Number of traces of one rule; what differs from all of them goes by the rule as it is written."""
+
+Variant = tuple[tuple[bool, ...], Any]
+"""Which of several cotangents are there, and the key of the Python numbers among the inputs."""
+
+PLAIN: Final[Variant] = ((), ())
+
+Run = Callable[[Any, Any], Any]
+
+
+class Derivative:
+    """Calls of a rule, or of steps traced from it: ``derivative(given, saved)``.
+
+    Attributes:
+        site: the op and its circumstances.
+        steps: steps by what else than specs they depend on; the rule itself where it cannot be traced.
+        uses: how often it was called while it was not traced.
+    """
+
+    __slots__ = ("site", "steps", "uses")
+    traces: Counter[Primitive]
+    """Number of traces by primitive, in this mode."""
+
+    def __init__(self, site: CallSite) -> None:
+        self.site = site
+        self.steps: dict[Variant, Run] = {}
+        self.uses = 0
+
+    @property
+    def op(self) -> Any:
+        """The op, which errors name."""
+        return self.site.op
+
+    def __call__(self, given: Any, saved: Any) -> Any:
+        variant = self.variant(given, saved)
+        run = self.steps.get(variant)
+        if run is None:
+            run = self.run_for(variant, given, saved)
+        return run(given, saved)
+
+    def variant(self, given: Any, saved: Any) -> Variant:
+        """What the steps for these inputs depend on besides specs."""
+        raise NotImplementedError
+
+    def by_rule(self, given: Any, saved: Any) -> Any:
+        """Apply the rule as it is written; works on values of every kind."""
+        raise NotImplementedError
+
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
+        """The rule as a program, and for each input whether it is a tensor; ``None`` for a rule that is not to be traced.
+
+        Raises:
+            TracingError: the rule cannot be traced.
+
+        Args:
+            variant: which inputs there are.
+            numbers: Python numbers by position, which are literals of the program; or ``None``, where they are inputs.
+        """
+        raise NotImplementedError
+
+    def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
+        """The Python numbers among the inputs, by position."""
+        raise NotImplementedError
+
+    def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
+        """What to call for inputs of a variant that has no steps yet: these are traced when they are due."""
+        self.uses += 1
+        if _select.open_scopes or not self._due():
+            return self.by_rule
+        numbers = self.numbers(given, saved)
+        if numbers and len(self.steps) >= LITERAL_TRACES:
+            return self._any_number(variant[0])
+        if len(self.steps) >= VARIANTS_MAX:
+            return self.by_rule
+        self.steps[variant] = run = self._traced(variant, numbers)
+        return run
+
+    def _any_number(self, present: tuple[bool, ...]) -> Run:
+        """The steps that take Python numbers as inputs."""
+        variant = (present, None)
+        run = self.steps.get(variant)
+        if run is None:
+            run = self.steps[variant] = self._traced(variant, None)
+        return run
+
+    def _traced(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Run:
+        site = self.site
+        if any(isinstance(s, Spec) and s.symbolic for s in (*site.specs, *site.outs)):
+            return self.by_rule  # extents belong to a trace, whose values are not concrete
+        self.traces[site.op.primitive] += 1
+        try:
+            found = self.derive(variant, numbers)
+        except TracingError:
+            return self.by_rule
+        if found is None:
+            return self.by_rule
+        d, tensors = found
+        return make_steps(site.op, d, tensors, self.otherwise(d))
+
+    def otherwise(self, d: Derivation) -> Run | None:
+        """What steps call for values that are not concrete; ``None`` for the same program, op by op."""
+        return self.by_rule if d.numbers else None
+
+    def _due(self) -> bool:
+        few = self.traces[self.site.op.primitive] < MANY_TRACES
+        return self.uses >= (TRACE_USES if few else TRACE_USES_OF_MANY)
+
+
+def is_number(x: Any) -> bool:
+    """Whether a value is one of Python's own numbers."""
+    return x.__class__ in SCALARS
+
+
+def key_of_numbers(numbers: list[Any]) -> Any:
+    """The key of Python numbers, which tells 1, 1.0 and True apart, and 0.0 and -0.0."""
+    return key_of(tuple(numbers)) if numbers else ()

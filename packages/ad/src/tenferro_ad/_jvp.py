@@ -1,0 +1,65 @@
+"""Forward mode through one op: its outputs and their tangents, from its operands and tangents of some of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenferro_ad._apply import CallSite, apply_jvp
+from tenferro_ad._derivative import Derivative, Run, Variant, key_of_numbers
+from tenferro_ad._rules import rule_of
+from tenferro_ad._steps import Derivation
+from tenferro_runtime.extension import BoundedCache, Builder, optimise
+from tenferro_tensor import SCALARS, Op
+
+
+class Jvp(Derivative):
+    """``jvp(operands, tangents)``: outputs, then their tangents, ``None`` where a tangent is zero."""
+
+    __slots__ = ()
+    traces = Counter()
+
+    def variant(self, given: Any, saved: Any) -> Variant:
+        return (), key_of_numbers([a for a in given if a.__class__ in SCALARS])
+
+    def by_rule(self, given: Any, saved: Any) -> tuple[Any, ...]:
+        outs, tangents = apply_jvp(self.site, given, saved, None)
+        return (*outs, *tangents)
+
+    def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
+        return {i: a for i, a in enumerate(given) if a.__class__ in SCALARS}
+
+    def _any_number(self, present: tuple[bool, ...]) -> Run:
+        return self.by_rule
+
+    def otherwise(self, d: Derivation) -> Run:
+        return self.by_rule  # values and tangents may be of different levels
+
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
+        site = self.site
+        assert numbers is not None
+        builder = Builder()
+        operands = [numbers[i] if i in numbers else builder.input(s) for i, s in enumerate(site.given)]
+        tangents = [builder.input(site.given[i]) for i in site.need]
+        outs, pushed = apply_jvp(site, operands, tangents, None)
+        if builder.captured:
+            return None
+        program = optimise(builder.close([*outs, *[t for t in pushed if t is not None]]))
+        tensors = tuple([i not in numbers for i in range(len(operands))] + [True] * len(tangents))
+        variables = iter(program.output_ids)
+        found = [(next(variables), s) for s in site.outs]
+        moved = [None if t is None else (next(variables), s) for t, s in zip(pushed, site.outs)]
+        arguments = tuple([i for i, tensor in enumerate(tensors) if tensor])
+        return Derivation(program, arguments, (*found, *moved), {}), tensors
+
+
+JVPS: Final[BoundedCache[Any, Jvp]] = BoundedCache("jvp entries", 4096, recency=False)
+"""Derivatives by op, positions of its operands with tangents, and the specs of all operands."""
+
+
+def jvp_of(op: Op, need: tuple[int, ...], given: tuple[Any, ...]) -> Jvp:
+    """The derivative of an op for operands with these specs, or classes of Python numbers."""
+    key = (op, need, given)
+    found = JVPS.table.get(key)
+    return JVPS.put(key, Jvp(CallSite(op, rule_of(op), need, given))) if found is None else found

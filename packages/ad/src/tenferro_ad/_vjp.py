@@ -1,0 +1,105 @@
+"""Reverse mode through one op: cotangents of its operands, from cotangents of its outputs and saved values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenferro_ad._apply import CallSite, apply_vjp
+from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, is_number, key_of_numbers
+from tenferro_ad._entries import ENTRIES, Entry
+from tenferro_ad._steps import Derivation, Steps
+from tenferro_runtime.extension import Builder, General, optimise
+from tenferro_tensor import SCALARS
+
+_CONVERTERS: Final = {"float64": float, "complex128": complex}
+"""What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
+
+
+class Vjp(Derivative):
+    """The `vjp` of nodes: ``vjp(g, saved)``.
+
+    Once the rule of an op is traced, the entry of the op gets the steps themselves; nodes recorded before keep this.
+
+    Attributes:
+        key: key of the entry.
+        kept: which of the saved values the steps read, where they do not read all.
+    """
+
+    __slots__ = ("key", "kept")
+    traces = Counter()
+
+    def __init__(self, site: CallSite, key: Any) -> None:
+        super().__init__(site)
+        self.key = key
+        self.kept: tuple[int, ...] | None = None
+
+    def __call__(self, given: Any, saved: Any) -> Any:
+        steps = self.steps.get(PLAIN)
+        if steps is None or self.kept is None:
+            return super().__call__(given, saved)
+        return steps(given, tuple([saved[i] for i in self.kept]))
+
+    def variant(self, given: Any, saved: Any) -> Variant:
+        there = tuple([g is not None for g in given]) if self.site.many else ()
+        return there, key_of_numbers([v for v in saved if v.__class__ in SCALARS])
+
+    def by_rule(self, given: Any, saved: Any) -> tuple[Any, ...]:
+        site = self.site
+        count = len(site.given)
+        slots: list[Any] = [None] * (count + len(site.outs))
+        for i, v in zip(site.save, saved):
+            slots[i] = v
+        return apply_vjp(site, slots[:count], slots[count:], given if site.many else (given,))
+
+    def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
+        return {i: v for i, v in zip(self.site.save, saved) if is_number(v)}
+
+    def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
+        run = super().run_for(variant, given, saved)
+        if variant != PLAIN or PLAIN not in self.steps:
+            return run
+        entry = ENTRIES.table.get(self.key)
+        if entry is not None and entry.vjp is self and isinstance(run, Steps):
+            save = self.site.save if self.kept is None else tuple([self.site.save[i] for i in self.kept])
+            ENTRIES.put(self.key, Entry(entry.key, entry.run, entry.out, save, run))
+        return self if self.kept is not None else run
+
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
+        site = self.site
+        builder = Builder()
+        there = variant[0] or (True,)
+        cotangents = [builder.input(s) if t else None for s, t in zip(site.outs, there)]
+        count, first = len(site.given), sum(there)
+        slots: list[Any] = [None] * (count + len(site.outs))
+        arguments, tensors, converters = [*range(first)], [True] * first, {}
+        for i in site.save:
+            number = i < count and site.given[i] in SCALARS
+            if number and numbers is not None:
+                slots[i] = numbers[i]
+            elif number:
+                dtype = site.specs[i].dtype
+                slots[i] = builder.input(site.specs[i].with_(shape=()))
+                converters[len(tensors)] = _CONVERTERS.get(dtype.name, dtype.type)
+                arguments.append(len(tensors))
+            else:
+                slots[i] = builder.input(site.given[i] if i < count else site.outs[i - count])
+                arguments.append(len(tensors))
+            tensors.append(not number)
+        pulled = apply_vjp(site, slots[:count], slots[count:], cotangents)
+        if builder.captured:
+            return None
+        outputs = [c for c in pulled if c is not None]
+        program = optimise(builder.close(outputs))
+        if isinstance(site.rule, General) and variant == PLAIN:
+            # Such a rule has named nothing, so only now it is known what it reads.
+            read = {v for eq in program.equations for v in eq.variables} | {*program.output_ids, program.input_ids[0]}
+            self.kept = tuple([k for k, v in enumerate(program.input_ids[1:]) if v in read])
+            kept = [0, *[k + 1 for k in self.kept]]
+            program = program.with_(input_ids=tuple([program.input_ids[k] for k in kept]))
+            arguments, tensors = [*range(len(kept))], [True] * len(kept)
+        variables = iter(program.output_ids)
+        specs = [site.given[i] for i in site.need]
+        found = tuple([None if c is None else (next(variables), s) for c, s in zip(pulled, specs)])
+        return Derivation(program, tuple(arguments), found, converters), tuple(tensors)
