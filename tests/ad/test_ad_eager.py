@@ -9,7 +9,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import EagerTensor, check_grads, grad, jvp, no_grad, record_sources, variable
-from tenferro_ad._sweep import reachable
+from tenferro_ad._backward import reachable
 from tenferro_runtime.extension import primitive
 from tenferro_tensor import Tensor, tensor
 from tenferro_tensor_core import GradientError, MissingRuleError

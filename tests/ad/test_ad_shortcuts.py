@@ -10,8 +10,6 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import EagerTensor, grad, no_grad, record_sources, variable
-from tenferro_ad import _sweep as sweeping
-from tenferro_ad._plan import pullback_plan
 from tenferro_cpu.native import available
 from tenferro_tensor import Op, Tensor, catalog, clear_plans, dispatch, tensor
 from tenferro_tensor._shortcuts import shortcuts
@@ -33,9 +31,8 @@ def installed() -> None:
 def test_operators_are_machine_code() -> None:
     v = variable(X)
     _ = v * v
-    for method in (Tensor.__mul__, Tensor.__rsub__, Tensor.__lt__, EagerTensor.__mul__, EagerTensor.__rmul__):
+    for method in (Tensor.__mul__, Tensor.__rsub__, Tensor.__lt__):
         assert type(method).__name__ == "method_descriptor"
-    assert type(sweeping._compiled).__name__ == "builtin_function_or_method"
     assert Tensor.__mul__(tensor(X), tensor(Y)).data[0] == X[0] * Y[0]
 
 
@@ -215,15 +212,6 @@ def test_sweeps() -> None:
             for a, b in zip(got, want):
                 np.testing.assert_allclose(a, b, rtol=1e-13)
         want = got
-    compiled = sweeping._compiled
-    sweeping._compiled = None
-    try:
-        x, y = variable(X), variable(Y)
-        f(x, y).backward()
-    finally:
-        sweeping._compiled = compiled
-    np.testing.assert_allclose(x.grad.data, want[0], rtol=1e-13)  # type: ignore[index]
-    np.testing.assert_allclose(y.grad.data, want[1], rtol=1e-13)  # type: ignore[index]
 
 
 def test_released_and_retained_graphs() -> None:
@@ -257,17 +245,20 @@ def test_an_error_in_a_pullback_names_the_op() -> None:
     assert any("pulling a cotangent back through mul" in note for note in caught.value.__notes__)
     z = x * y
     z.node.saved = "nonsense"
-    with pytest.raises(ValueError, match="unpack"):
+    with pytest.raises(ValueError, match="zip|inputs|operand"):
         z.backward(tensor(np.ones(8)))
 
 
 def test_saved_values_of_another_shape_are_not_read_out_of_bounds() -> None:
-    plan = pullback_plan(catalog.mul.op(), (0, 1), (tensor(X).spec, tensor(X).spec))
+    x, y = variable(X), variable(Y)
     for _ in range(4):
-        plan.how[1](tensor(X), (tensor(X), tensor(Y)))
+        z = x * y
+        z.backward(tensor(X))
     small = tensor(np.ones(2))
+    z = x * y
+    z.node.saved = (small, small)
     with pytest.raises((ShapeError, ValueError)):
-        plan.how[1](tensor(X), (small, small))
+        z.backward(tensor(X))
 
 
 def test_no_leaks() -> None:

@@ -7,7 +7,7 @@ import pytest
 import object_fuzz
 import tenferro_ad as ad
 import tenferro_runtime as tr
-from tenferro_ad._sweep import _swept
+from tenferro_ad._backward import backward_pass
 from tenferro_tensor_core import GradientError, TenferroError
 
 
@@ -33,7 +33,7 @@ RECORDED = {
     "product": lambda v, w: v * w, "swapped": lambda v, w: w + v, "number": lambda v, w: v * 2.0,
     "function": lambda v, w: tr.exp(v),
 }  # fmt: skip
-DAMAGE = {"none": ("parents", None), "list": ("parents", [1]), "number": ("parents", (3,)), "pull": ("pull", None)}
+DAMAGE = {"none": ("parents", None), "list": ("parents", [1]), "number": ("parents", (3,)), "vjp": ("vjp", 3)}
 
 
 @pytest.mark.parametrize("slot", ["_data", "spec"])
@@ -75,4 +75,4 @@ def test_a_sweep_refuses_damaged_nodes(damage: str, emptied: bool) -> None:
 
 def test_a_root_that_is_no_node_is_refused() -> None:
     with pytest.raises((GradientError, AttributeError), match="node|attribute"):
-        _swept([(3, tr.ones(8))], False)  # type: ignore[list-item]
+        backward_pass([(3, tr.ones(8))])  # type: ignore[list-item]

@@ -26,19 +26,22 @@ import numpy as np
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
-from tenferro_ad import _fast, _node, _plan
+from tenferro_ad._derivative import Derivative
 from tenferro_ad._eager import EagerTensor
+from tenferro_ad._entries import ENTRIES
+from tenferro_ad._steps import Steps
 from tenferro_einsum import einsum
 from tenferro_tensor import Array, Op, Spec, Tensor, catalog
 from tenferro_tensor._plan import Plan
+from tenferro_tensor.calls import Entry, Node
 
 SHAPES = [(8,), (3, 4), (2, 2), (), (0,), (1, 8)]
 SLOTS: dict[type, tuple[str, ...]] = {
     Tensor: ("_data", "spec"),
     EagerTensor: ("value", "spec", "level", "node"),
-    _node.Node: ("seq", "pull", "parents", "saved"),
+    Node: ("vjp", "parents", "saved"),
     Plan: ("run", "out", "many"),
-    _plan.PullbackPlan: ("how", "site", "active"),
+    Derivative: ("site", "steps", "uses"),
     Op: ("one", "same", "plans", "params", "symbolic"),
     Spec: ("shape", "dtype", "place", "ndim", "inexact"),
 }
@@ -59,7 +62,7 @@ class SubEager(EagerTensor):
     __slots__ = ()
 
 
-class SubNode(_node.Node):
+class SubNode(Node):
     __slots__ = ()
 
     def __hash__(self) -> int:
@@ -198,7 +201,7 @@ class _Step:
             lambda: np.zeros((2, 2), "f4"), lambda: np.zeros(16)[::2], lambda: np.ma.zeros(8), lambda: len,
             lambda: 2**70,
             lambda: Spec((8,), np.dtype("f8")), lambda: Key("x"), lambda: object.__new__(Tensor), lambda: Tensor,
-            lambda: object.__new__(_node.Node), lambda: object.__new__(Plan), lambda: self.chance.choice(self.values),
+            lambda: object.__new__(Node), lambda: object.__new__(Plan), lambda: self.chance.choice(self.values),
         ])()  # fmt: skip
 
     def objects(self) -> list[Any]:
@@ -206,17 +209,17 @@ class _Step:
         found: list[Any] = [v for v in self.values if v is not None]
         for value in self.values:
             node = getattr(value, "node", None)
-            if isinstance(node, _node.Node):
+            if isinstance(node, Node):
                 found.append(node)
-                found += [n for n in getattr(node, "parents", None) or () if isinstance(n, _node.Node)]
+                found += [n for n in getattr(node, "parents", None) or () if isinstance(n, Node)]
         ops = [catalog.add.op(), catalog.mul.op(), catalog.exp.op(), catalog.neg.op(), catalog.div.op()]
         found += [self.chance.choice(ops)]
         for op in ops:
             table = getattr(op, self.chance.choice(("one", "same", "plans")), None)
             if isinstance(table, dict):
                 found += [p for p in table.values() if isinstance(p, Plan)][-2:]
-        entries = [e for e in list(_fast.SHORT.table.values())[-3:] if isinstance(e, tuple) and len(e) == 3]
-        return found + [e[2] for e in entries if isinstance(e[2], _plan.PullbackPlan)]
+        vjps = [e.vjp for e in list(ENTRIES.table.values())[-3:] if isinstance(e, Entry)]
+        return found + [v for v in vjps if isinstance(v, Derivative | Steps)]
 
     def act(self) -> None:
         act = self.chance.choice([self.slot, self.slot, self.slot, self.reclass, self.table, self.array, self.collect])
@@ -230,7 +233,7 @@ class _Step:
         if cls is None:
             return
         name = self.chance.choice(SLOTS[cls])
-        descriptor = cls.__dict__[name]
+        descriptor = getattr(cls, name)
         with contextlib.suppress(AttributeError):
             before = descriptor.__get__(target)
             self.undo.append(lambda: descriptor.__set__(target, before))
@@ -244,7 +247,7 @@ class _Step:
 
     def reclass(self) -> None:
         target = self.chance.choice(self.objects())
-        goal = self.chance.choice([SubTensor, LikeTensor, Tensor, SubEager, EagerTensor, SubNode, _node.Node])
+        goal = self.chance.choice([SubTensor, LikeTensor, Tensor, SubEager, EagerTensor, SubNode, Node])
         before = target.__class__
         target.__class__ = goal
         self.say(f"{before.__name__} becomes {goal.__name__}")
@@ -253,7 +256,7 @@ class _Step:
     def table(self) -> None:
         """Rewrite a table of plans."""
         op = self.chance.choice([catalog.add.op(), catalog.mul.op(), catalog.exp.op()])
-        tables = [t for t in (op.one, op.same, op.plans, _fast.SHORT.table) if isinstance(t, dict)]
+        tables = [t for t in (op.one, op.same, op.plans, ENTRIES.table) if isinstance(t, dict)]
         table = self.chance.choice(tables)
         before = dict(table)
         self.undo.append(lambda: (table.clear(), table.update(before)))

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_ad._node import Node, SourcedNode, Vjp, released
+from tenferro_ad._node import SourcedNode, Vjp, released
+from tenferro_tensor.calls import Node
 from tenferro_tensor.transfers import forbidding
 from tenferro_tensor_core import GradientError
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
-from tenferro_ad._node import Node, make_node
+from tenferro_ad._node import make_node
 from tenferro_ad._partition import Second, Split, split_forward, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import call
 from tenferro_runtime.ir import chosen, filled, named, sizes_for
 from tenferro_tensor import Op
+from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike
 
 Sizes = Mapping[str, DimLike]
@@ -32,7 +33,7 @@ def record_call(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
         return pull_second(split, gs, saved, len(need), sizes)
 
     pull.op = op  # type: ignore[attr-defined]
-    node = make_node(pull, parents, residuals)  # type: ignore[arg-type]
+    node = make_node(pull, parents, residuals)
     wrapped = wrap_many(outs, level, node)
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
 

@@ -7,21 +7,22 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
 from tenferro_ad._derived import derived
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._dual import JVP_RULES
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
-from tenferro_ad._node import Node, make_node
+from tenferro_ad._node import make_node
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import RECORDERS
-from tenferro_ad._backward import backward_pass
 from tenferro_ad._zeros import full
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
 from tenferro_runtime.ir import ProgramPrimitive, called, chosen, definitions, filled, named, sizes_for, substitute
 from tenferro_runtime.running import call_kernel
 from tenferro_tensor import Op, Spec, next_level
+from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike, decisions
 
 
@@ -106,7 +107,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
         return results
 
     pull.op = op  # type: ignore[attr-defined]
-    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))  # type: ignore[arg-type]
+    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
 
 
@@ -124,7 +125,7 @@ def _record_late(
         return pull_second(split, gs, residuals, len(need), known)
 
     pull.op = op  # type: ignore[attr-defined]
-    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))  # type: ignore[arg-type]
+    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
 
 

@@ -1,4 +1,4 @@
-"""`Derivative`: the derivative of one op on operands of given specs, by its rule at first, then by steps traced from it.
+"""`Derivative`: the derivative of an op for given specs, by its rule at first, then by steps traced from it.
 
 `_vjp` and `_jvp` are the two modes of it: what they trace, and what they call inputs.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tenferro_ad._apply import CallSite
 from tenferro_ad._steps import Derivation, make_steps
-from tenferro_tensor import SCALARS, Primitive, Spec
+from tenferro_tensor import Primitive, Spec
 from tenferro_tensor import dispatch as _select
 from tenferro_tensor_core import TracingError, key_of
 
@@ -44,7 +44,7 @@ class Derivative:
     """
 
     __slots__ = ("site", "steps", "uses")
-    traces: Counter[Primitive]
+    traces: ClassVar[Counter[Primitive]]
     """Number of traces by primitive, in this mode."""
 
     def __init__(self, site: CallSite) -> None:
@@ -72,15 +72,15 @@ class Derivative:
         """Apply the rule as it is written; works on values of every kind."""
         raise NotImplementedError
 
-    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
-        """The rule as a program, and for each input whether it is a tensor; ``None`` for a rule that is not to be traced.
-
-        Raises:
-            TracingError: the rule cannot be traced.
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
+        """The rule as a program; ``None`` for a rule that reads values of a trace outside of it.
 
         Args:
             variant: which inputs there are.
             numbers: Python numbers by position, which are literals of the program; or ``None``, where they are inputs.
+
+        Raises:
+            TracingError: the rule cannot be traced.
         """
         raise NotImplementedError
 
@@ -115,13 +115,10 @@ class Derivative:
             return self.by_rule  # extents belong to a trace, whose values are not concrete
         self.traces[site.op.primitive] += 1
         try:
-            found = self.derive(variant, numbers)
+            d = self.derive(variant, numbers)
         except TracingError:
             return self.by_rule
-        if found is None:
-            return self.by_rule
-        d, tensors = found
-        return make_steps(site.op, d, tensors, self.otherwise(d))
+        return self.by_rule if d is None else make_steps(site.op, d, self.otherwise(d))
 
     def otherwise(self, d: Derivation) -> Run | None:
         """What steps call for values that are not concrete; ``None`` for the same program, op by op."""
@@ -130,11 +127,6 @@ class Derivative:
     def _due(self) -> bool:
         few = self.traces[self.site.op.primitive] < MANY_TRACES
         return self.uses >= (TRACE_USES if few else TRACE_USES_OF_MANY)
-
-
-def is_number(x: Any) -> bool:
-    """Whether a value is one of Python's own numbers."""
-    return x.__class__ in SCALARS
 
 
 def key_of_numbers(numbers: list[Any]) -> Any:

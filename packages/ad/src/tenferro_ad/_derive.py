@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
-from tenferro_ad._backward import backward_pass
 from tenferro_ad._zeros import zeros_like
 from tenferro_tensor import next_level
 

@@ -17,6 +17,7 @@ import numpy as np
 from tenferro_ad import _modes
 from tenferro_runtime.ir import here
 from tenferro_tensor import Array, Spec
+from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, GradientError
 
 _running: Final[set[int]] = set()
@@ -72,7 +73,7 @@ class Differentiated(Array):
 
     def _look(self, what: str) -> None:
         """Refuse a number of the value, which has been read from the value inside, while it is being differentiated."""
-        if self.level in _running and not (_modes.slow and _modes.silent(self.level)):
+        if self.level in _running and not (state.recording_scopes and _modes.silent(self.level)):
             self._export(what)
 
     def __float__(self) -> float:

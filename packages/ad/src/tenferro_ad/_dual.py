@@ -16,6 +16,7 @@ from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._plan import device_of
 from tenferro_tensor._tensor import materialised
+from tenferro_tensor.calls import state
 from tenferro_tensor_core import AmbiguousPlacementError, GradientError
 
 _new = object.__new__
@@ -76,7 +77,7 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
             lower.append(a.value)
         else:
             lower.append(a)
-    if _modes.slow:
+    if state.recording_scopes:
         if _modes.silent(level):
             return op(*lower)
         inner = stage_above(level)

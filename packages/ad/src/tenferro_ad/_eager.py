@@ -11,19 +11,19 @@ from typing import Any
 
 from numpy import ndarray
 
-from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._node import Leaf, Node, PickOutput
-from tenferro_ad._seed import seed_of
 from tenferro_ad._backward import backward_pass
-from tenferro_tensor import Op, Tensor
+from tenferro_ad._differentiated import Differentiated
+from tenferro_ad._node import Leaf, PickOutput
+from tenferro_ad._seed import seed_of
+from tenferro_tensor import Op, Spec, Tensor
+from tenferro_tensor.calls import Node, RecordedBase, state
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 _new = object.__new__
-RECORD: list[Any] = []
 
 
-class EagerTensor(Differentiated):
+class EagerTensor(Differentiated, RecordedBase):
     """A value whose operations are recorded, for `backward` or an enclosing transform to sweep.
 
     Attributes:
@@ -39,13 +39,17 @@ class EagerTensor(Differentiated):
     Tensor([2., 4., 6.])
     """
 
-    __slots__ = ("__weakref__", "level", "node", "spec", "value")
+    __slots__ = ()
+    value: Any
+    spec: Spec
+    level: int
     node: Node
+
     def __init__(self) -> None:
         raise GradientError("an EagerTensor is made by variable(x), or inside of grad, vjp and the other transforms")
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return RECORD[0](self.level, op, args)
+        return state.record(self.level, op, args)
 
     @property
     def is_leaf(self) -> bool:

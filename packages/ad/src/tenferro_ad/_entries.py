@@ -1,18 +1,10 @@
-"""Entries of recorded ops (interim)."""
+"""The entries of recorded ops."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tenferro_runtime.extension import BoundedCache
-
-
-class Entry(NamedTuple):
-    key: Any
-    run: Any
-    out: Any
-    save: tuple[int, ...]
-    vjp: Any
-
+from tenferro_tensor.calls import Entry
 
 ENTRIES: Final[BoundedCache[Any, Entry]] = BoundedCache("recorded entries", 4096, recency=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tenferro_ad._apply import CallSite, apply_jvp
 from tenferro_ad._derivative import Derivative, Run, Variant, key_of_numbers
@@ -18,7 +18,7 @@ class Jvp(Derivative):
     """``jvp(operands, tangents)``: outputs, then their tangents, ``None`` where a tangent is zero."""
 
     __slots__ = ()
-    traces = Counter()
+    traces: ClassVar = Counter()
 
     def variant(self, given: Any, saved: Any) -> Variant:
         return (), key_of_numbers([a for a in given if a.__class__ in SCALARS])
@@ -36,7 +36,7 @@ class Jvp(Derivative):
     def otherwise(self, d: Derivation) -> Run:
         return self.by_rule  # values and tangents may be of different levels
 
-    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
         assert numbers is not None
         builder = Builder()
@@ -51,7 +51,7 @@ class Jvp(Derivative):
         found = [(next(variables), s) for s in site.outs]
         moved = [None if t is None else (next(variables), s) for t, s in zip(pushed, site.outs)]
         arguments = tuple([i for i, tensor in enumerate(tensors) if tensor])
-        return Derivation(program, arguments, (*found, *moved), {}), tensors
+        return Derivation(program, arguments, (*found, *moved), tensors, {})
 
 
 JVPS: Final[BoundedCache[Any, Jvp]] = BoundedCache("jvp entries", 4096, recency=False)

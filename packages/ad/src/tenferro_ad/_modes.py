@@ -1,6 +1,7 @@
 """`no_grad` and `record_sources`: what the recording of operations can be told.
 
-The fast recording methods read one number, `slow`; only while it is not 0 do they ask anything else.
+Recording reads one number, `state.recording_scopes`: the scopes open in any thread, and the branches and bodies being
+traced. Only while it is not 0 does it ask anything else.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ from typing import Any
 
 from tenferro_runtime.tracing import LISTENERS
 from tenferro_tensor import next_level
+from tenferro_tensor.calls import state
 from tenferro_tensor_core.forks import new_lock
-
-slow = 0
-"""Number of `no_grad` and `record_sources` scopes, and of branches and bodies being traced, in any thread."""
 
 _lock = new_lock()
 _floor: ContextVar[int] = ContextVar("tenferro no_grad level", default=0)
@@ -23,9 +22,8 @@ _sources: ContextVar[bool] = ContextVar("tenferro record sources", default=False
 
 
 def _count(step: int) -> None:
-    global slow
     with _lock:
-        slow += step
+        state.recording_scopes += step
 
 
 LISTENERS.append(_count)
@@ -84,12 +82,12 @@ class record_sources(_Scope):
 
 
 def silent(level: int) -> bool:
-    """Whether operations on values of a level are not to be recorded in this context; ask only while `slow`."""
+    """Whether operations on values of a level are not recorded in this context; ask only in `recording_scopes`."""
     return level < _floor.get()
 
 
 def sourced() -> bool:
-    """Whether operations are to remember the user's line in this context; ask only while `slow`."""
+    """Whether operations are to remember the user's line in this context; ask only in `recording_scopes`."""
     return _sources.get()
 
 

@@ -1,4 +1,4 @@
-"""`Node`: what reverse mode remembers of one operation, and no more.
+"""Kinds of `Node`: what reverse mode remembers of one operation, and no more.
 
 A node points to the nodes of its differentiated operands and to nothing that points back: there is no list of the
 tape, so a branch that nobody can reach any more is freed at once, without the cycle collector.
@@ -7,34 +7,15 @@ tape, so a branch that nobody can reach any more is freed at once, without the c
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any, NoReturn
 
 from tenferro_tensor import Tensor
+from tenferro_tensor.calls import Node
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import GradientError
 
 Vjp = Callable[[Any, Any], Any]
 """``vjp(g, saved)``: from the cotangent of the output, one cotangent, or ``None`` for zero, for each parent."""
-
-_next_seq = count().__next__
-
-
-class Node:
-    """One recorded operation.
-
-    Attributes:
-        seq: place in the order of recording; every parent has a smaller one.
-        vjp: carries a cotangent to the parents; ``None`` where differentiation starts.
-        parents: nodes of the operands that are differentiated.
-        saved: what `vjp` needs of operands and outputs.
-    """
-
-    __slots__ = ("parents", "saved", "seq", "vjp")
-
-    def __init__(self, vjp: Vjp | None, parents: tuple[Node, ...], saved: Any) -> None:
-        self.seq = _next_seq()
-        self.vjp, self.parents, self.saved = vjp, parents, saved
 
 
 class Leaf(Node):

@@ -12,16 +12,16 @@ from typing import Any, Final
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
 from tenferro_ad._blame import blamed
-from tenferro_ad._eager import RECORD, EagerTensor, wrap, wrap_many
-from tenferro_ad._entries import ENTRIES, Entry
-from tenferro_ad._node import Node, SourcedNode
+from tenferro_ad._eager import EagerTensor, wrap, wrap_many
+from tenferro_ad._entries import ENTRIES
+from tenferro_ad._node import SourcedNode
 from tenferro_ad._rules import rule_of
 from tenferro_ad._vjp import Vjp
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
-from tenferro_tensor import dispatch as _select
 from tenferro_tensor._plan import device_of
 from tenferro_tensor._tensor import materialised
+from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import AmbiguousPlacementError
 
@@ -29,8 +29,6 @@ Recorder = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any
 
 RECORDERS: Final[dict[Primitive, Recorder]] = {}
 """Primitives that are recorded in their own way: those whose metadata is a program, and transfers."""
-
-_new = object.__new__
 
 
 def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
@@ -55,7 +53,7 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
             parts.append(a.__class__ if a.__class__ in SCALARS else a.spec)
             lower.append(a)
         bit += bit
-    if _modes.slow:
+    if state.recording_scopes:
         if _modes.silent(level):
             return op(*lower)
         inner = stage_above(level)
@@ -81,7 +79,7 @@ def record_with(entry: Entry, level: int, op: Op, lower: list[Any], parents: tup
     for x in saved:
         if x.__class__ is Tensor:
             owned(x)
-    if _modes.slow and _modes.sourced():
+    if state.recording_scopes and _modes.sourced():
         node: Node = SourcedNode(vjp, parents, saved)
         node.where = _modes.user_line()  # type: ignore[attr-defined]
     else:
@@ -118,4 +116,4 @@ def make_entry(op: Op, need: tuple[int, ...], key: Any, parts: tuple[Any, ...]) 
     return Entry(key, None, out, site.save, Vjp(site, key)) if site.active else Entry(key, None, out, (), None)
 
 
-RECORD.append(record)
+state.recorded, state.record = EagerTensor, record

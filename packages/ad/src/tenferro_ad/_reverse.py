@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
-from tenferro_ad._backward import backward_pass
 from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten

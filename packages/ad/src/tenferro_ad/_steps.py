@@ -112,48 +112,39 @@ class Derivation(NamedTuple):
         program: the program.
         arguments: for each of its inputs, the number of the input of `Steps` that it stands for.
         outputs: for each output of `Steps`, the variable of the program and its spec, or ``None`` for zero.
+        tensors: for each input of `Steps` whether it is a concrete tensor; others are Python numbers.
         numbers: for inputs that are Python numbers and arguments of the program, what converts them.
     """
 
     program: Program
     arguments: tuple[int, ...]
     outputs: tuple[tuple[int, Spec] | None, ...]
+    tensors: tuple[bool, ...]
     numbers: Mapping[int, Callable[[Any], Any]]
 
 
-def make_steps(op: Op, d: Derivation, tensors: tuple[bool, ...], otherwise: Callable[[Any, Any], Any] | None) -> Steps:
+def make_steps(op: Op, d: Derivation, otherwise: Callable[[Any, Any], Any] | None) -> Steps:
     """The steps of a derivative; by default values that are not concrete go through the same program, op by op."""
-    by_variable = dict(zip(d.program.input_ids, d.arguments))
-    made = [o[0] for o in d.outputs if o is not None and not tensors_at(by_variable, o[0], tensors)]
+    argument = dict(zip(d.program.input_ids, d.arguments))
+    passed_on = {v for v, i in argument.items() if d.tensors[i]}
+    made = [o[0] for o in d.outputs if o is not None and o[0] not in passed_on]
     program = remove_dead_code(d.program.with_(output_ids=tuple(made)))
     steps, alias = aliases(raw_steps(program))
     constants = {v: c._data for v, c in program.constants.items()}
-    kernels, registers = _calls(steps, constants, by_variable, len(tensors), d.numbers)
+    kernels, registers = _calls(steps, constants, argument, d)
     registers.update((v, registers[a]) for v, a in alias.items() if a in registers)
-    outputs: list[Output] = []
-    for output in d.outputs:
-        if output is None:
-            outputs.append(None)
-        elif tensors_at(by_variable, output[0], tensors):
-            outputs.append((by_variable[output[0]], None))
-        else:
-            outputs.append((registers[output[0]], output[1]))
-    return Steps(op, tensors, kernels, tuple(outputs), otherwise or _OpByOp(d, len(tensors)))
-
-
-def tensors_at(by_variable: Mapping[int, int], variable: int, tensors: tuple[bool, ...]) -> bool:
-    """Whether a variable of a program is an input that is a tensor."""
-    return variable in by_variable and tensors[by_variable[variable]]
+    outputs = tuple([
+        None if o is None else (argument[o[0]], None) if o[0] in passed_on else (registers[o[0]], o[1])
+        for o in d.outputs
+    ])  # fmt: skip
+    return Steps(op, d.tensors, kernels, outputs, otherwise or _OpByOp(d))
 
 
 def _calls(
-    steps: Sequence[Step],
-    constants: Mapping[int, Any],
-    by_variable: Mapping[int, int],
-    count: int,
-    numbers: Mapping[int, Callable[[Any], Any]],
+    steps: Sequence[Step], constants: Mapping[int, Any], argument: Mapping[int, int], d: Derivation
 ) -> tuple[Calls, dict[int, int]]:
     """Steps of a program as calls, and the registers of its variables."""
+    count = len(d.tensors)
     held = [*constants.values()]
     literals: dict[tuple[int, int], int] = {}
     for n, step in enumerate(steps):
@@ -167,11 +158,11 @@ def _calls(
         calls.append((function, operands))
         return count + len(held) + len(calls) - 1
 
-    registers = dict(by_variable)
+    registers = dict(argument)
     registers.update(zip(constants, range(count, count + len(held))))
-    for v, argument in by_variable.items():
-        if argument in numbers:
-            registers[v] = add(numbers[argument], argument)
+    for v, i in argument.items():
+        if i in d.numbers:
+            registers[v] = add(d.numbers[i], i)
     for n, step in enumerate(steps):
         operands = [registers[v] if isinstance(v, int) else literals[n, k] for k, v in enumerate(step.operands)]
         result = add(step.function, *operands)
@@ -183,10 +174,10 @@ def _calls(
 class _OpByOp:
     """A derivation on values of any level: its ops, one after the other; `interpret` with everything looked up."""
 
-    __slots__ = ("_made", "count", "derivation")
+    __slots__ = ("_made", "derivation")
 
-    def __init__(self, derivation: Derivation, count: int) -> None:
-        self.derivation, self.count = derivation, count
+    def __init__(self, derivation: Derivation) -> None:
+        self.derivation = derivation
         self._made: tuple[Calls, tuple[int | None, ...]] | None = None
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> tuple[Any, ...]:
@@ -200,6 +191,6 @@ class _OpByOp:
 
     def _make(self) -> tuple[Calls, tuple[int | None, ...]]:
         d = self.derivation
-        by_variable = dict(zip(d.program.input_ids, d.arguments))
-        calls, registers = _calls(value_steps(d.program), d.program.constants, by_variable, self.count, {})
+        argument = dict(zip(d.program.input_ids, d.arguments))
+        calls, registers = _calls(value_steps(d.program), d.program.constants, argument, d)
         return calls, tuple([None if o is None else registers[o[0]] for o in d.outputs])

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tenferro_ad._backward import CHECKS
 from tenferro_ad._blame import Blamed
 from tenferro_ad._eager import wrap
-from tenferro_ad._node import Node, make_node
+from tenferro_ad._node import make_node
 from tenferro_ad._record import RECORDERS
-from tenferro_ad._backward import CHECKS
 from tenferro_runtime.ir import Source, inner_programs, moves_of, user_line, where
 from tenferro_runtime.tracing import recording
 from tenferro_tensor import Op, Spec, catalog
+from tenferro_tensor.calls import Node
 from tenferro_tensor.transfers import Move, blaming, require_allowed
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tenferro_ad._apply import CallSite, apply_vjp
-from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, is_number, key_of_numbers
-from tenferro_ad._entries import ENTRIES, Entry
+from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, key_of_numbers
+from tenferro_ad._entries import ENTRIES
 from tenferro_ad._steps import Derivation, Steps
 from tenferro_runtime.extension import Builder, General, optimise
 from tenferro_tensor import SCALARS
+from tenferro_tensor.calls import Entry
 
 _CONVERTERS: Final = {"float64": float, "complex128": complex}
 """What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
@@ -27,8 +28,8 @@ class Vjp(Derivative):
         kept: which of the saved values the steps read, where they do not read all.
     """
 
-    __slots__ = ("key", "kept")
-    traces = Counter()
+    __slots__ = ("kept", "key")
+    traces: ClassVar = Counter()
 
     def __init__(self, site: CallSite, key: Any) -> None:
         super().__init__(site)
@@ -54,7 +55,7 @@ class Vjp(Derivative):
         return apply_vjp(site, slots[:count], slots[count:], given if site.many else (given,))
 
     def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
-        return {i: v for i, v in zip(self.site.save, saved) if is_number(v)}
+        return {i: v for i, v in zip(self.site.save, saved) if v.__class__ in SCALARS}
 
     def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
         run = super().run_for(variant, given, saved)
@@ -66,7 +67,7 @@ class Vjp(Derivative):
             ENTRIES.put(self.key, Entry(entry.key, entry.run, entry.out, save, run))
         return self if self.kept is not None else run
 
-    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> tuple[Derivation, tuple[bool, ...]] | None:
+    def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
         builder = Builder()
         there = variant[0] or (True,)
@@ -102,4 +103,4 @@ class Vjp(Derivative):
         variables = iter(program.output_ids)
         specs = [site.given[i] for i in site.need]
         found = tuple([None if c is None else (next(variables), s) for c, s in zip(pulled, specs)])
-        return Derivation(program, tuple(arguments), found, converters), tuple(tensors)
+        return Derivation(program, tuple(arguments), found, tuple(tensors), converters)

@@ -20,10 +20,10 @@ class RecordedBase:
 
 class Node:
     seq: int
-    vjp: Callable[[Any, Any], Any]
+    vjp: Callable[[Any, Any], Any] | None
     parents: tuple[Any, ...]
     saved: Any
-    def __init__(self, vjp: Callable[[Any, Any], Any], parents: tuple[Any, ...], saved: Any) -> None: ...
+    def __init__(self, vjp: Callable[[Any, Any], Any] | None, parents: tuple[Any, ...], saved: Any) -> None: ...
 
 class Entry:
     @property
@@ -39,7 +39,7 @@ class Entry:
     @property
     def vjp(self) -> Any: ...
     def __init__(
-        self, key: tuple[Any, ...], run: Callable[..., Any], out: Any, save: tuple[int, ...] = (), vjp: Any = None
+        self, key: tuple[Any, ...], run: Any, out: Any, save: tuple[int, ...] = (), vjp: Any = None
     ) -> None: ...
 
 class OpBase:

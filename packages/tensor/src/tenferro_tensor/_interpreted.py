@@ -55,14 +55,15 @@ class Node:
 
     Attributes:
         seq: place in the order of recording, drawn when the node is made; every parent has a smaller one.
-        vjp: ``vjp(g, saved)`` carries a cotangent to the parents: one cotangent, or ``None``, for each.
+        vjp: ``vjp(g, saved)`` carries a cotangent to the parents: one cotangent, or ``None``, for each; ``None`` where
+            differentiation starts.
         parents: nodes of the operands that are differentiated.
         saved: what `vjp` needs of operands and outputs: a tuple, or ``None``.
     """
 
     __slots__ = ("parents", "saved", "seq", "vjp")
 
-    def __init__(self, vjp: Callable[[Any, Any], Any], parents: tuple[Any, ...], saved: Any) -> None:
+    def __init__(self, vjp: Callable[[Any, Any], Any] | None, parents: tuple[Any, ...], saved: Any) -> None:
         self.seq = _next_seq()
         self.vjp, self.parents, self.saved = vjp, parents, saved
 
@@ -81,9 +82,7 @@ class Entry:
 
     __slots__ = ("key", "many", "out", "run", "save", "vjp")
 
-    def __init__(
-        self, key: tuple[Any, ...], run: Callable[..., Any], out: Any, save: tuple[int, ...] = (), vjp: Any = None
-    ) -> None:
+    def __init__(self, key: tuple[Any, ...], run: Any, out: Any, save: tuple[int, ...] = (), vjp: Any = None) -> None:
         self.key, self.run, self.out, self.save, self.vjp = key, run, out, save, vjp
         self.many = isinstance(out, tuple)
 
@@ -125,7 +124,8 @@ class State:
         recording_scopes: scopes open in any thread in which recording has to ask more.
         tensor: the class of concrete tensors, which derives from `TensorBase` and adds no fields.
         recorded: the class of recorded values, which derives from `RecordedBase` and adds no fields.
-        record: ``record(op, operands)`` runs and records an op on operands of which some are of class `recorded`.
+        record: ``record(level, op, operands)`` runs and records an op; some operands are of that level and of class
+            `recorded`, and none of a higher level.
     """
 
     __slots__ = ("open_scopes", "record", "recorded", "recording_scopes", "tensor")

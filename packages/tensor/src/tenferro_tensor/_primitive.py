@@ -144,6 +144,8 @@ class Op:
                 if a.level > level:
                     bind, level = a._bind, a.level
             except AttributeError:
+                if hasattr(a, "_bind"):
+                    raise  # a value without its level
                 return self(*_adopted(self, args))
         if bind is None:
             return Primitive.bind_concrete(self, args)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
-from tenferro_ad._node import Node, make_node
+from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
@@ -15,6 +15,7 @@ from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied
 from tenferro_tensor import Op, Spec
+from tenferro_tensor.calls import Node
 
 
 class _Choice(NamedTuple):
@@ -149,7 +150,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
         return results
 
     pull.op = op  # type: ignore[attr-defined]
-    wrapped = wrap_many(outs, level, make_node(pull, parents, saved))  # type: ignore[arg-type]
+    wrapped = wrap_many(outs, level, make_node(pull, parents, saved))
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, choice.active)])
 
 

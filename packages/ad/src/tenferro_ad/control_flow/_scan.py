@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
-from tenferro_ad._node import Node, make_node
+from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
@@ -22,6 +22,7 @@ from tenferro_runtime.ir import applied
 from tenferro_runtime.passes.accumulate import accumulate, accumulate_in_turn
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Op
+from tenferro_tensor.calls import Node
 
 
 class _Forward(NamedTuple):
@@ -152,7 +153,7 @@ def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
         return _pull(op, forward, dict(zip(wanted, saved)), gs, need)
 
     pull.op = op  # type: ignore[attr-defined]
-    node = make_node(pull, parents, tuple([held[source] for source in wanted]))  # type: ignore[arg-type]
+    node = make_node(pull, parents, tuple([held[source] for source in wanted]))
     # Over no steps the carry is what it was: a differentiated one stays so whatever the body does.
     active = [forward.split.active[k] or consts + k in need for k in range(carry)]
     active += forward.split.active[carry:]

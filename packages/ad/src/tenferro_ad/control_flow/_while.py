@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad._dual import JVP_RULES, dual
-from tenferro_ad._node import Node
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
@@ -14,6 +13,7 @@ from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Builder, GradientError, Program, optimise
 from tenferro_runtime.ir import applied
 from tenferro_tensor import Op, tensor
+from tenferro_tensor.calls import Node
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:

@@ -6,7 +6,7 @@ static PyMemberDef state_members[] = {
      "Scopes open in any thread that select a device, or that are told of decisions."},
     {"recording_scopes", T_PYSSIZET, offsetof(State, recording_scopes), 0,
      "Scopes open in any thread in which recording has to ask more."},
-    {"record", T_OBJECT, offsetof(State, record), 0, "record(op, operands): records in Python what C does not."},
+    {"record", T_OBJECT, offsetof(State, record), 0, "record(level, op, operands): records in Python what C does not."},
     {NULL},
 };
 

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     long long seq;     /* place in the order of recording, drawn when the node is made */
-    PyObject *vjp;     /* vjp(g, saved): one cotangent, or None, for each parent */
+    PyObject *vjp;     /* vjp(g, saved): one cotangent, or None, for each parent; None where differentiation starts */
     PyObject *parents; /* tuple of the nodes of the differentiated operands */
     PyObject *saved;   /* what `vjp` needs of operands and outputs: a tuple, or None */
 } Node;
@@ -60,7 +60,7 @@ typedef struct {
     Py_ssize_t recording_scopes; /* scopes open in any thread in which recording has to ask more */
     PyTypeObject *tensor;        /* the class of concrete tensors; NULL before it is defined */
     PyTypeObject *recorded;      /* the class of recorded values; NULL before it is defined */
-    PyObject *record;            /* record(op, operands): records in Python what C does not; NULL before it is set */
+    PyObject *record;            /* record(level, op, operands): records in Python what C does not; NULL before it is set */
 } State;
 
 extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, OpBase_Type;

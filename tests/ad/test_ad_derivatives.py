@@ -1,4 +1,4 @@
-"""The fast ways give what the plain rule gives: rendered pullbacks and pushes, generated methods, literals."""
+"""Steps traced from a rule give what the rule gives as it is written: both modes, numbers as literals, recording."""
 
 import operator
 import threading
@@ -8,14 +8,16 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import EagerTensor, custom_rule, grad, jvp, no_grad, variable
-from tenferro_ad import _patience as patience
-from tenferro_ad import _plan as plans
-from tenferro_ad._apply import Site, pullback, pushforward
-from tenferro_ad._fast import _bind_long
-from tenferro_ad._plan import PLANS, PullbackPlan, traced_pullback
-from tenferro_ad._push_plan import PushPlan
+from tenferro_ad import _derivative as derivative
+from tenferro_ad._apply import CallSite, apply_jvp, apply_vjp
+from tenferro_ad._derivative import PLAIN
+from tenferro_ad._entries import ENTRIES
+from tenferro_ad._jvp import JVPS, Jvp
+from tenferro_ad._record import make_entry
 from tenferro_ad._rules import rule_of
-from tenferro_runtime.extension import caches, check_program, interpret, render
+from tenferro_ad._steps import Steps
+from tenferro_ad._vjp import Vjp
+from tenferro_runtime.extension import caches, check_program, interpret
 from tenferro_tensor import SCALARS, Tensor, catalog, tensor
 
 RNG = np.random.default_rng(7)
@@ -67,7 +69,17 @@ def site_of(name):
     op, args = CASES[name]
     given = tuple(a.__class__ if a.__class__ in SCALARS else a.spec for a in args)
     need = tuple(i for i, s in enumerate(given) if s not in SCALARS and s.inexact)
-    return Site(op, rule_of(op), need, given), args
+    return CallSite(op, rule_of(op), need, given), args
+
+
+def entry_of(site):
+    """The entry of an op, made anew, where recording looks for it."""
+    key = (site.op, sum(1 << i for i in site.need), *site.given)
+    return key, ENTRIES.put(key, make_entry(site.op, site.need, key, site.given))
+
+
+def saved_by(entry, args, out):
+    return tuple((*args, out)[i] for i in entry.save)
 
 
 def host(x):
@@ -84,78 +96,77 @@ def same(got, want):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rendered_pullback_equals_the_rule(name):
+def test_traced_vjp_equals_the_rule(name):
     site, args = site_of(name)
     out = site.op(*args)
     g = array(*out.shape, dtype=out.dtype.str[1:])
-    want = pullback(site, list(args), [out], (g,))
-    plan = PullbackPlan(site)
-    seen = set()
-    for _ in range(2 * patience.LONG):
-        _, pull, keep = plan.how
-        same(pull(g, keep(*args, out)), want)
-        seen.add(pull)
-    old = PullbackPlan(site)
-    _, pull, keep = old.how
-    saved = keep(*args, out)  # a node from before the rendering
+    want = apply_vjp(site, list(args), [out], (g,))
+    key, first = entry_of(site)
+    before = saved_by(first, args, out)  # of a node from before the trace
+    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
+        entry = ENTRIES.table[key]
+        same(entry.vjp(g, saved_by(entry, args, out)), want)
     for _ in range(4):
-        same(pull(g, saved), want)
-    assert len(seen) == 2, "the rule was not rendered"
+        same(first.vjp(g, before), want)
+    steps = [s for s in first.vjp.steps.values() if isinstance(s, Steps)]
+    assert len(steps) == 1, "the rule was not traced"
+    if not any(a.__class__ in SCALARS for a in before):
+        assert entry.vjp is steps[0], "the entry has the steps themselves"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rendered_pullback_serves_values_that_are_not_concrete(name):
+def test_traced_vjp_serves_values_that_are_not_concrete(name):
     site, args = site_of(name)
     out = site.op(*args)
     g = array(*out.shape, dtype=out.dtype.str[1:])
-    want = pullback(site, list(args), [out], (g,))
-    plan = PullbackPlan(site)
-    for _ in range(3):
-        plan.how[1](g, plan.how[2](*args, out))
-    watched_g = variable(g)
-    pulled = plan.how[1](watched_g, plan.how[2](*args, out))
+    want = apply_vjp(site, list(args), [out], (g,))
+    key, _ = entry_of(site)
+    for _ in range(4):
+        entry = ENTRIES.table[key]
+        entry.vjp(g, saved_by(entry, args, out))
+    entry = ENTRIES.table[key]
+    pulled = entry.vjp(variable(g), saved_by(entry, args, out))
     same([v.detach() if isinstance(v, EagerTensor) else v for v in pulled], want)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_pullback_as_a_program(name):
+def test_the_vjp_as_a_program(name):
     site, args = site_of(name)
     if any(a.__class__ in SCALARS for a in args):
         pytest.skip("with numbers as literals")
-    program, places = traced_pullback(site, (True,))
-    check_program(program)
+    vjp = Vjp(site, None)
+    d = vjp.derive(PLAIN, {})
+    check_program(d.program)
     out = site.op(*args)
     g = array(*out.shape, dtype=out.dtype.str[1:])
     values = (*args, out)
-    inputs = [g, *[values[i] for i in site.save]]
-    want = [w for w in pullback(site, list(args), [out], (g,)) if w is not None]
-    same(interpret(program, inputs), want)
-    same(render(program, "value")(*inputs), want)
-    assert len(places) == len(want)
+    read = range(len(site.save)) if vjp.kept is None else vjp.kept
+    inputs = [g, *[values[site.save[k]] for k in read]]
+    want = [w for w in apply_vjp(site, list(args), [out], (g,)) if w is not None]
+    same(interpret(d.program, inputs), want)
+    assert len([o for o in d.outputs if o is not None]) == len(want)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rendered_push_equals_the_rule(name):
+def test_traced_jvp_equals_the_rule(name):
     site, args = site_of(name)
     ts = [array(*args[i].shape, dtype=args[i].dtype.str[1:]) for i in site.need]
-    outs, want = pushforward(site, list(args), ts, None)
-    plan = PushPlan(site)
-    for _ in range(2 * patience.LONG):
-        got_outs, got = plan.run(list(args), list(ts))
-        same(got_outs, outs)
-        same(got, want)
-    assert plan._codes, "the rule was not rendered"
+    outs, want = apply_jvp(site, list(args), ts, None)
+    jvp_of_op = Jvp(site)
+    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
+        same(jvp_of_op(list(args), list(ts)), [*outs, *want])
+    assert any(isinstance(s, Steps) for s in jvp_of_op.steps.values()), "the rule was not traced"
 
 
 SHORT = ["mul", "mul broadcast", "mul number", "number mul", "div", "pow number", "add 0-d", "dot", "tanh"]
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_short_recording_equals_the_long_way(name):
+def test_recording_again_equals_recording_first(name):
     op, args = CASES[name]
     vs = [a if a.__class__ in SCALARS else variable(a) for a in args]
-    first = next(v for v in vs if isinstance(v, EagerTensor))
-    long = _bind_long(first, op, tuple(vs))
+    ENTRIES.clear()
+    long = op(*vs)
     f = {"mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "add": operator.add}.get(
         op.primitive.name, op
     )
@@ -180,38 +191,35 @@ def test_a_number_as_operand_of_a_structural_op():
     def padded(x):
         return catalog.pad(x, 0.5, low=(1,), high=(0,), interior=(0,)) ** 2
 
-    for _ in range(2 * patience.LONG):
+    for _ in range(2 * derivative.TRACE_USES_OF_MANY):
         np.testing.assert_array_equal(host(jvp(padded, (np.array([3.0]),), (np.array([1.0]),))[1]), [0.0, 6.0])
         np.testing.assert_array_equal(host(grad(lambda x: padded(x).sum())(np.array([3.0]))), [6.0])
 
 
-def test_ever_new_numbers_do_not_render_for_ever(monkeypatch):
-    calls = []
-    real = plans.pull_code
-    monkeypatch.setattr(plans, "pull_code", lambda *a, **k: calls.append(1) or real(*a, **k))
+def test_ever_new_numbers_are_not_traced_for_ever():
     x = variable(np.linspace(1.0, 2.0, 17))
+    before = Vjp.traces[catalog.mul]
     for k in range(100):
         x.zero_grad()
         (x * (1.5 + k)).sum().backward()
         np.testing.assert_array_equal(host(x.grad), np.full(17, 1.5 + k))
-    assert len(calls) <= 16
+    assert Vjp.traces[catalog.mul] - before <= derivative.LITERAL_TRACES + 1
 
 
-def test_ever_new_shapes_are_not_rendered_at_once(monkeypatch):
-    monkeypatch.setattr(patience, "MANY", 3)
+def test_ever_new_shapes_are_not_traced_at_once(monkeypatch):
+    monkeypatch.setattr(derivative, "MANY_TRACES", 3)
     for n in range(2, 12):
         x = np.linspace(0.1, 1.0, n)
         for _ in range(4):
             np.testing.assert_allclose(host(grad(lambda v: tr.atan(v).sum())(x)), 1 / (1 + x * x))
             np.testing.assert_allclose(host(jvp(tr.atan, (x,), (x,))[1]), x / (1 + x * x))
-    assert plans.PATIENCE.rendered[catalog.atan] <= 3
+    assert Vjp.traces[catalog.atan] <= 3 and Jvp.traces[catalog.atan] <= 3
 
 
 def test_the_tables_have_owners_and_bounds():
     owners = {c.owner: c for c in caches()}
-    for owner in ("pullback plans", "push plans", "short recording"):
-        assert owners[owner].stats()["size"] <= owners[owner].bound
-    PLANS.clear()
+    assert owners["jvp entries"].stats()["size"] <= owners["jvp entries"].bound
+    JVPS.clear()
     assert float(grad(lambda x: x * x)(3.0)) == 6
 
 
@@ -228,7 +236,7 @@ def test_a_rule_that_cannot_be_traced_is_applied_as_it_is():
     assert seen == [3.0] * 5
 
 
-def test_a_general_rule_saves_only_what_it_reads_once_rendered():
+def test_a_general_rule_saves_only_what_it_reads_once_traced():
     def push(primals, tangents, outs):
         (t, u) = tangents
         return ((0 if t is None else 2.0 * t) + (0 if u is None else u),)
@@ -243,7 +251,7 @@ def test_a_general_rule_saves_only_what_it_reads_once_rendered():
     assert saved == ()
 
 
-def test_threads_render_the_same_rule_at_once():
+def test_threads_trace_the_same_rule_at_once():
     wrong = []
 
     def work():
@@ -262,7 +270,7 @@ def test_threads_render_the_same_rule_at_once():
     assert not wrong
 
 
-def test_scopes_take_the_long_way_and_agree():
+def test_scopes_agree():
     x = variable([1.0, 2.0])
     for _ in range(3):
         (x * x / 3.0).sum().backward()
