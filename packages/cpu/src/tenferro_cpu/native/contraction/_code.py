@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from tenferro_cpu.native.builder import Block, Module
 from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.operations._emit import Block, Module
 from tenferro_tensor_core.forks import cached_property
 
 REALS: Final = {"f": "float", "d": "double", "F": "float", "D": "double"}

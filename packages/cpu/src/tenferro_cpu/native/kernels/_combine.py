@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native.builder import Block, Vec
 from tenferro_cpu.native.operations._arithmetic import larger, smaller
-from tenferro_cpu.native.operations._emit import BITS, Block, Vec
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of, literal
 from tenferro_tensor.catalog import arithmetic
@@ -105,9 +105,9 @@ class Combiner:
         where = site.block.where
         return Found(where(first, a, b), where(first, x.place, y.place))
 
-    def masked(self, state: State, mask: str) -> State:
+    def masked(self, state: State, mask: Vec) -> State:
         """`state` in the lanes of a mask, neutral in the others."""
-        wide = Vec(self.block, "i1", (mask,) * self.block.interleave)
+        wide = Vec(self.block, "i1", mask.names[:1] * self.block.interleave)
         neutral = self.split(self.neutral())
         return self.join(*(self.block.where(wide, x, n) for x, n in zip(self.split(state), neutral)))
 
@@ -116,26 +116,14 @@ class Combiner:
         b, width = self.block, self.block.lanes
         while width > 1:
             width //= 2
-            order = ", ".join(f"i32 {k + width if k < width else k}" for k in range(b.lanes))
-            turned = []
-            for x in self.split(state):
-                v = b.vector(x.kind)
-                turned.append(b.apply(f"shufflevector {v} %s, {v} poison, <{b.lanes} x i32> <{order}>", x.kind, x))
-            state = self.combine(state, self.join(*turned))
-        return tuple(b.raw(f"extractelement {b.vector(x.kind)} {x.names[0]}, i64 0") for x in self.split(state))
+            order = [k + width if k < width else k for k in range(b.lanes)]
+            state = self.combine(state, self.join(*(b.shuffled(x, order) for x in self.split(state))))
+        return tuple([b.first_lane(x) for x in self.split(state)])
 
     def interleaved(self, state: State) -> State:
         """The interleaved vectors of a state combined pairwise into one; leaves the block at one vector."""
-        states = [
-            self.join(*(Vec(self.block, x.kind, (x.names[u],)) for x in self.split(state)))
-            for u in range(self.block.interleave)
-        ]
+        states = [self.join(*(x.one(u) for x in self.split(state))) for u in range(self.block.interleave)]
         self.block.interleave = 1
         while len(states) > 1:
             states = [self.combine(x, y) for x, y in zip(states[::2], states[1::2])]
         return states[0]
-
-
-def stored_bits(kind: str) -> int:
-    """Bits of one lane in memory."""
-    return max(8, BITS[kind])

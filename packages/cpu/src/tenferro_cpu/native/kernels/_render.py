@@ -5,25 +5,24 @@ access is strided. A main loop takes several vectors at once, a masked loop the 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.memory._memory import (
+from tenferro_cpu.native.builder import Block, Branch, DoLoop, Int, Module, Pointer, Vec
+from tenferro_cpu.native.kernels._ports import (
     Port,
     fixed_value,
-    lane_numbers,
     load,
     load_fixed,
     number_bits,
     open_port,
     store,
 )
-from tenferro_cpu.native.operations._emit import Block, Module
+from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._ops import apply, rule_for
 from tenferro_cpu.native.operations._value import Value, literal
 from tenferro_tensor import Primitive
@@ -82,8 +81,8 @@ def evaluate(block: Block, kernel: KernelIR, inputs: list[Value]) -> list[Value]
 def work(kernel: KernelIR, host: Host) -> int:
     """Instructions of one vector's work."""
     block = Block(Module(), lanes_for(kernel, host), tables=host.tables)
-    ports = [Port(o, "%p", "%s", "%o") for o in kernel.inputs]
-    evaluate(block, kernel, [load(block, port, ["%i"]) for port in ports])
+    ports = [Port(o, Pointer(block, "%p"), Int(block, "%s"), Vec(block, "i64", ("%o",))) for o in kernel.inputs]
+    evaluate(block, kernel, [load(block, port, [Int(block, "%i")]) for port in ports])
     return len(block.lines)
 
 
@@ -103,23 +102,26 @@ def interleaving(instructions: int, host: Host) -> int:
 
 
 class Row:
-    """The frame of a function over one row: ports, and the two loops around a body."""
+    """The frame of a function over one row: ports, and the loops around a body.
 
-    def __init__(self, kernel: KernelIR, host: Host, instructions: int = 0) -> None:
+    Attributes:
+        block: the function under construction.
+        width: vectors that the main loop takes at once.
+        inputs: ports of the operands.
+        outputs: ports of the results.
+    """
+
+    def __init__(self, kernel: KernelIR, host: Host) -> None:
         self.kernel, self.host = kernel, host
-        self.module = Module()
         lanes = lanes_for(kernel, host)
-        self.width = interleaving(instructions or work(kernel, host), host)
-        self.block = Block(self.module, lanes, self.width, fused_host(host), host.tables)
-        self.inputs: list[Port] = []
-        self.outputs: list[Port] = []
-        self._fixed: dict[int, tuple[str, ...]] = {}
-
-    def open(self, data: str = "%data", strides: str = "%strides") -> None:
-        """Read the argument arrays."""
-        for number, operand in enumerate((*self.kernel.inputs, *self.kernel.written)):
-            port = open_port(self.block, operand, data, strides, number)
-            (self.inputs if number < len(self.kernel.inputs) else self.outputs).append(port)
+        self.width = interleaving(work(kernel, host), host)
+        self.block = b = Block(Module(), lanes, self.width, fused_host(host), host.tables)
+        b.begin("entry")
+        data, strides = Pointer(b, "%data"), Pointer(b, "%strides")
+        ports = [open_port(b, o, data, strides, number) for number, o in enumerate((*kernel.inputs, *kernel.written))]
+        self.inputs, self.outputs = ports[: len(kernel.inputs)], ports[len(kernel.inputs) :]
+        self.length = Int(b, "%n")
+        self._fixed: dict[int, tuple[Vec, ...]] = {}
 
     def fix(self) -> None:
         """Load the operands that stay the same along the row."""
@@ -127,7 +129,12 @@ class Row:
             if port.operand.access is Access.FIXED:
                 self._fixed[number] = load_fixed(self.block, port)
 
-    def read(self, starts: list[str], mask: str = "", known: Mapping[int, Value] = MappingProxyType({})) -> list[Value]:
+    def read(
+        self,
+        starts: Sequence[Int],
+        mask: Vec | None = None,
+        known: Mapping[int, Value] = MappingProxyType({}),
+    ) -> list[Value]:
         """The kernel's output values for the elements from `starts` on; `known` are inputs that need no load."""
         values = [
             known[number]
@@ -139,67 +146,44 @@ class Row:
         ]
         return evaluate(self.block, self.kernel, values)
 
-    def starts(self, counter: str) -> list[str]:
+    def starts(self, first: Int) -> list[Int]:
         """First elements of the interleaved vectors."""
-        b = self.block
-        return [counter, *(b.raw(f"add i64 {counter}, {k * b.lanes}") for k in range(1, b.interleave))]
+        return [first + k * self.block.lanes for k in range(self.block.interleave)]
 
-    def mask(self, counter: str, limit: str) -> str:
-        """Lanes whose element number is below the limit."""
-        b = self.block
-        v = f"<{b.lanes} x i64>"
-        left = b.raw(f"sub i64 {limit}, {counter}")
-        first = b.raw(f"insertelement {v} poison, i64 {left}, i64 0")
-        wide = b.raw(f"shufflevector {v} {first}, {v} poison, <{b.lanes} x i32> zeroinitializer")
-        return b.raw(f"icmp slt {v} {lane_numbers(b.lanes)}, {wide}")
+    def over_elements(self, body: Callable[[list[Int], Vec | None], None]) -> None:
+        """Call `body` for all elements: with several vectors at once, then with what is left under a mask."""
+        b, n = self.block, self.length
+        step = b.lanes * self.width
+        main = n & -step
+        with Branch(b, main > 0), DoLoop(b, 0, main, step) as loop:
+            body(self.starts(loop.index), None)
+        b.interleave = 1
+        with Branch(b, main < n), DoLoop(b, main, n, b.lanes) as loop:
+            body([loop.index], b.below(loop.index, n))
 
-    def patch(self, mark: str, label: str) -> None:
-        """Fill a label in that was not known when a phi was written."""
-        self.block.lines = [line.replace(mark, label) for line in self.block.lines]
+    def text(self, name: str, parameters: str = "") -> str:
+        """The finished module."""
+        self.block.do("ret void")
+        head = f"define void @{name}(ptr %data, i64 %n, ptr %strides{parameters}) {self.host.attributes} {{"
+        return self.block.module.text(head, *self.block.lines, "}")
 
 
 def render_row(kernel: KernelIR, name: str, host: Host, stream: bool = False) -> str:
     """LLVM text of an element-wise kernel; `stream` writes past the cache, to outputs aligned to 64 bytes."""
     require_rendered(kernel, host)
     row = Row(kernel, host)
-    b, step = row.block, row.block.lanes * row.width
-    b.begin("entry")
-    row.open()
-    b.do("%some = icmp sgt i64 %n, 0")
-    b.do("br i1 %some, label %start, label %done")
-    b.begin("start")
-    row.fix()
-    b.do(f"%main = and i64 %n, {-step}")
-    b.do("%whole = icmp sgt i64 %main, 0")
-    b.do("br i1 %whole, label %loop, label %rest")
-    b.begin("loop")
-    b.do("%i = phi i64 [ 0, %start ], [ %i.next, %LATCH1 ]")
-    starts = row.starts("%i")
-    for port, value in zip(row.outputs, row.read(starts)):
-        store(b, port, starts, value, stream=stream)
-    b.do(f"%i.next = add i64 %i, {step}")
-    b.do("%more = icmp ult i64 %i.next, %main")
-    b.do("br i1 %more, label %loop, label %rest")
-    row.patch("%LATCH1", f"%{b.label}")
-    b.begin("rest")
-    b.do("%left = icmp ult i64 %main, %n")
-    b.do("br i1 %left, label %tail, label %done")
-    b.interleave = 1
-    b.begin("tail")
-    b.do("%j = phi i64 [ %main, %rest ], [ %j.next, %LATCH2 ]")
-    mask = row.mask("%j", "%n")
-    for port, value in zip(row.outputs, row.read(["%j"], mask)):
-        store(b, port, ["%j"], value, mask)
-    b.do(f"%j.next = add i64 %j, {b.lanes}")
-    b.do("%again = icmp ult i64 %j.next, %n")
-    b.do("br i1 %again, label %tail, label %done")
-    row.patch("%LATCH2", f"%{b.label}")
-    b.begin("done")
+    b = row.block
+
+    def body(starts: list[Int], mask: Vec | None) -> None:
+        for port, value in zip(row.outputs, row.read(starts, mask)):
+            store(b, port, starts, value, mask, stream=stream)
+
+    with Branch(b, row.length > 0):
+        row.fix()
+        row.over_elements(body)
     if stream:
-        b.do("fence seq_cst")
-    b.do("ret void")
-    head = f"define void @{name}(ptr %data, i64 %n, ptr %strides) {host.attributes} {{"
-    return row.module.text(head, *b.lines, "}")
+        b.fence()
+    return row.text(name)
 
 
 def row_spec(kernel: KernelIR, name: str, source: str) -> ProgramSpec:

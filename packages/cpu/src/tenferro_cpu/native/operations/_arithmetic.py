@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations import _math
-from tenferro_cpu.native.operations._emit import Vec
 from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tenferro_cpu.native.builder import BITS, Vec
 from tenferro_cpu.native.operations._convert import resized
-from tenferro_cpu.native.operations._emit import BITS, Vec
 from tenferro_cpu.native.operations._value import Rule, Site, Value
 
 
@@ -15,8 +15,7 @@ def shift(left: bool) -> Rule:
         width = BITS[x.kind]
         inside = y.compare("?", "ult", width)
         by = site.block.where(inside, y, y.like(0))
-        word = "shl" if left else "lshr" if site.unsigned else "ashr"
-        shifted = site.block.apply(f"{word} {site.block.vector(x.kind)} %s, %s", x.kind, x, by)
+        shifted = x << by if left else x.unsigned_shift(by) if site.unsigned else x >> by
         rest = x.like(0) if left or site.unsigned else x >> (width - 1)
         return site.block.where(inside, shifted, rest)
 

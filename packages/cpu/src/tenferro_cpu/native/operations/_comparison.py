@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations import _math
 from tenferro_cpu.native.operations._arithmetic import order
-from tenferro_cpu.native.operations._emit import Vec
 from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value
 
 

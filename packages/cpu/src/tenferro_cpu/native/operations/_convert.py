@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.operations._emit import BITS, Vec
+from tenferro_cpu.native.builder import BITS, Vec
 from tenferro_cpu.native.operations._value import Pair, Site, Value, kind_of
 
 
@@ -53,8 +53,7 @@ def _rounded_to_zero(x: Vec, kind: str, unsigned: bool) -> Vec:
     low, end = (0.0, 2.0**bits) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
     whole = block.call("trunc", x)
     block.signal(~((whole >= low) & (whole < end)))
-    name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.v{block.lanes}{kind}.v{block.lanes}{x.kind}"
-    return block.apply(f"call {block.vector(kind)} @{name}({block.vector(x.kind)} %s)", kind, x)
+    return block.saturated(x, kind, unsigned=unsigned)
 
 
 def convert(site: Site, x: Value, *, dtype: Any) -> Value:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
+from tenferro_cpu.native.builder import BITS, Vec
 from tenferro_cpu.native.operations import _math
 from tenferro_cpu.native.operations._convert import resized
-from tenferro_cpu.native.operations._emit import BITS, Vec
 from tenferro_cpu.native.operations._value import Rule, Site, Value
 
 
@@ -19,7 +19,7 @@ def _quotient(site: Site, x: Vec, y: Vec) -> Vec:
     """The quotient rounded towards zero, for a divisor that is neither 0 nor -1 (of signed integers)."""
     block, bits = site.block, BITS[x.kind]
     if bits == 64:
-        return block.apply(f"{'udiv' if site.unsigned else 'sdiv'} {block.vector('i64')} %s, %s", "i64", x, y)
+        return x.unsigned_quotient(y) if site.unsigned else x / y
     # The processor divides no vectors of integers. A floating-point quotient of more than twice the bits is on the
     # right side of every whole number: it is further from the next one than its rounding.
     kind, wide = ("f32", "i32") if bits < 32 else ("f64", "i32")

@@ -12,8 +12,9 @@ AVX-512, exponentials and logarithms are those of `_math_wide`.
 
 import math
 
+from tenferro_cpu.native.builder import BITS, Vec
+from tenferro_cpu.native.builder import _avx512 as avx512
 from tenferro_cpu.native.operations import _math_wide as wide
-from tenferro_cpu.native.operations._emit import BITS, Vec
 from tenferro_cpu.native.operations._math_tables import (
     BIAS,
     EXP,
@@ -76,7 +77,7 @@ def scaled(x: Vec, n: Vec) -> Vec:
     """``x * 2**n`` for whole `n` of the kind of `x`, with one rounding also where the result is subnormal."""
     block, kind = x.block, x.kind
     if wide.serves(x):
-        return wide.scaled(x, n)
+        return avx512.scaled(x, n)
     # Two factors, each a normal number: the range of n is twice the exponent's.
     whole = block.cast("sext", integer(n), f"i{BITS[kind]}")
     half = whole >> 1
@@ -88,7 +89,7 @@ def scaled(x: Vec, n: Vec) -> Vec:
 def _clamped(x: Vec, low: float, high: float) -> Vec:
     """Within bounds; NaN stays."""
     if wide.serves(x):
-        return wide.bounded(x, low, high)
+        return avx512.bounded(x, low, high)
     x = x.block.where(x < low, x.like(low), x)
     return x.block.where(x > high, x.like(high), x)
 

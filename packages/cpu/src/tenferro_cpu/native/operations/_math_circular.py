@@ -2,7 +2,7 @@
 
 import math
 
-from tenferro_cpu.native.operations._emit import Vec
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations._math import absolute, fma, integer, polynomial, sqrt, with_sign
 from tenferro_cpu.native.operations._math_tables import ASIN, ATAN, COS, NARROW, PI_2, PI_4, SIN, WIDE
 

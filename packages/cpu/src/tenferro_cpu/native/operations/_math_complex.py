@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations import _math, _math_circular
 from tenferro_cpu.native.operations._arithmetic import div, mul
 from tenferro_cpu.native.operations._convert import resized_float
-from tenferro_cpu.native.operations._emit import Vec
 from tenferro_cpu.native.operations._math import absolute, fma, with_sign
 from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, LOG2_E, LOG10_E, WIDE
 from tenferro_cpu.native.operations._value import Pair, Rule, Site

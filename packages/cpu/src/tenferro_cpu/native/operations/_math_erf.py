@@ -8,7 +8,7 @@ precision is computed in double precision.
 from collections.abc import Callable
 from typing import Final
 
-from tenferro_cpu.native.operations._emit import Vec
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations._math import absolute, fma, polynomial, scaled, with_sign
 from tenferro_cpu.native.operations._math_power import exp2_parts, exp2_short
 from tenferro_cpu.native.operations._math_tables import LOG2_E, WIDE

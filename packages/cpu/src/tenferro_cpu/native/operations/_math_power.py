@@ -8,7 +8,7 @@ it is done in double precision. Special values follow C99, F.9.4.4.
 import math
 from typing import Final
 
-from tenferro_cpu.native.operations._emit import Vec
+from tenferro_cpu.native.builder import Vec
 from tenferro_cpu.native.operations._math import absolute, fma, polynomial, scaled, split, with_sign
 from tenferro_cpu.native.operations._math_tables import LN2, LOG2_E, WIDE
 

@@ -8,10 +8,18 @@ function in IEEE floating-point arithmetic, ACM TOMS 15, 1989; the same of the l
 Signs of results and the bounds of arguments are the caller's.
 """
 
-from tenferro_cpu.native.operations._emit import BITS, LLVM_TYPES, Vec, number
-from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, NARROW, WIDE
-from tenferro_cpu.native.operations._math_wide_tables import (
+from tenferro_cpu.native.builder import BITS, Vec
+from tenferro_cpu.native.builder._avx512 import (
     ENTRIES,
+    exponent,
+    fixed,
+    lookup,
+    mantissa,
+    reciprocal,
+    scaled,
+)
+from tenferro_cpu.native.operations._math_tables import LN2, LN2_SHORT, WIDE
+from tenferro_cpu.native.operations._math_wide_tables import (
     EXP,
     EXPM1,
     HALVES,
@@ -30,37 +38,6 @@ from tenferro_cpu.native.operations._math_wide_tables import (
 def serves(x: Vec) -> bool:
     """Whether a vector fills a 512-bit register of a processor that has them."""
     return x.block.tables and x.block.lanes * BITS[x.kind] == 512
-
-
-def _call(name: str, x: Vec, operands: str, *more: Vec) -> Vec:
-    """An instruction of AVX-512; `operands` has ``%s`` for vectors, V for their type, and M for a mask of all lanes."""
-    v = x.block.vector(x.kind)
-    letters, mask = ("pd", "i8 -1") if x.kind == WIDE else ("ps", "i16 -1")
-    where = operands.replace("V", v).replace("M", mask)
-    return x.block.apply(f"call {v} @llvm.x86.avx512.{name}.{letters}.512({where})", x.kind, x, *more)
-
-
-def lookup(index: Vec, table: tuple[float, ...], kind: str) -> Vec:
-    """Numbers of a table by the lowest four bits of integer lanes."""
-    b, t = index.block, LLVM_TYPES[kind]
-    v, w, lanes = b.vector(kind), b.vector(index.kind), b.lanes
-    parts = [
-        f"{v} <{', '.join(f'{t} {number(kind, x)}' for x in table[k : k + lanes])}>" for k in range(0, ENTRIES, lanes)
-    ]
-    if kind == NARROW:
-        return b.apply(f"call {v} @llvm.x86.avx512.permvar.sf.512({parts[0]}, {w} %s)", kind, index)
-    return b.apply(f"call {v} @llvm.x86.avx512.vpermi2var.pd.512({parts[0]}, {w} %s, {parts[1]})", kind, index)
-
-
-def scaled(x: Vec, n: Vec) -> Vec:
-    """``x * 2**floor(n)`` in one rounding."""
-    return _call("mask.scalef", x, "V %s, V %s, V zeroinitializer, M, i32 4", n)
-
-
-def bounded(x: Vec, low: float, high: float) -> Vec:
-    """Within bounds; NaN stays, for these instructions give their second operand then."""
-    x = _call("min", x.like(high), "V %s, V %s, i32 4", x)
-    return _call("max", x.like(low), "V %s, V %s, i32 4", x)
 
 
 def fma(x: Vec, y: Vec | float, z: Vec | float) -> Vec:
@@ -122,7 +99,7 @@ def tanh(x: Vec) -> Vec:
     """Of ``x / 2``, bounded and not negative: ``s / (s + v)`` in the terms of `_expm1`."""
     s, v, _ = _expm1(x, far=False)
     d = s + v
-    w = _call("rcp14", d, "V %s, V zeroinitializer, M")
+    w = reciprocal(d)
     if x.kind == WIDE:
         w = fma(w, fma(-d, w, 1.0), w)
     y = s * w
@@ -135,8 +112,8 @@ def split_log(x: Vec, with_exponent: bool = False) -> tuple[Vec, Vec, Vec, Vec]:
 
     With the exponent, a + b is log(x).
     """
-    m = _call("mask.getmant", x, "V %s, i32 7, V zeroinitializer, M, i32 4")  # between 3/4 and 3/2
-    k = _exponent(x) - _exponent(m)
+    m = mantissa(x)
+    k = exponent(x) - exponent(m)
     index = (m + NEAREST[x.kind]).bits
     inverse, high, low = (lookup(index, table[x.kind], x.kind) for table in (INVERSES, LOGS, LOGS_LOW))
     r = fma(m, inverse, -1.0)
@@ -147,18 +124,13 @@ def split_log(x: Vec, with_exponent: bool = False) -> tuple[Vec, Vec, Vec, Vec]:
     return k, fma(-inverse, r, inverse), total, lost + fma(r * r, horner(r, LOG1P[x.kind]), low)
 
 
-def _exponent(x: Vec) -> Vec:
-    return _call("mask.getexp", x, "V %s, V zeroinitializer, M, i32 4")
-
-
 _EDGES = 0x03530421
 """What becomes of NaN, zero, negative numbers and infinity: four bits for each class of operand."""
 
 
 def edged(x: Vec, result: Vec) -> Vec:
     """The logarithms of what is not positive and finite."""
-    lanes = f"<{x.block.lanes} x i{BITS[x.kind]}> splat (i{BITS[x.kind]} {_EDGES})"
-    return _call("mask.fixupimm", result, f"V %s, V %s, {lanes}, i32 0, M, i32 4", x)
+    return fixed(x, result, _EDGES)
 
 
 def log(x: Vec) -> Vec:

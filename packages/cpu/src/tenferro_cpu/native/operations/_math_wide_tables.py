@@ -4,8 +4,6 @@ from typing import Final
 
 from tenferro_cpu.native.operations._math_tables import NARROW, WIDE
 
-ENTRIES: Final = 16
-
 POWERS: Final = {  # 2^(j/16)
     WIDE: (
         1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721, 1.241857812073484,

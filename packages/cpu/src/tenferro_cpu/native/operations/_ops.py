@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.builder import Block
 from tenferro_cpu.native.operations import (
     _arithmetic,
     _bits,
@@ -22,7 +23,6 @@ from tenferro_cpu.native.operations import (
     _math_erf,
     _math_power,
 )
-from tenferro_cpu.native.operations._emit import Block
 from tenferro_cpu.native.operations._value import Pair, Rule, Site, Value, real
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers

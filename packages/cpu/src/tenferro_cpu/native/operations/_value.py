@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tenferro_cpu.native.operations._emit import Block, Vec
+from tenferro_cpu.native.builder import Block, Vec
 
 
 @dataclass(frozen=True, slots=True, eq=False)

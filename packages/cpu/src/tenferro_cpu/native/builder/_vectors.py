@@ -1,4 +1,4 @@
-"""Vectors as values: Python operators that write LLVM instructions.
+"""`Vec`: vectors as values, with Python operators that write instructions, and `Block`, which they are written to.
 
 A `Vec` stands for `interleave` SSA vectors that undergo the same instruction one after the other, so that a long
 chain of dependent operations leaves no unit idle. Mathematics is written once, on `Vec`, like NumPy code.
@@ -6,101 +6,37 @@ chain of dependent operations leaves no unit idle. Mathematics is written once, 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from typing import Final
-
-LLVM_TYPES: Final = {"f64": "double", "f32": "float"} | {f"i{bits}": f"i{bits}" for bits in (1, 8, 16, 32, 64)}
-BITS: Final = {"f64": 64, "f32": 32, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+from tenferro_cpu.native.builder._emitter import Emitter
+from tenferro_cpu.native.builder._lanewise import INVALID, lane_loop
+from tenferro_cpu.native.builder._scalars import Int
+from tenferro_cpu.native.builder._types import BITS, LLVM_TYPES, indices, number
 
 
-WEIGHTS: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}'
-INVALID: Final = """
-define private void @invalid() noinline cold nounwind {
-  %p = alloca double
-  store volatile double 0.0, ptr %p
-  %zero = load volatile double, ptr %p
-  %nothing = fdiv double %zero, %zero
-  store volatile double %nothing, ptr %p
-  ret void
-}"""
-
-
-def number(kind: str, value: float) -> str:
-    """A number as LLVM text.
-
-    >>> number("f64", 1.0), number("i8", -3), number("i1", True)
-    ('0x3FF0000000000000', '-3', 'true')
-    """
-    if kind[0] == "f":
-        if kind == "f32":  # LLVM wants the bits of the double of equal value
-            value = struct.unpack("f", struct.pack("f", value))[0]
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    return ("true" if value else "false") if kind == "i1" else str(int(value))
-
-
-class Module:
-    """Definitions beside the kernel: private functions, and external ones that they call."""
-
-    def __init__(self) -> None:
-        self.definitions: dict[str, str] = {}
-
-    def require(self, name: str, text: Callable[[], str]) -> None:
-        """Define `name` once."""
-        if name not in self.definitions:
-            self.definitions[name] = text()
-
-    def text(self, *functions: str) -> str:
-        """The module with the given functions."""
-        return "\n".join([*self.definitions.values(), *functions])
-
-
-class Block:
-    """Instructions of one function in order, and the label of the basic block that they have reached.
-
-    Args:
-        module: what the function refers to.
-        lanes: elements of a vector.
-        interleave: vectors that undergo every instruction.
-        fused: the processor multiplies and adds in one rounding.
-        tables: it looks numbers up in registers, and scales by powers of two (AVX-512).
-    """
-
-    def __init__(
-        self, module: Module, lanes: int, interleave: int = 1, fused: bool = True, tables: bool = False
-    ) -> None:
-        self.module, self.lanes, self.interleave, self.fused, self.tables = module, lanes, interleave, fused, tables
-        self.lines: list[str] = []
-        self.label = "entry"
-        self._count = 0
-
-    def fresh(self) -> str:
-        """A name that no value has."""
-        self._count += 1
-        return f"%t{self._count}"
-
-    def raw(self, text: str) -> str:
-        """One instruction with a result, as written; gives the name."""
-        name = self.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def do(self, text: str) -> None:
-        """One instruction without a result."""
-        self.lines.append(f"  {text}")
-
-    def begin(self, label: str) -> None:
-        """Open a basic block."""
-        self.lines.append(f"{label}:")
-        self.label = label
+class Block(Emitter):
+    """A function under construction, and what is done with its vectors."""
 
     def vector(self, kind: str) -> str:
-        """The vector type of a kind of element."""
+        """The LLVM type of a vector of a kind of element."""
         return f"<{self.lanes} x {LLVM_TYPES[kind]}>"
 
     def splat(self, kind: str, value: float) -> Vec:
         """A constant in every lane."""
         return Vec(self, kind, (f"splat ({LLVM_TYPES[kind]} {number(kind, value)})",) * self.interleave)
+
+    def repeated(self, kind: str, llvm: str, scalar: str) -> Vec:
+        """A number in a register, in every lane of one vector; `llvm` is its type there."""
+        v = f"<{self.lanes} x {llvm}>"
+        first = self.raw(f"insertelement {v} poison, {llvm} {scalar}, i64 0")
+        name = self.raw(f"shufflevector {v} {first}, {v} poison, <{self.lanes} x i32> zeroinitializer")
+        return Vec(self, kind, (name,))
+
+    def lane_numbers(self) -> Vec:
+        """The vector 0, 1, 2, ..."""
+        return Vec(self, "i64", (f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>",))
+
+    def below(self, start: Int, end: Int) -> Vec:
+        """The lanes whose numbers, counted from `start`, are below `end`."""
+        return self.lane_numbers() < self.repeated("i64", "i64", (end - start).name)
 
     def apply(self, template: str, kind: str, *args: Vec) -> Vec:
         """The instruction `template`, with ``%s`` for the operands, on every interleaved vector."""
@@ -108,10 +44,14 @@ class Block:
 
     def call(self, intrinsic: str, *args: Vec) -> Vec:
         """An intrinsic whose operands and result have the type of the first operand."""
-        first = args[0]
-        kind = first.kind
+        kind = args[0].kind
         where = ", ".join([f"{self.vector(kind)} %s"] * len(args))
         return self.apply(f"call {self.vector(kind)} @llvm.{intrinsic}.v{self.lanes}{kind}({where})", kind, *args)
+
+    def saturated(self, x: Vec, kind: str, *, unsigned: bool) -> Vec:
+        """Floating-point lanes rounded towards zero to the nearest integer of a kind; NaN becomes 0."""
+        name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.v{self.lanes}{kind}.v{self.lanes}{x.kind}"
+        return self.apply(f"call {self.vector(kind)} @{name}({self.vector(x.kind)} %s)", kind, x)
 
     def cast(self, instruction: str, x: Vec, kind: str) -> Vec:
         """A conversion instruction, as in ``"sitofp"``."""
@@ -125,6 +65,27 @@ class Block:
         form = f"select {self.vector('i1')} %s, {self.vector(x.kind)} %s, {self.vector(x.kind)} %s"
         return self.apply(form, x.kind, mask, x, y)
 
+    def shuffled(self, x: Vec, order: list[int], y: Vec | None = None) -> Vec:
+        """Lanes of `x` and `y`, counted through both, in another order; negative numbers leave a lane open."""
+        v = self.vector(x.kind)
+        if y is None:
+            return self.apply(f"shufflevector {v} %s, {v} poison, {indices(order)}", x.kind, x)
+        return self.apply(f"shufflevector {v} %s, {v} %s, {indices(order)}", x.kind, x, y)
+
+    def chosen(self, lanes: list[bool], x: Vec, y: Vec) -> Vec:
+        """`x` in the lanes that are named, else `y`."""
+        mask = ", ".join(f"i1 {'true' if lane else 'false'}" for lane in lanes)
+        v = self.vector(x.kind)
+        return self.apply(f"select <{self.lanes} x i1> <{mask}>, {v} %s, {v} %s", x.kind, x, y)
+
+    def first_lane(self, x: Vec) -> str:
+        """The name of the number in the first lane of one vector."""
+        return self.raw(f"extractelement {self.vector(x.kind)} {x.names[0]}, i64 0")
+
+    def fence(self) -> None:
+        """Finish all writes before those that follow."""
+        self.do("fence seq_cst")
+
     def _any(self, mask: Vec) -> str:
         """Whether a lane of the mask is set, as one bit."""
         union = mask.names[0]
@@ -134,69 +95,33 @@ class Block:
 
     def signal(self, mask: Vec) -> None:
         """Raise the processor's flag for an invalid operation where a lane of the mask is set."""
-        hit = self._any(mask)
-        here = self._count
-        self.module.require("!prof", lambda: WEIGHTS)
+        hit, odd, after = self._any(mask), self.new_label("odd"), self.new_label("after")
         self.module.require("invalid", lambda: INVALID)
-        self.do(f"br i1 {hit}, label %odd{here}, label %after{here}, !prof !0")
-        self.begin(f"odd{here}")
+        self.branch(hit, odd, after, rarely=True)
+        self.begin(odd)
         self.do("call void @invalid()")
-        self.do(f"br label %after{here}")
-        self.begin(f"after{here}")
+        self.jump(after)
+        self.begin(after)
 
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
         """`usual`, but the C library's `function` of `args` in the lanes of `mask`; a branch where there are none."""
-        kind = usual.kind
-        hit = self._any(mask)
-        here, slow, join = self.label, f"slow{self._count}", f"join{self._count}"
-        self.do(f"br i1 {hit}, label %{slow}, label %{join}, !prof !0")
+        kind, hit = usual.kind, self._any(mask)
+        here, slow, join = self.label, self.new_label("slow"), self.new_label("join")
+        self.branch(hit, slow, join, rarely=True)
         self.begin(slow)
         lanewise = f"lanewise.{function}.{self.lanes}"
-        self.module.require("!prof", lambda: WEIGHTS)
         self.module.require(lanewise, lambda: lane_loop(lanewise, function, kind, self.lanes, len(args)))
         typed = ", ".join([f"{self.vector(kind)} %s"] * (len(args) + 1))
         fixed = self.apply(
             f"call {self.vector(kind)} @{lanewise}({self.vector('i1')} %s, {typed})", kind, mask, usual, *args
         )
-        self.do(f"br label %{join}")
+        self.jump(join)
         self.begin(join)
         names = [
             self.raw(f"phi {self.vector(kind)} [ {a}, %{here} ], [ {b}, %{slow} ]")
             for a, b in zip(usual.names, fixed.names)
         ]
         return Vec(self, kind, tuple(names))
-
-
-def lane_loop(name: str, function: str, kind: str, lanes: int, arity: int) -> str:
-    """A private function that calls a scalar C function in the lanes of a mask."""
-    t = LLVM_TYPES[kind]
-    v = f"<{lanes} x {t}>"
-    arguments = ", ".join(f"{v} %x{k}" for k in range(arity))
-    takes = "\n".join(f"  %a{k} = extractelement {v} %x{k}, i32 %i" for k in range(arity))
-    typed = ", ".join(f"{t} %a{k}" for k in range(arity))
-    return f"""
-declare {t} @{function}({", ".join([t] * arity)})
-define private {v} @{name}(<{lanes} x i1> %mask, {v} %usual, {arguments}) noinline cold nounwind {{
-entry:
-  br label %loop
-loop:
-  %i = phi i32 [ 0, %entry ], [ %next, %step ]
-  %out = phi {v} [ %usual, %entry ], [ %kept, %step ]
-  %m = extractelement <{lanes} x i1> %mask, i32 %i
-  br i1 %m, label %call, label %step
-call:
-{takes}
-  %y = call {t} @{function}({typed})
-  %put = insertelement {v} %out, {t} %y, i32 %i
-  br label %step
-step:
-  %kept = phi {v} [ %out, %loop ], [ %put, %call ]
-  %next = add i32 %i, 1
-  %more = icmp ult i32 %next, {lanes}
-  br i1 %more, label %loop, label %done
-done:
-  ret {v} %kept
-}}"""
 
 
 class Vec:
@@ -208,9 +133,22 @@ class Vec:
     def __init__(self, block: Block, kind: str, names: tuple[str, ...]) -> None:
         self.block, self.kind, self.names = block, kind, names
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """LLVM types of its registers."""
+        return (self.block.vector(self.kind),) * len(self.names)
+
+    def renamed(self, names: tuple[str, ...]) -> Vec:
+        """Such a value in other registers."""
+        return Vec(self.block, self.kind, names)
+
     def like(self, other: Vec | float) -> Vec:
         """`other` as a vector of this kind."""
         return other if isinstance(other, Vec) else self.block.splat(self.kind, other)
+
+    def one(self, number: int) -> Vec:
+        """The interleaved vector of this number alone."""
+        return Vec(self.block, self.kind, (self.names[number],))
 
     def _binary(self, floating: str, integer: str, x: Vec | float, y: Vec | float) -> Vec:
         x, y = self.like(x), self.like(y)
@@ -241,6 +179,10 @@ class Vec:
     def __rtruediv__(self, other: float) -> Vec:
         return self._binary("fdiv", "sdiv", other, self)
 
+    def unsigned_quotient(self, other: Vec) -> Vec:
+        """The quotient of integers without a sign."""
+        return self._binary("?", "udiv", self, other)
+
     def __neg__(self) -> Vec:
         if self.kind[0] == "f":
             return self.block.apply(f"fneg {self.block.vector(self.kind)} %s", self.kind, self)
@@ -264,6 +206,10 @@ class Vec:
     def __rshift__(self, other: Vec | int) -> Vec:
         """Of signed integers."""
         return self._binary("?", "ashr", self, other)
+
+    def unsigned_shift(self, other: Vec | int) -> Vec:
+        """A shift to the right of integers without a sign."""
+        return self._binary("?", "lshr", self, other)
 
     def compare(self, floating: str, integer: str, other: Vec | float) -> Vec:
         """A mask by the predicates ``fcmp floating`` or ``icmp integer``."""

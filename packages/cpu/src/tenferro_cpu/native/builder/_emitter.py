@@ -1,0 +1,85 @@
+"""`Emitter`: lines, names and basic blocks of one function, and `Module`: what the function refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Module:
+    """Definitions beside the kernel: private functions, and external ones that they call."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, str] = {}
+
+    def require(self, name: str, text: Callable[[], str]) -> None:
+        """Define `name` once."""
+        if name not in self.definitions:
+            self.definitions[name] = text()
+
+    def text(self, *functions: str) -> str:
+        """The module with the given functions."""
+        return "\n".join([*self.definitions.values(), *functions])
+
+
+class Emitter:
+    """Instructions of one function in order, and the label of the basic block that they have reached.
+
+    Args:
+        module: what the function refers to.
+        lanes: elements of a vector.
+        interleave: vectors that undergo every instruction, one after the other.
+        fused: the processor multiplies and adds in one rounding.
+        tables: it looks numbers up in registers, and scales by powers of two (AVX-512).
+    """
+
+    def __init__(
+        self, module: Module, lanes: int, interleave: int = 1, fused: bool = True, tables: bool = False
+    ) -> None:
+        self.module, self.lanes, self.interleave, self.fused, self.tables = module, lanes, interleave, fused, tables
+        self.lines: list[str] = []
+        self.label = "entry"
+        self._count = 0
+
+    def fresh(self) -> str:
+        """A name that no value has."""
+        self._count += 1
+        return f"%t{self._count}"
+
+    def new_label(self, what: str) -> str:
+        """A label that no basic block has."""
+        self._count += 1
+        return f"{what}{self._count}"
+
+    def raw(self, text: str) -> str:
+        """One instruction with a result, as written; returns its name."""
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """One instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def begin(self, label: str) -> None:
+        """Open a basic block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        """End the basic block by going to another."""
+        self.do(f"br label %{label}")
+
+    def branch(self, flag: str, yes: str, no: str, *, rarely: bool = False) -> None:
+        """End the basic block by going to one of two others; `rarely` says that the first is cold."""
+        if rarely:
+            self.module.require("!prof", lambda: '!0 = !{!"branch_weights", i32 1, i32 100000}')
+        self.do(f"br i1 {flag}, label %{yes}, label %{no}{', !prof !0' if rarely else ''}")
+
+    def reserve(self, count: int) -> int:
+        """Lines to be written by `fill` once what they say is known; returns the number of the first."""
+        self.lines += [""] * count
+        return len(self.lines) - count
+
+    def fill(self, line: int, text: str) -> None:
+        """Write a reserved line."""
+        self.lines[line] = f"  {text}"

@@ -1,0 +1,155 @@
+"""Loops and branches as ``with`` statements.
+
+Vectors that change are carried: a construct is given their first values, its body sets `values` to the next ones, and
+after the construct `values` holds the last. Behind it are phis, whose second half is filled in when the body ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Self, TypeVar
+
+from tenferro_cpu.native.builder._emitter import Emitter
+from tenferro_cpu.native.builder._scalars import Flag, Int
+from tenferro_cpu.native.builder._vectors import Block, Vec
+
+
+class _InRegisters(Protocol):
+    @property
+    def types(self) -> tuple[str, ...]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    def renamed(self, names: tuple[str, ...]) -> Self: ...
+
+
+T = TypeVar("T", bound=_InRegisters)
+
+
+class _Phis:
+    """Values at the head of a block that is reached in two ways, of which the second is known later."""
+
+    def __init__(self, block: Emitter, before: str) -> None:
+        self.block, self.before = block, before
+        self.open: list[tuple[int, str, str, str]] = []
+
+    def head(self, value: T) -> T:
+        """The value in registers of its own."""
+        names = [self.block.fresh() for _ in value.names]
+        line = self.block.reserve(len(names))
+        for i, (name, llvm, first) in enumerate(zip(names, value.types, value.names)):
+            self.open.append((line + i, name, llvm, first))
+        return value.renamed(tuple(names))
+
+    def close(self, names: Sequence[str], latch: str) -> None:
+        """Give the values of the second way, in the order of `head`, and the block that it comes from."""
+        for (line, name, llvm, first), second in zip(self.open, names, strict=True):
+            self.block.fill(line, f"{name} = phi {llvm} [ {first}, %{self.before} ], [ {second}, %{latch} ]")
+
+
+def _names(values: Sequence[_InRegisters]) -> list[str]:
+    return [name for value in values for name in value.names]
+
+
+class DoLoop:
+    """``with DoLoop(block, start, end, step, values) as loop:`` at least once, while ``start + k * step < end``.
+
+    Attributes:
+        index: the counter.
+        values: the carried vectors.
+    """
+
+    def __init__(
+        self, block: Block, start: Int | int, end: Int | int, step: Int | int, values: Sequence[Vec] = ()
+    ) -> None:
+        self.block, self.step = block, step
+        self.first = start if isinstance(start, Int) else Int(block, str(start))
+        self.end = end if isinstance(end, Int) else Int(block, str(end))
+        self.values: list[Vec] = list(values)
+
+    def __enter__(self) -> Self:
+        b = self.block
+        self.head = b.new_label("loop")
+        self._phis = _Phis(b, b.label)
+        b.jump(self.head)
+        b.begin(self.head)
+        self.index = self._phis.head(self.first)
+        self.values = [self._phis.head(value) for value in self.values]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        b, after = self.block, self.block.new_label("looped")
+        following = self.index + self.step
+        self._phis.close([following.name, *_names(self.values)], b.label)
+        b.branch((following < self.end).name, self.head, after)
+        b.begin(after)
+
+
+class Loop:
+    """``with Loop(block, counters, values) as loop:`` until `leave_unless` meets a condition that does not hold.
+
+    Attributes:
+        counters: carried integers.
+        values: carried vectors; after the loop, both are those at the head of its last turn.
+    """
+
+    def __init__(self, block: Block, counters: Sequence[Int | int], values: Sequence[Vec] = ()) -> None:
+        self.block = block
+        self.counters = [c if isinstance(c, Int) else Int(block, str(c)) for c in counters]
+        self.values: list[Vec] = list(values)
+
+    def __enter__(self) -> Self:
+        b = self.block
+        self.head, self.after = b.new_label("while"), b.new_label("left")
+        self._phis = _Phis(b, b.label)
+        b.jump(self.head)
+        b.begin(self.head)
+        self.counters = [self._phis.head(c) for c in self.counters]
+        self.values = [self._phis.head(v) for v in self.values]
+        self._last = self.counters, self.values
+        return self
+
+    def leave_unless(self, flag: Flag) -> None:
+        """Leave the loop where the condition does not hold; once, before anything changes."""
+        inside = self.block.new_label("turn")
+        self.block.branch(flag.name, inside, self.after)
+        self.block.begin(inside)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        b = self.block
+        self._phis.close(_names([*self.counters, *self.values]), b.label)
+        b.jump(self.head)
+        b.begin(self.after)
+        self.counters, self.values = self._last
+
+
+class Branch:
+    """``with Branch(block, flag, values) as branch:`` where the condition holds; `rarely` says that it seldom does.
+
+    Attributes:
+        values: the carried vectors; the body may replace them.
+    """
+
+    def __init__(self, block: Block, flag: Flag, values: Sequence[Vec] = (), *, rarely: bool = False) -> None:
+        self.block, self.flag, self.rarely = block, flag, rarely
+        self.values: list[Vec] = list(values)
+
+    def __enter__(self) -> Self:
+        b = self.block
+        inside, self.after = b.new_label("when"), b.new_label("then")
+        b.branch(self.flag.name, inside, self.after, rarely=self.rarely)
+        self._phis, self._first = _Phis(b, b.label), self.values
+        b.begin(inside)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
+        b, inside, second = self.block, self.block.label, _names(self.values)
+        b.jump(self.after)
+        b.begin(self.after)
+        self.values = [self._phis.head(v) for v in self._first]
+        self._phis.close(second, inside)

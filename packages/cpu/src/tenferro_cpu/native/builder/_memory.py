@@ -1,0 +1,137 @@
+"""Loads and stores of vectors at typed addresses: neighbours, and lanes that lie apart, whole or under a mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenferro_cpu.native.builder._scalars import Int, Pointer
+from tenferro_cpu.native.builder._types import indices
+from tenferro_cpu.native.builder._vectors import Block, Vec
+
+_LETTERS = {"double": "f64", "float": "f32"}
+ALL = "splat (i1 true)"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Numbers as they lie in memory.
+
+    Attributes:
+        llvm: their LLVM type; booleans are bytes.
+        align: bytes of one.
+    """
+
+    llvm: str
+    align: int
+
+    def vector(self, count: int) -> str:
+        """The LLVM type of so many."""
+        return f"<{count} x {self.llvm}>"
+
+    def suffix(self, count: int) -> str:
+        """How intrinsics call a vector of so many."""
+        return f"v{count}{_LETTERS.get(self.llvm, self.llvm)}"
+
+
+def load(block: Block, at: Pointer, element: Element, count: int, mask: str = "", period: int = 1) -> str:
+    """`count` neighbours; lanes outside of the mask repeat the first `period` elements.
+
+    A made-up number there might divide by zero, and that would be reported.
+    """
+    v = element.vector(count)
+    if not mask:
+        return block.raw(f"load {v}, ptr {at.name}, align {element.align}")
+    few = element.vector(period)
+    first = block.raw(f"load {few}, ptr {at.name}, align {element.align}")
+    order = [k % period for k in range(count)]
+    idle = block.raw(f"shufflevector {few} {first}, {few} poison, {indices(order)}")
+    return block.raw(
+        f"call {v} @llvm.masked.load.{element.suffix(count)}.p0(ptr {at.name}, i32 {element.align}, "
+        f"<{count} x i1> {mask}, {v} {idle})"
+    )
+
+
+def store(
+    block: Block, at: Pointer, element: Element, name: str, count: int, mask: str = "", *, stream: bool = False
+) -> None:
+    """Write neighbours; `stream` writes past the caches, whole vectors at addresses of 64 bytes."""
+    v = element.vector(count)
+    if mask:
+        block.do(
+            f"call void @llvm.masked.store.{element.suffix(count)}.p0({v} {name}, ptr {at.name}, "
+            f"i32 {element.align}, <{count} x i1> {mask})"
+        )
+    elif stream:
+        block.module.require("!nontemporal", lambda: "!1 = !{i32 1}")
+        whole = min(64, count * element.align)
+        block.do(f"store {v} {name}, ptr {at.name}, align {whole}, !nontemporal !1")
+    else:
+        block.do(f"store {v} {name}, ptr {at.name}, align {element.align}")
+
+
+def addresses(block: Block, base: Pointer, distances: str) -> str:
+    """The vector of the addresses so many bytes from a pointer, one for each lane."""
+    return block.raw(f"getelementptr i8, ptr {base.name}, <{block.lanes} x i64> {distances}")
+
+
+def gather(block: Block, places: str, element: Element, mask: str = "") -> str:
+    """The lanes at these addresses."""
+    w, v = block.lanes, element.vector(block.lanes)
+    return block.raw(
+        f"call {v} @llvm.masked.gather.{element.suffix(w)}.v{w}p0(<{w} x ptr> {places}, i32 {element.align}, "
+        f"<{w} x i1> {mask or ALL}, {v} zeroinitializer)"
+    )
+
+
+def scatter(block: Block, places: str, element: Element, name: str, mask: str = "") -> None:
+    """Write the lanes to these addresses."""
+    w, v = block.lanes, element.vector(block.lanes)
+    block.do(
+        f"call void @llvm.masked.scatter.{element.suffix(w)}.v{w}p0({v} {name}, <{w} x ptr> {places}, "
+        f"i32 {element.align}, <{w} x i1> {mask or ALL})"
+    )
+
+
+def reordered(block: Block, element: Element, x: str, count: int, order: list[int], y: str = "") -> str:
+    """Lanes of one or two vectors of `count` elements in another order."""
+    v = element.vector(count)
+    return block.raw(f"shufflevector {v} {x}, {v} {y or 'poison'}, {indices(order)}")
+
+
+def doubled(block: Block, mask: str) -> str:
+    """Every lane of a mask twice: real and imaginary parts lie side by side."""
+    w = block.lanes
+    order = [k for k in range(w) for _ in (0, 1)]
+    return block.raw(f"shufflevector <{w} x i1> {mask}, <{w} x i1> poison, {indices(order)}")
+
+
+def as_mask(block: Block, name: str) -> str:
+    """Bytes of booleans as a mask."""
+    return block.raw(f"icmp ne <{block.lanes} x i8> {name}, zeroinitializer")
+
+
+class Scratch:
+    """Vectors on the stack, by number.
+
+    Args:
+        block: where; before the first loop.
+        kind: element kind.
+        count: how many there are.
+    """
+
+    def __init__(self, block: Block, kind: str, count: int) -> None:
+        self.block, self.kind = block, kind
+        self.stored = "i8" if kind == "i1" else kind
+        self._type = block.vector(self.stored)
+        self._base = Pointer(block, block.raw(f"alloca [{count} x {self._type}], align 64"))
+
+    def put(self, number: Int, x: Vec) -> None:
+        """Write one vector."""
+        kept = self.block.cast("zext", x, "i8") if self.kind == "i1" else x
+        self.block.do(f"store {self._type} {kept.names[0]}, ptr {self._base.item(self._type, number).name}")
+
+    def get(self, number: Int) -> Vec:
+        """Read one vector."""
+        name = self.block.raw(f"load {self._type}, ptr {self._base.item(self._type, number).name}")
+        x = Vec(self.block, self.stored, (name,))
+        return x.differs(0) if self.kind == "i1" else x

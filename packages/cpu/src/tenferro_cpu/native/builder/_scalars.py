@@ -1,0 +1,140 @@
+"""Scalars in registers: 64-bit integers, flags and pointers, with operators that write instructions."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from tenferro_cpu.native.builder._emitter import Emitter
+
+
+class Scalar:
+    """One SSA value that is no vector.
+
+    Attributes:
+        block: where instructions on it go.
+        name: its name, or a constant.
+    """
+
+    __slots__ = ("block", "name")
+    __hash__ = None  # type: ignore[assignment]
+    llvm = "i64"
+
+    def __init__(self, block: Emitter, name: str) -> None:
+        self.block, self.name = block, name
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """LLVM types of the registers that hold it."""
+        return (self.llvm,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the registers that hold it."""
+        return (self.name,)
+
+    def renamed(self, names: tuple[str, ...]) -> Self:
+        """A value of this type in other registers."""
+        return type(self)(self.block, names[0])
+
+
+class Flag(Scalar):
+    """A condition."""
+
+    __slots__ = ()
+    llvm = "i1"
+
+    def choose(self, x: Int, y: Int | int) -> Int:
+        """`x` where it holds, else `y`."""
+        return Int(self.block, self.block.raw(f"select i1 {self.name}, i64 {x.name}, i64 {x.of(y)}"))
+
+    def __and__(self, other: Flag) -> Flag:
+        return Flag(self.block, self.block.raw(f"and i1 {self.name}, {other.name}"))
+
+
+class Int(Scalar):
+    """A 64-bit integer, signed where that matters."""
+
+    __slots__ = ()
+
+    def of(self, other: Int | int) -> str:
+        """The name of an operand."""
+        return other.name if isinstance(other, Int) else str(other)
+
+    def _with(self, word: str, other: Int | int) -> Int:
+        return Int(self.block, self.block.raw(f"{word} i64 {self.name}, {self.of(other)}"))
+
+    def __add__(self, other: Int | int) -> Int:
+        return self if other.__class__ is int and other == 0 else self._with("add", other)
+
+    def __sub__(self, other: Int | int) -> Int:
+        return self._with("sub", other)
+
+    def __mul__(self, other: Int | int) -> Int:
+        return self if other.__class__ is int and other == 1 else self._with("mul", other)
+
+    def __and__(self, other: Int | int) -> Int:
+        return self._with("and", other)
+
+    def __rshift__(self, other: int) -> Int:
+        return self._with("lshr", other)
+
+    def __floordiv__(self, other: Int | int) -> Int:
+        """The quotient of numbers that are not negative."""
+        return self._with("udiv", other)
+
+    def _compare(self, word: str, other: Int | int) -> Flag:
+        return Flag(self.block, self.block.raw(f"icmp {word} i64 {self.name}, {self.of(other)}"))
+
+    def __lt__(self, other: Int | int) -> Flag:
+        return self._compare("slt", other)
+
+    def __gt__(self, other: Int | int) -> Flag:
+        return self._compare("sgt", other)
+
+    def equals(self, other: Int | int) -> Flag:
+        """Whether two numbers are equal."""
+        return self._compare("eq", other)
+
+    def differs(self, other: Int | int) -> Flag:
+        """Whether two numbers differ."""
+        return self._compare("ne", other)
+
+
+class Pointer(Scalar):
+    """An address."""
+
+    __slots__ = ()
+    llvm = "ptr"
+
+    def offset(self, distance: Int | int) -> Pointer:
+        """The address so many bytes further on."""
+        if distance.__class__ is int and distance == 0:
+            return self
+        by = distance.name if isinstance(distance, Int) else distance
+        return Pointer(self.block, self.block.raw(f"getelementptr i8, ptr {self.name}, i64 {by}"))
+
+    def item(self, llvm: str, number: Int | int) -> Pointer:
+        """The address of an item of an array of such a type."""
+        by = number.name if isinstance(number, Int) else number
+        return Pointer(self.block, self.block.raw(f"getelementptr {llvm}, ptr {self.name}, i64 {by}"))
+
+    def load_int(self) -> Int:
+        """The integer at the address."""
+        return Int(self.block, self.block.raw(f"load i64, ptr {self.name}, align 8"))
+
+    def load_pointer(self) -> Pointer:
+        """The address at the address."""
+        return Pointer(self.block, self.block.raw(f"load ptr, ptr {self.name}, align 8"))
+
+    def load(self, llvm: str, align: int) -> str:
+        """A number of any type at the address; returns its name."""
+        return self.block.raw(f"load {llvm}, ptr {self.name}, align {align}")
+
+    def store(self, llvm: str, name: str, align: int) -> None:
+        """Write a number of any type."""
+        self.block.do(f"store {llvm} {name}, ptr {self.name}, align {align}")
+
+    def prefetch(self) -> None:
+        """Prefetch the cache line of the address for reading."""
+        self.block.module.require("prefetch", lambda: "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.block.do(f"call void @llvm.prefetch.p0(ptr {self.name}, i32 0, i32 3, i32 1)")

@@ -1,0 +1,136 @@
+"""Operands inside of a kernel: vectors are read from `Port`s and written to them, as the operand is laid out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tenferro_cpu.native.builder import BITS, LLVM_TYPES, Block, Int, Pointer, Vec
+from tenferro_cpu.native.builder import _memory as memory
+from tenferro_cpu.native.operations._value import Pair, Value, kind_of
+from tenferro_tensor.device_model import Access, Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One operand inside of a function.
+
+    Attributes:
+        operand: dtype and access.
+        pointer: where its elements begin.
+        stride: bytes between elements, where the access is strided.
+        steps: the same for each lane of a vector.
+    """
+
+    operand: Operand
+    pointer: Pointer
+    stride: Int | None = None
+    steps: Vec | None = None
+
+    @property
+    def element(self) -> memory.Element:
+        """One number in memory: a part of a complex one."""
+        dtype = self.operand.dtype
+        llvm = "i8" if dtype.kind == "b" else LLVM_TYPES[self.kind]
+        return memory.Element(llvm, dtype.itemsize // (2 if self.cplx else 1))
+
+    @property
+    def kind(self) -> str:
+        """Element kind of its vectors."""
+        return kind_of(self.operand.dtype)
+
+    @property
+    def cplx(self) -> bool:
+        """Whether each element is two numbers."""
+        return self.operand.dtype.kind == "c"
+
+    @property
+    def boolean(self) -> bool:
+        """Whether elements are bytes in memory and bits in vectors."""
+        return self.operand.dtype.kind == "b"
+
+    def moved(self, distance: Int | int) -> "Port":
+        """The port so many bytes further on."""
+        return replace(self, pointer=self.pointer.offset(distance))
+
+
+def open_port(block: Block, operand: Operand, data: Pointer, strides: Pointer, number: int) -> Port:
+    """Read pointer and stride number `number` from the argument arrays."""
+    pointer = data.item("ptr", number).load_pointer()
+    if operand.access is not Access.STRIDED:
+        return Port(operand, pointer)
+    stride = strides.item("i64", number).load_int()
+    return Port(operand, pointer, stride, block.repeated("i64", "i64", stride.name) * block.lane_numbers())
+
+
+def load_fixed(block: Block, port: Port) -> tuple[Vec, ...]:
+    """The one element in every lane of one vector, or of two for a complex number."""
+    llvm, found = port.element.llvm, []
+    for part in range(2 if port.cplx else 1):
+        scalar = port.pointer.item(llvm, part).load(llvm, port.element.align)
+        found.append(block.repeated("i8" if port.boolean else port.kind, llvm, scalar))
+    return (found[0].differs(0),) if port.boolean else tuple(found)
+
+
+def fixed_value(block: Block, port: Port, vectors: Sequence[Vec]) -> Value:
+    """The vectors of `load_fixed` as a value of the present interleaving."""
+    parts = [Vec(block, port.kind, x.names[:1] * block.interleave) for x in vectors]
+    return Pair(*parts) if port.cplx else parts[0]
+
+
+def load(block: Block, port: Port, starts: Sequence[Int], mask: Vec | None = None) -> Value:
+    """Vectors of elements from the given numbers on, one per interleaved vector; the mask has the first lane set."""
+    numbers = [_load(block, port, start, mask.names[0] if mask else "") for start in starts]
+    parts = [Vec(block, port.kind, column) for column in zip(*numbers)]
+    return Pair(*parts) if port.cplx else parts[0]
+
+
+def _load(block: Block, port: Port, start: Int, mask: str) -> tuple[str, ...]:
+    w, element = block.lanes, port.element
+    if port.operand.access is Access.STRIDED:
+        names = [memory.gather(block, places, element, mask) for places in _places(block, port, start)]
+    elif port.cplx:
+        wide = memory.doubled(block, mask) if mask else ""
+        both = memory.load(block, _first(port, start), element, 2 * w, wide, period=2)
+        halves = (list(range(part, 2 * w, 2)) for part in (0, 1))
+        names = [memory.reordered(block, element, both, 2 * w, half) for half in halves]
+    else:
+        names = [memory.load(block, _first(port, start), element, w, mask)]
+    return (memory.as_mask(block, names[0]),) if port.boolean else tuple(names)
+
+
+def store(
+    block: Block, port: Port, starts: Sequence[Int], value: Value, mask: Vec | None = None, *, stream: bool = False
+) -> None:
+    """Write vectors of elements; `stream` writes past the caches and needs 64-byte aligned whole vectors."""
+    w, element, lanes = block.lanes, port.element, mask.names[0] if mask else ""
+    if port.boolean:
+        assert isinstance(value, Vec)
+        value = block.cast("zext", value, "i8")
+    columns = (value.re.names, value.im.names) if isinstance(value, Pair) else (value.names,)
+    for start, names in zip(starts, zip(*columns)):
+        if port.operand.access is Access.STRIDED:
+            for name, places in zip(names, _places(block, port, start)):
+                memory.scatter(block, places, element, name, lanes)
+        elif port.cplx:
+            order = [k + part * w for k in range(w) for part in (0, 1)]
+            both = memory.reordered(block, element, names[0], w, order, names[1])
+            wide = memory.doubled(block, lanes) if lanes else ""
+            memory.store(block, _first(port, start), element, both, 2 * w, wide, stream=stream)
+        else:
+            memory.store(block, _first(port, start), element, names[0], w, lanes, stream=stream)
+
+
+def _first(port: Port, start: Int) -> Pointer:
+    return port.pointer.item(port.element.llvm, start * 2 if port.cplx else start)
+
+
+def _places(block: Block, port: Port, start: Int) -> list[str]:
+    """Addresses of strided lanes; of both parts for complex numbers."""
+    assert port.stride is not None and port.steps is not None
+    base = port.pointer.offset(start * port.stride)
+    bases = [base, base.offset(port.element.align)] if port.cplx else [base]
+    return [memory.addresses(block, b, port.steps.names[0]) for b in bases]
+
+
+def number_bits(operand: Operand) -> int:
+    """Bits of one number in a register; booleans go through bytes."""
+    return max(8, BITS[kind_of(operand.dtype)])
