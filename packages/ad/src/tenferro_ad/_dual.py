@@ -15,8 +15,8 @@ from tenferro_ad._jvp import jvp_of
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
 from tenferro_tensor._plan import device_of
-from tenferro_tensor._tensor import materialised
 from tenferro_tensor.calls import state
+from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError, GradientError
 
 _new = object.__new__
@@ -84,7 +84,7 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         if inner is not None:
             return inner.bind(op, operands)
     if not op.primitive.elementwise:
-        lower = list(materialised(op, tuple(lower)))
+        lower = list(materialised(tuple(lower)))
     hook = JVP_RULES.get(op.primitive)
     if hook is not None:
         return hook(op, level, lower, tuple(need), tangents)

@@ -20,9 +20,9 @@ from tenferro_ad._vjp import Vjp
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
 from tenferro_tensor._plan import device_of
-from tenferro_tensor._tensor import materialised
 from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.ownership import owned
+from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError
 
 Recorder = Callable[[Op, int, list[Any], tuple[int, ...], tuple[Node, ...]], Any]
@@ -92,7 +92,7 @@ def record_with(entry: Entry, level: int, op: Op, lower: list[Any], parents: tup
 def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list[Node]) -> Any:
     """Record an op that has no entry for these operands yet, or must have none."""
     if not op.primitive.elementwise:
-        lower = list(materialised(op, tuple(lower)))
+        lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
     hook = RECORDERS.get(op.primitive)
     if hook is not None:

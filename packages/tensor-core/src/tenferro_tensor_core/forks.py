@@ -1,12 +1,12 @@
-"""Locks, and what else has to be right in the child of a fork, where only the forking thread exists.
+"""Locks and other state that must work in a forked child, where only the forking thread exists.
 
-Three laws make every function of the library work in a child, whatever other threads were at:
+Three laws make every function of the library work in a child, whatever other threads were doing at the fork:
 
-- Every lock is made by `new_lock`: free in the child unless the forking thread itself holds it. It is re-entrant, since
-  a finalizer, a signal handler or a callback may run in the midst of what it guards.
-- What a lock guards is consistent after every statement: the child goes on from wherever a vanished thread was.
-- A library whose locks and state cannot be mended from here (LLVM) is idle when the process forks: `idle_at_fork`. So
-  is the import of modules, of which Python locks each while its body runs: `importing`.
+- Every lock is made by `new_lock`: it is free in the child unless the forking thread itself holds it. It is re-entrant,
+  because a finalizer, a signal handler or a callback may run in the middle of what it guards.
+- What a lock guards is consistent after every statement: the child continues from wherever a vanished thread stopped.
+- A library whose locks and state cannot be repaired from here (LLVM) is idle when the process forks: `idle_at_fork`. So
+  are imports, because Python locks each module while its body runs: `importing`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class cached_property(functools.cached_property[T]):
 
 
 def mended_after_fork(thing: Forked) -> None:
-    """Have `forked` called in the children of this process, as long as the object lives."""
+    """Call `thing.forked` in every child of this process, as long as the object lives."""
     _alive.add(thing)
 
 
@@ -83,7 +83,7 @@ def idle_at_fork(hold: Callable[[], AbstractContextManager[object]]) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Around imports that are made on first use. They go on side by side, and a fork waits until none does."""
+    """Context manager for imports on first use. Several may run at the same time; a fork waits for all of them."""
     me = threading.get_ident()
     _importers.append(me)
     try:

@@ -139,3 +139,4 @@ class State:
 
 
 state: Final = State()
+"""That of this process; read and set as attributes."""

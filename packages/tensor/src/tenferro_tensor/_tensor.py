@@ -20,9 +20,9 @@ from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.functions.linear_algebra import PRODUCTS
 from tenferro_tensor.functions.reading import getitem, key_token
 from tenferro_tensor.operators import BINARY_OPERATORS, UNARY_OPERATORS
-from tenferro_tensor.origins import EVERYWHERE, line_of, noted, told
+from tenferro_tensor.origins import EVERYWHERE, line_of, made_at, noted
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
-from tenferro_tensor.promotion import common_dtype, describe, keep_imaginary
+from tenferro_tensor.promotion import describe, keep_imaginary, materialised
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
     ArgumentError,
@@ -31,7 +31,6 @@ from tenferro_tensor_core import (
     dtype,
     from_numpy,
     home_of,
-    weak,
 )
 
 _new = object.__new__
@@ -109,7 +108,7 @@ class Tensor(Array):
         return catalog.select(True, self, self)  # type: ignore[no-any-return]  # new memory on every device
 
     def _origin(self) -> str:
-        return told(line_of(self))
+        return made_at(line_of(self))
 
     def __matmul__(self, other: Any) -> Any:
         if other.__class__ is not Tensor or _select.open_scopes:
@@ -264,7 +263,7 @@ def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
     if values:
         device_of(op, values)  # before specs are all that is known: the error names the values' lines
     if not op.primitive.elementwise:
-        args = materialised(op, args)
+        args = materialised(args)
     elif args and all(a.__class__ in SCALARS for a in args):
         args = (adopted(args[0]), *args[1:])
     operands = describe(args)
@@ -278,22 +277,6 @@ def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
             elif len(args) == 2 and key[0] is key[1] and isinstance(key[0], Spec):
                 remember(op.same, key[0], plan)
     return args, plan
-
-
-def materialised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands of a structural op with Python scalars made 0-d tensors of the dtype that they adapt to."""
-    if SCALARS.isdisjoint([a.__class__ for a in args]):
-        return args
-    known = [o for o in describe(args) if isinstance(o, Spec)]
-    place = known[0].place if known else HOST
-    return tuple(
-        adopted(
-            a, dtype=weak(a.__class__, known[0].dtype) if known else common_dtype([a.__class__]), device=place.device
-        )
-        if a.__class__ in SCALARS
-        else a
-        for a in args
-    )
 
 
 def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None) -> Tensor:

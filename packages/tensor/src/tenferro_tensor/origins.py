@@ -1,8 +1,8 @@
-"""Where values come from: the user's line on which a tensor entered a place on purpose.
+"""Source attribution: the user's line that made or moved a tensor.
 
-Lines are kept for what is made, moved or sent to a device explicitly (creation, `to_device`, `with_compute_device`),
-in a table beside the tensors. Results of operations have none, since asking on every operation costs too much;
-``TENFERRO_TRACE=1`` in the environment keeps them, too, and makes every operation take the long way.
+Lines are kept, in a table beside the tensors, for explicit creation, `to_device` and `with_compute_device`. Results of
+operations have none, since asking on every operation costs too much; ``TENFERRO_TRACE=1`` in the environment keeps
+them, too, and makes every operation take the slow path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, Final
 from weakref import ref
 
-__all__ = ["EVERYWHERE", "OURS", "line_of", "noted", "told", "user_frame", "user_line"]
+__all__ = ["EVERYWHERE", "OURS", "line_of", "made_at", "noted", "user_frame", "user_line"]
 
 VARIABLE: Final = "TENFERRO_TRACE"
 
@@ -21,10 +21,10 @@ EVERYWHERE: Final = os.environ.get(VARIABLE, "0") not in ("", "0")
 """Whether the lines of results are kept, too."""
 
 OURS: Final = ("tenferro_", "numpy.")
-"""Modules whose lines are nobody's: what calls them is meant."""
+"""Prefixes of modules that are not user code; a line is attributed to whatever calls them."""
 
 BOUND: Final = 4096
-"""Entries from which on those of tensors that are gone are looked for."""
+"""Number of entries above which those of deleted tensors are dropped."""
 
 
 class _Table:
@@ -85,6 +85,6 @@ def line_of(x: Any) -> str:
     return f"{code.co_filename}:{next((n for start, end, n in code.co_lines() if start <= at < end), '?')}"
 
 
-def told(line: str) -> str:
-    """A line as a clause about an operand."""
+def made_at(line: str) -> str:
+    """A clause for messages that says where an operand was made; `line` is empty where that is unknown."""
     return f"made at {line}" if line else f"made by an operation ({VARIABLE}=1 tells its line)"

@@ -17,10 +17,10 @@ from tenferro_tensor._shortcuts import shortcuts
 __all__ = ["borrowed", "copied", "is_owned", "owned", "read_only"]
 
 PASSING_MAX_BYTES: Final = 4096
-"""Largest array that is copied when it goes into an operation in passing: to share it would take longer."""
+"""Largest array in bytes that an operation copies rather than shares: sharing it would take longer."""
 
 POOLED_MIN_BYTES: Final = 1 << 17
-"""Smallest copy that is made in memory of a backend's pool: fresh memory would take longer than copying."""
+"""Smallest copy in bytes that takes its memory from a backend's pool: fresh memory would take longer than copying."""
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -57,9 +57,9 @@ def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def owned(x: Any) -> Any:
-    """A value that a derivative or a program is about to keep; a concrete one whose memory is borrowed copies it first.
+    """`x`, which a derivative or a program is about to keep; if its memory is borrowed, the tensor copies it first.
 
-    The tensor itself changes over to the copy, so that it is made once.
+    The tensor itself keeps the copy, so that it is made once.
     """
     raw: Any = getattr(x, "_data", None)
     if raw.__class__ is np.ndarray and raw.base is not None and not is_owned(raw):

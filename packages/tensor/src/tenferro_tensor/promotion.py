@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import HOST
-from tenferro_tensor._primitive import SCALARS, Op
+from tenferro_tensor._primitive import SCALARS, Op, Primitive
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor.catalog._axes import show
 from tenferro_tensor_core import (
@@ -35,7 +35,7 @@ from tenferro_tensor_core import bool_ as bool_dtype
 
 __all__ = [
     "Operand", "broadcast_shapes", "broadcasts_to", "brought", "common_dtype", "describe", "keep_imaginary",
-    "normalised", "stretched", "targets",
+    "materialised", "normalised", "stretched", "targets",
 ]  # fmt: skip
 
 _DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
@@ -124,6 +124,22 @@ def normalised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of an element-wise op brought to one shape and dtype by explicit steps; scalars are left alone."""
     goal = targets(op, describe(args))
     return tuple([a if a.__class__ in SCALARS else brought(a, t) for a, t in zip(args, goal, strict=True)])
+
+
+def materialised(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of an op that is not element-wise; Python scalars become 0-d tensors of the dtype they adapt to."""
+    if SCALARS.isdisjoint([a.__class__ for a in args]):
+        return args
+    known = [o for o in describe(args) if isinstance(o, Spec)]
+    place = known[0].place if known else HOST
+    return tuple(
+        Primitive.adopt(
+            a, dtype=weak(a.__class__, known[0].dtype) if known else common_dtype([a.__class__]), device=place.device
+        )
+        if a.__class__ in SCALARS
+        else a
+        for a in args
+    )
 
 
 def brought(x: Any, goal: Spec) -> Any:

@@ -28,11 +28,10 @@ from tenferro_tensor import (
     next_level,
     tensor,
 )
-from tenferro_tensor._tensor import materialised
 from tenferro_tensor.dispatch import common_place, decide, scoped_device
-from tenferro_tensor.origins import told
+from tenferro_tensor.origins import made_at
 from tenferro_tensor.ownership import owned
-from tenferro_tensor.promotion import common_dtype, normalised
+from tenferro_tensor.promotion import common_dtype, materialised, normalised
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,
@@ -310,7 +309,7 @@ class Builder:
         known = INFERRED.table.get(tuple(seen))
         if known is None:
             require_common_place(op, operands)
-            ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(op, tuple(operands))
+            ready = normalised(op, tuple(operands)) if op.primitive.elementwise else materialised(tuple(operands))
             return self.emit(op, ready)
         return self._append(op, operands, known, self.blame or user_line())
 
@@ -346,7 +345,7 @@ class Builder:
         if v in self._inputs:
             return f"argument {self._names.get(v, self._inputs.index(v))}"
         made = next((eq for eq in reversed(self._equations) if v in eq.results), None)
-        return "from outside of the trace" if made is None else told(where(made.source))
+        return "from outside of the trace" if made is None else made_at(where(made.source))
 
     def close(
         self,
