@@ -368,6 +368,16 @@ def test_what_crosses_distributions_is_listed_and_documented() -> None:
         assert is_documented(module, name), f"{where} does not say what it is"
 
 
+def test_what_distributions_import_of_each_other_is_in_the_reference() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
+    documented = set(re.findall(r"^::: (\S+)", pages, re.MULTILINE))
+    documented.add("tenferro_tensor.functions")  # on the page of tenferro_runtime, which re-exports all of them
+    for module in sorted({module for _, module, _ in crossings() if not is_left(module)}):
+        inside = [name for name in documented if name.startswith(f"{module}.")]
+        package = {module.rpartition(".")[0]} - MODULES
+        assert {module, *package} & documented or inside, f"no page of docs/reference has ::: {module}"
+
+
 # -- commands and documents ---------------------------------------------------------------------------------------
 
 
