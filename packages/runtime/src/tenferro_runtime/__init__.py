@@ -2,7 +2,7 @@
 # ruff: noqa: F405 - the array functions come by a star import, and `__all__` names them for type checkers
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime import _namespace
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
@@ -24,7 +24,6 @@ from tenferro_tensor import (
     Tensor,
     compute_context,
     compute_device,
-    library,
     no_transfers,
     synchronize,
     synchronize_all,
@@ -46,6 +45,7 @@ from tenferro_tensor_core import (
     uint32,
     uint64,
 )
+from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
@@ -288,22 +288,20 @@ __all__ = [
 _namespace.register(sys.modules[__name__])
 
 
-LATER: Final = {
-    "executing": ("CostModel", "ExecutionPlan", "Placement"),
-    "files": ("FileLimits", "ProgramFileError", "SavedFunction", "load"),
-    "inspection": ("explain_dispatch", "find_nan", "transfers"),
-    "reports": ("BadStep", "Dispatch", "Explanation", "Profile", "Transfers"),
-}
-"""Public names by the subpackage that has them, which is imported when one of them is first asked for."""
+_deferred = deferred(
+    __name__,
+    {
+        "executing": "CostModel ExecutionPlan Placement",
+        "files": "FileLimits ProgramFileError SavedFunction load",
+        "inspection": "explain_dispatch find_nan transfers",
+        "reports": "BadStep Dispatch Explanation Profile Transfers",
+    },
+    _namespace.export,
+)
 
 
 def __getattr__(name: str) -> Any:
-    for package, names in LATER.items():
-        if name in names or name == package:
-            module = library(f"tenferro_runtime.{package}")
-            found = globals()[name] = module if name == package else getattr(module, name)
-            return found
-    return _namespace.export(name)
+    return _deferred(name)
 
 
 def __dir__() -> list[str]:

@@ -7,10 +7,10 @@ source computes a shared part once.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from typing import Any, Final
 
 from ._poly import Atom
+from .forks import importing
 
 KEY_MAX: Final = 200
 """Length in characters of the longest key that is written out; a digest takes the place of longer ones."""
@@ -31,7 +31,11 @@ def key_of_atom(kind: str, *args: Any) -> str:
     """Return the canonical key of a quotient, a minimum or a maximum."""
     written = list(map(key_of, args))
     key = f"({written[0]})//({written[1]})" if kind == "floordiv" else f"{kind}({', '.join(written)})"
-    return key if len(key) <= KEY_MAX else f"{kind}:{blake2b(key.encode(), digest_size=16).hexdigest()}"
+    if len(key) <= KEY_MAX:
+        return key
+    with importing():  # long keys are seldom
+        from hashlib import blake2b
+    return f"{kind}:{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def shown(d: Any) -> str:

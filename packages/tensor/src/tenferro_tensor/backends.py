@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.device_runtimes._errors import AcceleratorMismatchError
 from tenferro_tensor.device_runtimes._registry import PROCESS
 from tenferro_tensor.dispatch import scoped_device
@@ -29,6 +28,16 @@ from tenferro_tensor_core import (
     UnsupportedError,
 )
 from tenferro_tensor_core.forks import new_lock
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import (
+        ContractionGraph,
+        ContractionIR,
+        ContractionKernel,
+        Later,
+        Literal,
+        Region,
+    )
 
 __all__ = [
     "Backend", "OpenKernel", "THREAD", "available_backends", "get_backend", "made", "modules_compiled", "place_of",

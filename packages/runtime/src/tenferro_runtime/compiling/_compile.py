@@ -13,6 +13,7 @@ from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan
@@ -183,8 +184,8 @@ def _compile(
 
 
 def _places(placement: Any) -> bool:
-    from tenferro_runtime.executing import CostModel  # loaded by those who have several devices
-
+    with importing():  # by those who have several devices
+        from tenferro_runtime.executing import CostModel
     return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")
 
 

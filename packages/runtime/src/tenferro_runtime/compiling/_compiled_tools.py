@@ -12,6 +12,7 @@ from tenferro_runtime.ir._tools import above
 from tenferro_runtime.runtime import promised_like
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor_core import TracingError
+from tenferro_tensor_core.forks import importing
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import ExecutionPlan
@@ -70,13 +71,13 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
         return traced(args, kwargs).program
 
     def plan(*args: Any, **kwargs: Any) -> ExecutionPlan:
-        from tenferro_runtime.executing import plan_for
-
+        with importing():
+            from tenferro_runtime.executing import plan_for
         return plan_for(traced(args, kwargs).sized())
 
     def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
-        from tenferro_runtime import files
-
+        with importing():
+            from tenferro_runtime import files
         t = traced(args, kwargs).alone("saved")
         return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.fusion import fused
-from tenferro_runtime.fusion._region import region_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import get_backend
-from tenferro_tensor.device_model import Region
+from tenferro_tensor_core.forks import importing
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import Region
 
 
 class Recurrence(NamedTuple):
@@ -74,6 +75,9 @@ def _before(after: Any, start: Any, reverse: bool) -> Any:
 def recurrence(body: Program, consts: int, carry: int) -> Recurrence | None:
     """The body of a scan as a recurrence, or None where it is none."""
     program = lowered(body)
+    with importing():
+        from tenferro_runtime.fusion import fused
+        from tenferro_runtime.fusion._region import region_of
     if len(program.equations) != 1 or program.equations[0].op.primitive is not fused:
         return None
     (eq,) = program.equations

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tenferro_tensor import HOST, Op, Spec, Tensor
 from tenferro_tensor_core import Guard, key_of
-from tenferro_tensor_core.forks import new_lock
+from tenferro_tensor_core.forks import importing, new_lock
 
 BY_VALUE: Final = 4096
 """Largest number of bytes of a constant whose elements are its key; a digest of them is the key of larger ones."""
@@ -152,4 +151,8 @@ def content(c: Tensor) -> tuple[Any, ...]:
     if size > BY_DIGEST:
         return (_Same(c),)
     raw = c.data.tobytes()
-    return c.spec, c.data.strides, raw if size <= BY_VALUE else blake2b(raw, digest_size=32).digest()
+    if size > BY_VALUE:
+        with importing():
+            from hashlib import blake2b
+        raw = blake2b(raw, digest_size=32).digest()
+    return c.spec, c.data.strides, raw

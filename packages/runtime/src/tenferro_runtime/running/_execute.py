@@ -17,7 +17,6 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import named, sizes_of
-from tenferro_runtime.passes.fusion import fuse
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
@@ -41,6 +40,7 @@ from tenferro_tensor import (
 from tenferro_tensor._plan import device_of
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import InconclusiveDimError
+from tenferro_tensor_core.forks import importing
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
@@ -70,7 +70,10 @@ def lowered(program: Program) -> Program:
     if found is None:
         how = how_of(program)
         found = remove_identities(program)
-        found = fuse(found, exact=how.exact) if how.fusion else found
+        if how.fusion:
+            with importing():
+                from tenferro_runtime.passes.fusion import fuse
+            found = fuse(found, exact=how.exact)
         found = updates_last(found) if how.overwriting else found
         found.memo[OVERWRITING] = how.overwriting
         program.memo["lowered"] = found

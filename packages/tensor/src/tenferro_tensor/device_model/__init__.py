@@ -4,16 +4,37 @@ A device owns an allocator, a renderer, a compiler and a program factory. The CP
 accelerator implements the same.
 """
 
-from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
-from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
-from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
-from tenferro_tensor.device_model._errors import CompileError
-from tenferro_tensor.device_model._expansions import expanded, expansion
-from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
-from tenferro_tensor.device_model._object_cache import ObjectCache
-from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
-from tenferro_tensor.device_model._region import Later, Region, in_rows
-from tenferro_tensor.device_model._user_cache import user_cache
+from typing import TYPE_CHECKING
+
+from tenferro_tensor_core.deferred import deferred
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
+    from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
+    from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
+    from tenferro_tensor.device_model._errors import CompileError
+    from tenferro_tensor.device_model._expansions import expanded, expansion
+    from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
+    from tenferro_tensor.device_model._object_cache import ObjectCache
+    from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
+    from tenferro_tensor.device_model._region import Later, Region, in_rows
+    from tenferro_tensor.device_model._user_cache import user_cache
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "_contraction": "ContractionIR ContractionKernel StepReport",
+            "_contraction_graph": "ContractionGraph GraphStep Labels",
+            "_device": "Allocator Compiler Device Program Renderer",
+            "_errors": "CompileError",
+            "_expansions": "expanded expansion",
+            "_kernel_ir": "Access Apply KernelIR Literal Operand Over Reduction",
+            "_object_cache": "ObjectCache",
+            "_program_spec": "CompiledSpec Launch ProgramSpec Variable",
+            "_region": "Later Region in_rows",
+            "_user_cache": "user_cache",
+        },
+    )
 
 __all__ = [
     "Access",
