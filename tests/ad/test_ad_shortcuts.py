@@ -10,30 +10,12 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import EagerTensor, grad, no_grad, record_sources, variable
-from tenferro_cpu.native import available
-from tenferro_tensor import Op, Tensor, catalog, clear_plans, dispatch, tensor
-from tenferro_tensor._shortcuts import shortcuts
+from tenferro_tensor import Tensor, catalog, clear_plans, tensor
+from tenferro_tensor.calls import state
 from tenferro_tensor_core import ArgumentError, GradientError, ShapeError
-
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are turned off, or llvmlite is missing")
 
 X = np.linspace(0.5, 2.0, 8)
 Y = np.linspace(1.5, 2.5, 8)
-
-
-@pytest.fixture(autouse=True)
-def installed() -> None:
-    _ = tensor(X) + tensor(Y)
-    if shortcuts() is None:
-        pytest.skip("this interpreter has another object layout")
-
-
-def test_operators_are_machine_code() -> None:
-    v = variable(X)
-    _ = v * v
-    for method in (Tensor.__mul__, Tensor.__rsub__, Tensor.__lt__):
-        assert type(method).__name__ == "method_descriptor"
-    assert Tensor.__mul__(tensor(X), tensor(Y)).data[0] == X[0] * Y[0]
 
 
 OPERANDS = {
@@ -89,7 +71,6 @@ def test_results_and_gradients(left: str, operand: str, operator: str) -> None:
 
 
 def test_ops_are_called_as_before() -> None:
-    assert type(Op.__call__).__name__ == "method_descriptor"
     x, y = tensor(X), tensor(Y)
     for _ in range(3):
         np.testing.assert_array_equal(catalog.mul.op()(x, y).data, X * Y)
@@ -154,7 +135,7 @@ def test_scopes_and_modes_are_obeyed() -> None:
     with tr.compute_device("cpu:0"):
         assert isinstance(v * x, EagerTensor)
         assert (x * x).spec is x.spec
-    assert dispatch.open_scopes == 0
+    assert state.open_scopes == 0
     with record_sources():
         z = v * x
         assert z.node.where.endswith(f":{sys._getframe().f_lineno - 1}")
@@ -181,8 +162,6 @@ def test_errors_are_those_of_the_long_way() -> None:
         with pytest.raises(ArgumentError, match="convert the array to a wider dtype"):
             tensor(np.zeros(3, "int8")) + 1000
     assert x.__mul__(object()) is NotImplemented
-    with pytest.raises(TypeError):
-        Tensor.__mul__(X, x)
     with pytest.raises(TypeError):
         Tensor.__mul__(x)
 

@@ -177,7 +177,7 @@ def fuzz_values() -> None:
         attempt(getattr(random.choice(classes), name, len), random.choice(zoo), y)
         attempt(op, *[random.choice(zoo) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4)))])
         attempt(Op.__call__, *[random.choice([*zoo, op]) for _ in range(random.choice((0, 1, 2, 3)))])
-        attempt(x._unary, random.choice([*zoo, op]))
+        attempt(op, random.choice(zoo))
 
 
 def run(seed: int) -> None:

@@ -32,7 +32,6 @@ from tenferro_ad._entries import ENTRIES
 from tenferro_ad._steps import Steps
 from tenferro_einsum import einsum
 from tenferro_tensor import Array, Op, Spec, Tensor, catalog
-from tenferro_tensor._plan import Plan
 from tenferro_tensor.calls import Entry, Node
 
 SHAPES = [(8,), (3, 4), (2, 2), (), (0,), (1, 8)]
@@ -40,9 +39,8 @@ SLOTS: dict[type, tuple[str, ...]] = {
     Tensor: ("_data", "spec"),
     EagerTensor: ("value", "spec", "level", "node"),
     Node: ("vjp", "parents", "saved"),
-    Plan: ("run", "out", "many"),
     Derivative: ("site", "steps", "uses"),
-    Op: ("one", "same", "plans", "params", "symbolic"),
+    Op: ("params", "symbolic"),
     Spec: ("shape", "dtype", "place", "ndim", "inexact"),
 }
 """Classes that machine code or the functions around it read, and slots that are emptied and filled."""
@@ -201,7 +199,7 @@ class _Step:
             lambda: np.zeros((2, 2), "f4"), lambda: np.zeros(16)[::2], lambda: np.ma.zeros(8), lambda: len,
             lambda: 2**70,
             lambda: Spec((8,), np.dtype("f8")), lambda: Key("x"), lambda: object.__new__(Tensor), lambda: Tensor,
-            lambda: object.__new__(Node), lambda: object.__new__(Plan), lambda: self.chance.choice(self.values),
+            lambda: object.__new__(Node), lambda: Entry((0,), len, None), lambda: self.chance.choice(self.values),
         ])()  # fmt: skip
 
     def objects(self) -> list[Any]:
@@ -214,10 +212,6 @@ class _Step:
                 found += [n for n in getattr(node, "parents", None) or () if isinstance(n, Node)]
         ops = [catalog.add.op(), catalog.mul.op(), catalog.exp.op(), catalog.neg.op(), catalog.div.op()]
         found += [self.chance.choice(ops)]
-        for op in ops:
-            table = getattr(op, self.chance.choice(("one", "same", "plans")), None)
-            if isinstance(table, dict):
-                found += [p for p in table.values() if isinstance(p, Plan)][-2:]
         vjps = [e.vjp for e in list(ENTRIES.table.values())[-3:] if isinstance(e, Entry)]
         return found + [v for v in vjps if isinstance(v, Derivative | Steps)]
 
@@ -256,8 +250,7 @@ class _Step:
     def table(self) -> None:
         """Rewrite a table of plans."""
         op = self.chance.choice([catalog.add.op(), catalog.mul.op(), catalog.exp.op()])
-        tables = [t for t in (op.one, op.same, op.plans, ENTRIES.table) if isinstance(t, dict)]
-        table = self.chance.choice(tables)
+        table = self.chance.choice([op.entries, ENTRIES.table])
         before = dict(table)
         self.undo.append(lambda: (table.clear(), table.update(before)))
         kind = self.chance.randrange(3)

@@ -26,8 +26,8 @@ from tenferro_tensor import (
     tensor,
 )
 from tenferro_tensor import backends as backends
-from tenferro_tensor import dispatch as select
 from tenferro_tensor.backends import place_of
+from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import decide, scoped_device
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, PlacementError, float64
@@ -105,9 +105,9 @@ class Context:
 
 @pytest.fixture(autouse=True)
 def no_scope_stays_open() -> Iterator[None]:
-    assert select.open_scopes == 0
+    assert state.open_scopes == 0
     yield
-    assert select.open_scopes == 0 and scoped_device() is None
+    assert state.open_scopes == 0 and scoped_device() is None
 
 
 def spec(place: Place) -> Spec:
@@ -149,9 +149,9 @@ def test_scopes_that_do_not_reach_the_operands() -> None:
 
 def test_scopes_nest_and_unwind_after_errors() -> None:
     with compute_device("cpu:1") as outer:
-        assert outer is CPU1 and select.open_scopes == 1
+        assert outer is CPU1 and state.open_scopes == 1
         with pytest.raises(ZeroDivisionError), compute_device("toy"):
-            assert scoped_device() is TOY and select.open_scopes == 2
+            assert scoped_device() is TOY and state.open_scopes == 2
             1 / 0
         assert scoped_device() is CPU1
     with pytest.raises(ArgumentError, match="compute device 'gpu 0' is not of the form"):
@@ -162,7 +162,7 @@ def test_scopes_nest_and_unwind_after_errors() -> None:
 def test_threads_start_outside_of_scopes() -> None:
     seen: list[Any] = []
     with compute_device("cpu:1"):
-        thread = threading.Thread(target=lambda: seen.append((scoped_device(), select.open_scopes)))
+        thread = threading.Thread(target=lambda: seen.append((scoped_device(), state.open_scopes)))
         thread.start()
         thread.join()
     assert seen == [(None, 1)]
@@ -213,7 +213,7 @@ def test_generators_closed_elsewhere_close_their_scope() -> None:
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    assert select.open_scopes == 1
+    assert state.open_scopes == 1
     elsewhere.close()  # in a context where the scope was never entered
 
 
@@ -264,11 +264,11 @@ def test_transfers_need_no_leave_of_the_scope(toy: Toy) -> None:
 
 @pytest.mark.parametrize("context", ["cpu:0", CPU0, None])
 def test_what_is_no_context_is_refused_before_the_scope_opens(context: Any) -> None:
-    before = select.open_scopes
+    before = state.open_scopes
     text = r"compute_context was given .*, which is no context: .* or use compute_device\(\) for the name of a device"
     with pytest.raises(ArgumentError, match=text):
         compute_context(context)
-    assert select.open_scopes == before
+    assert state.open_scopes == before
 
 
 def test_mixed_memories_are_listed(toy: Toy) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from tenferro_ad._apply import CallSite
 from tenferro_ad._steps import Derivation, make_steps
 from tenferro_tensor import Primitive, Spec
-from tenferro_tensor import dispatch as _select
+from tenferro_tensor.calls import state
 from tenferro_tensor_core import TracingError, key_of
 
 TRACE_USES: Final = 2
@@ -91,7 +91,7 @@ class Derivative:
     def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
         """What to call for inputs of a variant that has no steps yet: these are traced when they are due."""
         self.uses += 1
-        if _select.open_scopes or not self._due():
+        if state.open_scopes or not self._due():
             return self.by_rule
         numbers = self.numbers(given, saved)
         if numbers and len(self.steps) >= LITERAL_TRACES:

@@ -14,8 +14,8 @@ from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._jvp import jvp_of
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive
-from tenferro_tensor._plan import device_of
 from tenferro_tensor.calls import state
+from tenferro_tensor.entries import device_of
 from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError, GradientError
 

@@ -19,8 +19,8 @@ from tenferro_ad._rules import rule_of
 from tenferro_ad._vjp import Vjp
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
-from tenferro_tensor._plan import device_of
 from tenferro_tensor.calls import Entry, Node, state
+from tenferro_tensor.entries import device_of
 from tenferro_tensor.ownership import owned
 from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError

@@ -14,7 +14,7 @@ from tenferro_runtime.extension import Program
 from tenferro_runtime.passes import remove_dead_code
 from tenferro_runtime.rendering import Step, aliases, raw_steps, value_steps
 from tenferro_tensor import Op, Spec, Tensor
-from tenferro_tensor import dispatch as _select
+from tenferro_tensor.calls import state
 
 Output = tuple[int, Spec | None] | None
 """A register with the spec of what is in it, or the number of an input that is passed on, or ``None`` for zero."""
@@ -70,7 +70,7 @@ class Steps:
                 registers.append(x._data)
             else:
                 return self.otherwise(given, saved)  # type: ignore[no-any-return]
-        if _select.open_scopes:
+        if state.open_scopes:
             return self.otherwise(given, saved)  # type: ignore[no-any-return]
         registers += self.kernels.constants
         for function, operands in self._calls:

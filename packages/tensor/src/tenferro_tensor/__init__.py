@@ -7,8 +7,7 @@ from tenferro_tensor._host_kernel import host_kernel
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
-from tenferro_tensor._plan import clear_plans, plan_stats
-from tenferro_tensor._primitive import SCALARS, Op, Primitive, primitive, primitives
+from tenferro_tensor._primitive import Op, Primitive, primitive, primitives
 from tenferro_tensor._registration import Registration
 from tenferro_tensor._registry import REGISTRY, Cost, Registry
 from tenferro_tensor._size import Size
@@ -17,6 +16,7 @@ from tenferro_tensor._spec import MAX_AXES, Spec
 from tenferro_tensor._synchronize import synchronize, synchronize_all
 from tenferro_tensor._tensor import Tensor, tensor
 from tenferro_tensor.backends import Backend, OpenKernel, available_backends, get_backend
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.device_runtimes import (
     AcceleratorMismatchError,
     AsynchronousError,
@@ -34,6 +34,7 @@ from tenferro_tensor.device_runtimes import (
     register_device_runtime,
 )
 from tenferro_tensor.dispatch import ComputeContext, compute_context, compute_device
+from tenferro_tensor.entries import clear_plans, plan_stats
 from tenferro_tensor.promotion import broadcast_shapes
 from tenferro_tensor.transfers import no_transfers
 

@@ -6,23 +6,23 @@ written in terms of ops, so that it means the same for the three kinds.
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from collections.abc import Iterator
+from operator import index
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._export import Exported
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
-from tenferro_tensor._primitive import SCALARS, Op
-from tenferro_tensor._size import Size, operand, sized, sized_shape
+from tenferro_tensor._primitive import Op
+from tenferro_tensor._size import Size, sized, sized_shape
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.functions.linear_algebra import product
-from tenferro_tensor.functions.reading import getitem
+from tenferro_tensor.calls import SCALARS, item, operator, reflected, unary
+from tenferro_tensor.functions.linear_algebra import MATMUL
+from tenferro_tensor.functions.reading import VIEWS, getitem
 from tenferro_tensor.functions.updating import At
-from tenferro_tensor.operators import BINARY_OPERATORS, UNARY_OPERATORS
 from tenferro_tensor.origins import noted
 from tenferro_tensor_core import (
     ArgumentError,
@@ -32,8 +32,6 @@ from tenferro_tensor_core import (
     ShapeError,
     UnsupportedError,
 )
-
-_COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 
 
 class Array(Exported):
@@ -48,10 +46,6 @@ class Array(Exported):
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Interpret an op, this value being an operand of the highest level."""
 
-    def _unary(self, op: Op) -> Any:
-        """Interpret an op of which this value is the only operand."""
-        return self._bind(op, (self,))
-
     def _origin(self) -> str:
         """Where the value comes from, as a clause of messages about operands."""
         inside = getattr(self, "value", None)
@@ -59,7 +53,7 @@ class Array(Exported):
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         """A 0-d integer as an extent: the number, for a traced value a new size of at most `most`."""
-        return operator.index(self)
+        return index(self)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -126,7 +120,6 @@ class Array(Exported):
     conj = functions.conj
     nonzero = functions.nonzero
     to_device = functions.to_device
-    __getitem__ = getitem
 
     def with_compute_device(self, device: str | ComputeDevice | None) -> Any:
         """The same value with a compute device of its own, which results inherit; with ``None``, without one.
@@ -224,13 +217,43 @@ class Array(Exported):
             "or .add, .multiply, .min, .max"
         )
 
-    def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, Array):
-            return product(self, other)
-        return functions.matmul(self, other) if isinstance(other, np.ndarray) else NotImplemented
+    __add__, __radd__ = operator(catalog.add.op()), reflected(catalog.add.op())
+    __sub__, __rsub__ = operator(catalog.sub.op()), reflected(catalog.sub.op())
+    __mul__, __rmul__ = operator(catalog.mul.op()), reflected(catalog.mul.op())
+    __truediv__, __rtruediv__ = operator(catalog.div.op()), reflected(catalog.div.op())
+    __pow__, __rpow__ = operator(catalog.pow.op()), reflected(catalog.pow.op())
+    __floordiv__, __rfloordiv__ = operator(catalog.floor_divide.op()), reflected(catalog.floor_divide.op())
+    __mod__, __rmod__ = operator(catalog.remainder.op()), reflected(catalog.remainder.op())
+    __and__, __rand__ = operator(catalog.bitwise_and.op()), reflected(catalog.bitwise_and.op())
+    __or__, __ror__ = operator(catalog.bitwise_or.op()), reflected(catalog.bitwise_or.op())
+    __xor__, __rxor__ = operator(catalog.bitwise_xor.op()), reflected(catalog.bitwise_xor.op())
+    __lshift__, __rlshift__ = operator(catalog.shift_left.op()), reflected(catalog.shift_left.op())
+    __rshift__, __rrshift__ = operator(catalog.shift_right.op()), reflected(catalog.shift_right.op())
+    __matmul__, __rmatmul__ = operator(MATMUL), reflected(MATMUL)
+    __eq__ = operator(catalog.eq.op())
+    __ne__ = operator(catalog.ne.op())
+    __lt__ = operator(catalog.lt.op())
+    __le__ = operator(catalog.le.op())
+    __gt__ = operator(catalog.gt.op())
+    __ge__ = operator(catalog.ge.op())
+    __neg__ = unary(catalog.neg.op())
+    __abs__ = unary(catalog.abs.op())
+    __invert__ = unary(catalog.bitwise_not.op())
+    __getitem__ = item(VIEWS)
 
-    def __rmatmul__(self, other: Any) -> Any:
-        return functions.matmul(other, self) if isinstance(other, np.ndarray) else NotImplemented
+    def _operate(self, op: Any, x: Any, y: Any) -> Any:
+        """``op(x, y)`` for an operator of which this value is one operand; `NotImplemented` where the other is none."""
+        other = y if x is self else x
+        if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
+            return op.generic((x, y))
+        if isinstance(other, Dim):
+            size = Size(other).as_operand((self,))
+            return op(self, size) if x is self else op(size, self)
+        return NotImplemented
+
+    def _item(self, key: Any) -> Any:
+        """``self[key]`` for a view that is not known."""
+        return getitem(self, key)
 
     def __pos__(self) -> Any:
         return self
@@ -238,7 +261,7 @@ class Array(Exported):
     def __len__(self) -> int:
         if not self.spec.ndim:
             raise TypeError("len() of a tensor without axes")
-        return operator.index(self.shape[0])
+        return index(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         if not self.spec.ndim:
@@ -260,42 +283,6 @@ class Array(Exported):
             )
         return self.namespace
 
-    if TYPE_CHECKING:
-
-        def __add__(self, other: Any) -> Any: ...
-        def __radd__(self, other: Any) -> Any: ...
-        def __sub__(self, other: Any) -> Any: ...
-        def __rsub__(self, other: Any) -> Any: ...
-        def __mul__(self, other: Any) -> Any: ...
-        def __rmul__(self, other: Any) -> Any: ...
-        def __truediv__(self, other: Any) -> Any: ...
-        def __rtruediv__(self, other: Any) -> Any: ...
-        def __pow__(self, other: Any) -> Any: ...
-        def __rpow__(self, other: Any) -> Any: ...
-        def __floordiv__(self, other: Any) -> Any: ...
-        def __rfloordiv__(self, other: Any) -> Any: ...
-        def __mod__(self, other: Any) -> Any: ...
-        def __rmod__(self, other: Any) -> Any: ...
-        def __and__(self, other: Any) -> Any: ...
-        def __rand__(self, other: Any) -> Any: ...
-        def __or__(self, other: Any) -> Any: ...
-        def __ror__(self, other: Any) -> Any: ...
-        def __xor__(self, other: Any) -> Any: ...
-        def __rxor__(self, other: Any) -> Any: ...
-        def __lshift__(self, other: Any) -> Any: ...
-        def __rlshift__(self, other: Any) -> Any: ...
-        def __rshift__(self, other: Any) -> Any: ...
-        def __rrshift__(self, other: Any) -> Any: ...
-        def __eq__(self, other: Any) -> Any: ...
-        def __ne__(self, other: Any) -> Any: ...
-        def __lt__(self, other: Any) -> Any: ...
-        def __le__(self, other: Any) -> Any: ...
-        def __gt__(self, other: Any) -> Any: ...
-        def __ge__(self, other: Any) -> Any: ...
-        def __neg__(self) -> Any: ...
-        def __abs__(self) -> Any: ...
-        def __invert__(self) -> Any: ...
-
     def __repr__(self) -> str:
         name = type(self).__name__
         body = np.array2string(self._concrete(), separator=", ", prefix=f"{name}(", threshold=200)
@@ -315,28 +302,3 @@ def _shown(key: Any) -> str:
         start, stop, step = ("" if v is None else str(v) for v in (key.start, key.stop, key.step))
         return f"{start}:{stop}{f':{step}' if step else ''}"
     return repr(key) if isinstance(key, (int, list, type(None))) else "..."
-
-
-def _operator(op: Op, reflected: bool) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if other.__class__ in SCALARS or isinstance(other, (Array, np.ndarray, np.generic)):
-            return op(other, self) if reflected else op(self, other)
-        if isinstance(other, Dim):
-            return method(self, operand(Size(other), (self,)))
-        return NotImplemented
-
-    return method
-
-
-def _install_operators() -> None:
-    for name, op in BINARY_OPERATORS.items():
-        setattr(Array, name, _operator(op, reflected=False))
-        if name not in _COMPARISONS:
-            method = _operator(op, reflected=True)
-            method.__name__ = f"__r{name[2:]}"
-            setattr(Array, method.__name__, method)
-    for name, op in UNARY_OPERATORS.items():
-        setattr(Array, name, lambda self, _op=op: self._unary(_op))
-
-
-_install_operators()

@@ -13,19 +13,21 @@ _lock = new_lock()
 
 
 class Counted:
-    """Scopes in which a variable has a value, and their number in all threads as a global of a module.
+    """Scopes in which a variable has a value, and their number in all threads as an attribute.
 
     Args:
-        module: the module's ``globals()``; fast paths, some in machine code, read the number there.
-        name: name of the number.
+        owner: has the attribute, which fast paths read.
+        name: name of the attribute.
     """
 
-    def __init__(self, module: dict[str, Any], name: str) -> None:
-        self._module, self._name = module, name
+    def __init__(self, owner: Any, name: str, mirror: dict[str, Any] | None = None) -> None:
+        self._owner, self._name, self._mirror = owner, name, mirror
 
     def _count(self, step: int) -> None:
         with _lock:
-            self._module[self._name] += step
+            setattr(self._owner, self._name, getattr(self._owner, self._name) + step)
+            if self._mirror is not None:
+                self._mirror[self._name] = getattr(self._owner, self._name)
 
     @contextmanager
     def scope(self, var: ContextVar[Any], value: Any) -> Iterator[Any]:

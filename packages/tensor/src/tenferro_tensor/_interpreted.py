@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tenferro_tensor._spec import Spec
 
+SCALARS: Final = frozenset({bool, int, float, complex})
+"""Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
+
 ENTRIES_MAX: Final = 512
-"""Entries of one op; the table starts anew when it is full."""
+"""Most entries of an op; tables of other things have bounds of their own."""
 
 
 class TensorBase:
@@ -88,25 +91,34 @@ class Entry:
 
 
 class OpBase:
-    """An op, which finds the entry of a call.
+    """An op, which finds the entry of a call. Its class has a method ``generic(operands)`` for all other cases.
 
     Attributes:
         entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated)
             and what each operand is: its spec, or the class of a Python scalar. Where an open scope selects a device,
             that comes first.
+        bound: most entries; the table starts anew when it is full.
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ("bound", "entries")
     entries: dict[Any, Entry]
+    bound: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = object.__new__(cls)
-        self.entries = {}
+        self.entries, self.bound = {}, ENTRIES_MAX
         return self
+
+    def __call__(self, *operands: Any) -> Any:
+        if not state.open_scopes:
+            result = known(self, operands)
+            if result is not None:
+                return result
+        return self.generic(operands)  # type: ignore[attr-defined]
 
     def remember(self, entry: Entry, /) -> Entry:
         """Keep an entry, in the place of another of its key."""
-        if len(self.entries) >= ENTRIES_MAX:
+        if len(self.entries) >= self.bound:
             self.entries.clear()
         self.entries[entry.key] = entry
         return entry
@@ -140,3 +152,128 @@ class State:
 
 state: Final = State()
 """That of this process; read and set as attributes."""
+
+
+_new: Any = object.__new__
+
+
+def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
+    """The result of an op on concrete operands whose entry is known; ``None`` in all other cases."""
+    tensor = state.tensor
+    parts: list[Any] = [0]
+    raws: list[Any] = []
+    for x in operands:
+        cls = x.__class__
+        if cls is tensor:
+            parts.append(x.spec)
+            raws.append(x._data)
+        elif cls in SCALARS:
+            parts.append(cls)
+            raws.append(x)
+        else:
+            return None
+    entry = op.entries.get(tuple(parts))
+    if entry is None:
+        return None
+    try:
+        raw = entry.run(*raws)
+    except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
+        return None
+    return wrapped(entry, raw)
+
+
+def wrapped(entry: Entry, raw: Any) -> Any:
+    """The tensor, or tuple of tensors, of what a kernel returned."""
+    if entry.many:
+        return tuple([_tensor(r, spec) for r, spec in zip(raw, entry.out, strict=True)])
+    return _tensor(raw, entry.out)
+
+
+def _tensor(raw: Any, spec: Spec) -> Any:
+    z = _new(state.tensor)
+    z._data, z.spec = raw, spec
+    return z
+
+
+# Operators of Python. The class that has them interprets what is not known: ``_operate(op, x, y)``, ``_item(key)``.
+
+
+def operator(op: OpBase) -> Callable[[Any, Any], Any]:
+    """The method ``op(self, other)``."""
+    find = op.entries.get
+
+    def method(self: Any, other: Any) -> Any:
+        tensor = state.tensor
+        if self.__class__ is tensor and not state.open_scopes:  # `known`, unrolled
+            if other.__class__ is tensor:
+                entry = find((0, self.spec, other.spec))
+                if entry is not None:
+                    z = _new(tensor)
+                    z._data, z.spec = entry.run(self._data, other._data), entry.out
+                    return z
+            elif other.__class__ in SCALARS:
+                entry = find((0, self.spec, other.__class__))
+                if entry is not None:
+                    z = _new(tensor)
+                    try:
+                        z._data, z.spec = entry.run(self._data, other), entry.out
+                    except OverflowError:
+                        return self._operate(op, self, other)
+                    return z
+        return self._operate(op, self, other)
+
+    return method
+
+
+def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
+    """The method ``op(other, self)``."""
+
+    def method(self: Any, other: Any) -> Any:
+        result = None if state.open_scopes else known(op, (other, self))
+        return self._operate(op, other, self) if result is None else result
+
+    return method
+
+
+def unary(op: OpBase) -> Callable[[Any], Any]:
+    """The method ``op(self)``."""
+    return lambda self: op(self)
+
+
+def item(op: OpBase) -> Callable[[Any, Any], Any]:
+    """The method ``self[key]``: the views that are known are the entries of `op`, by spec and `key_parts`."""
+    find = op.entries.get
+
+    def method(self: Any, key: Any) -> Any:
+        if self.__class__ is state.tensor and not state.open_scopes:
+            parts = key_parts(key)
+            entry = None if parts is None else find((0, self.spec, *parts))
+            if entry is not None:
+                return _tensor(self._data[key], entry.out)
+        return self._item(key)
+
+    return method
+
+
+def key_parts(key: Any) -> tuple[Any, ...] | None:
+    """What an index key of integers and slices is in the key of an entry: a slice is its class and its bounds.
+
+    ``None`` for a key of anything else.
+    """
+    if key.__class__ is int:
+        return (key,)
+    parts: list[Any] = []
+    for part in key if key.__class__ is tuple else (key,):
+        if part.__class__ is int or part is None or part is Ellipsis:
+            parts.append(part)
+        elif part.__class__ is slice:
+            bounds = (part.start, part.stop, part.step)
+            if not _BOUNDS.issuperset(map(type, bounds)):
+                return None
+            parts += (slice, *bounds)
+        else:
+            return None
+    return tuple(parts)
+
+
+_BOUNDS: Final = frozenset({int, type(None)})

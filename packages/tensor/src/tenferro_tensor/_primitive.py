@@ -17,22 +17,18 @@ import inspect
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, overload
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from tenferro_tensor import dispatch as _select
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
+from tenferro_tensor.calls import SCALARS, OpBase, state
 from tenferro_tensor.families import claim
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of
 from tenferro_tensor_core.forks import new_lock
-
-SCALARS: Final = frozenset({bool, int, float, complex})
-"""Python's own scalars: weak operands, which adapt to the dtype of the arrays beside them."""
 
 DOMAINS: Final = {
     "any": ("biufc", "everything"),
@@ -54,8 +50,6 @@ LIVE_OPS: Final = 2048
 """Number of recently made ops that one primitive keeps alive, with their plans."""
 
 _lock = new_lock()
-_new = object.__new__
-_spec_of, _data_of = attrgetter("spec"), attrgetter("_data")
 _all: WeakSet[Primitive] = WeakSet()
 
 
@@ -80,85 +74,42 @@ def is_open(value: Any) -> bool:
     return isinstance(value, Dim)
 
 
-class Op:
+class Op(OpBase):
     """A primitive with its metadata fixed; calling it applies it to array operands.
 
     Attributes:
         primitive: the primitive.
         params: the metadata by name, in declared order.
-        one: forward plans of a single operand, by its spec.
-        same: forward plans of two operands that share one spec, by that spec.
-        plans: forward plans by the tuple of the operands' specs (or classes, for Python scalars); inside of a scope
-            the device comes first.
         symbolic: whether the metadata hold open sizes.
+        entries: how to run it, by what the operands are; see `OpBase`.
     """
 
-    __slots__ = ("__weakref__", "one", "params", "plans", "primitive", "same", "symbolic")
+    __slots__ = ("__weakref__", "params", "primitive", "symbolic")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
         self.primitive = primitive
         self.params: Mapping[str, Any] = MappingProxyType(params)
-        self.one: dict[Spec, Any] = {}
-        self.same: dict[Spec, Any] = {}
-        self.plans: dict[Any, Any] = {}
         self.symbolic = any(map(is_open, params.values()))
 
-    def __call__(self, *args: Any) -> Any:
-        # The short way of concrete tensors whose plan is known: no call between here and the kernel.
-        n = len(args)
-        if n == 1:
-            x = args[0]
-            if x.__class__ is Primitive.concrete and not _select.open_scopes:
-                plan = self.one.get(x.spec)
-                if plan is not None:
-                    z = _new(Primitive.concrete)
-                    z._data, z.spec = plan.run(x._data), plan.out
-                    return z
-            unary = getattr(x, "_unary", None)
-            if unary is not None:
-                return unary(self)
-        elif n == 2:
-            x, y = args
-            if x.__class__ is y.__class__ is Primitive.concrete and not _select.open_scopes:
-                plan = self.same.get(x.spec) if x.spec is y.spec else self.plans.get((x.spec, y.spec))
-                if plan is not None and not plan.many:
-                    z = _new(Primitive.concrete)
-                    z._data, z.spec = plan.run(x._data, y._data), plan.out
-                    return z
-        elif not _select.open_scopes:
-            for a in args:
-                if a.__class__ is not Primitive.concrete:
-                    break
-            else:
-                plan = self.plans.get(tuple(map(_spec_of, args)))
-                if plan is not None and not plan.many:
-                    z = _new(Primitive.concrete)
-                    z._data, z.spec = plan.run(*map(_data_of, args)), plan.out
-                    return z
+    def generic(self, operands: tuple[Any, ...]) -> Any:
+        """Apply the op to operands of any kind: the one of the highest level interprets it."""
         bind: Any = None
         level = -1
-        for a in args:
+        for a in operands:
             if a.__class__ in SCALARS:
                 continue
             try:
                 if a.level > level:
                     bind, level = a._bind, a.level
             except AttributeError:
-                if hasattr(a, "_bind"):
-                    raise  # a value without its level
-                return self(*_adopted(self, args))
-        if bind is None:
-            return Primitive.bind_concrete(self, args)
-        return bind(self, args)
+                if hasattr(a, "_bind"):  # a damaged value
+                    raise
+                return self.generic(_adopted(self, operands))
+        return state.tensor.evaluate(self, operands) if bind is None else bind(self, operands)
 
     def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
         """Output spec, or tuple of specs for a primitive of several outputs."""
         return self.primitive.infer(*specs, **self.params)
-
-    def forget(self) -> None:
-        """Drop the forward plans; they are made again when they are needed."""
-        for table in (self.one, self.same, self.plans):
-            table.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.primitive, dict(self.params))
@@ -196,16 +147,11 @@ class Primitive:
 
     anywhere: ClassVar[bool] = False
     """Whether operands may lie in several places, because the op holds programs that say where their steps run."""
-    concrete: ClassVar[Any] = None
-    """The class of concrete tensors; it sets this and what follows."""
-    bind_concrete: ClassVar[Callable[[Op, tuple[Any, ...]], Any]]
-    """Runs an op none of whose operands is traced or differentiated; set by the concrete tensor."""
-    adopt: ClassVar[Callable[..., Any]]
-    """Makes a concrete tensor of host data, ``adopt(x, dtype=, device=, copy=, share=)``; set by that class."""
-    size_operand: ClassVar[Callable[[Any, tuple[Any, ...]], Any]]
-    """Makes an operand of a symbolic size, given all operands; set with the class of sizes."""
-    wrap: ClassVar[Callable[[Any, Spec], Any]]
-    """Makes a concrete tensor of raw data that agree with a spec, unchecked; set by the concrete tensor."""
+
+    @staticmethod
+    def adopt(x: Any, **how: Any) -> Any:
+        """A concrete tensor of host data, as `Tensor.adopt` makes it."""
+        return state.tensor.adopt(x, **how)
 
     def __init__(
         self,
@@ -377,14 +323,14 @@ def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
         )
 
 
-def _adopted(op: Op, args: tuple[Any, ...]) -> list[Any]:
-    """Host arrays among the operands become concrete tensors; anything else is a typed error."""
+def _adopted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Host arrays among the operands become concrete tensors, sizes values; anything else is a typed error."""
     adopted = []
     for i, a in enumerate(args):
         if a.__class__ in SCALARS or hasattr(a, "_bind"):
             adopted.append(a)
         elif hasattr(a, "__dim__"):
-            adopted.append(Primitive.size_operand(a, args))
+            adopted.append(a.as_operand(args))
         elif isinstance(a, (np.ndarray, np.generic)):
             adopted.append(Primitive.adopt(a))
         else:
@@ -395,7 +341,7 @@ def _adopted(op: Op, args: tuple[Any, ...]) -> list[Any]:
                 primitive=op.primitive.name,
                 operand=i,
             )
-    return adopted
+    return tuple(adopted)
 
 
 @overload

@@ -9,21 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from tenferro_tensor_core.forks import new_lock
-
-
-class Plans(NamedTuple):
-    """Forward plans of an operator, as its method fills them.
-
-    Attributes:
-        same: by the spec that both operands have, one and the same object.
-        pairs: by what both operands are: specs, or the class of a Python number.
-    """
-
-    same: dict[Any, Any]
-    pairs: dict[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +40,6 @@ class Entering:
 
 class Shortcuts(ABC):
     """What a backend may offer; every method may return the function that it was given."""
-
-    @abstractmethod
-    def tensor_operator(
-        self, name: str, method: Callable[..., Any], plans: Plans, *, reflected: bool
-    ) -> Callable[..., Any]:
-        """A method of concrete tensors for an operator of two operands."""
-
-    @abstractmethod
-    def tensor_unary(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method of concrete tensors that applies an op to a tensor alone."""
-
-    @abstractmethod
-    def op_call(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method of ops that applies them to operands."""
 
     @abstractmethod
     def copied(self, array: Any) -> Any:

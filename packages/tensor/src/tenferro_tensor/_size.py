@@ -16,7 +16,8 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._primitive import Primitive
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.promotion import common_dtype
 from tenferro_tensor_core import (
     Dim,
@@ -53,6 +54,15 @@ class Size:
     def value(self, place: Place = HOST) -> Any:
         """The size as a 0-d integer of the program at a place, weak as a Python number is."""
         return catalog.dim_value(size=self._dim, place=place)
+
+    def as_operand(self, beside: tuple[Any, ...]) -> Any:
+        """A value in the dtype that a Python integer would take beside the other operands."""
+        specs = [a.spec for a in beside if hasattr(a, "spec")]
+        if not specs:
+            return self.value()
+        x = self.value(specs[0].place)
+        dtype = common_dtype([*specs, int])
+        return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
 
     def __bool__(self) -> bool:
         return ask(self._dim, "!=", 0)
@@ -134,16 +144,6 @@ def sized_shape(shape: tuple[DimLike, ...]) -> tuple[Any, ...]:
     return tuple(map(sized, shape))
 
 
-def operand(n: Size, beside: tuple[Any, ...]) -> Any:
-    """A size as an operand: a value in the dtype that a Python integer would take beside the others."""
-    specs = [a.spec for a in beside if hasattr(a, "spec")]
-    if not specs:
-        return n.value()
-    x = n.value(specs[0].place)
-    dtype = common_dtype([*specs, int])
-    return x if x.spec.dtype == dtype else catalog.convert(x, dtype=dtype)
-
-
 def _whole(x: Any) -> Any:
     """An integer or a size as what dimensions are made of, else ``None``."""
     cls = x.__class__
@@ -185,9 +185,9 @@ def _as_operand(n: Size, other: Any) -> Any:
     if other.__class__ is Size:
         return n.value()
     if hasattr(other, "spec") or other.__class__ in SCALARS:
-        return operand(n, (other,))
+        return n.as_operand((other,))
     if isinstance(other, (np.ndarray, np.generic)):
-        return operand(n, (Primitive.adopt(other),))
+        return n.as_operand((Primitive.adopt(other),))
     return None
 
 
@@ -239,4 +239,3 @@ def _install_operators() -> None:
 
 
 _install_operators()
-Primitive.size_operand = staticmethod(operand)

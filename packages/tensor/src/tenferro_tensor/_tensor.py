@@ -1,30 +1,27 @@
-"""`Tensor`: the concrete value, and the short way from an operator to a kernel."""
+"""`Tensor`: the concrete value, and the generic way to run an op on such values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import catalog
-from tenferro_tensor import dispatch as _select
+from tenferro_tensor import catalog, dispatch
 from tenferro_tensor import transfers as _ledger
 from tenferro_tensor._array import Array
 from tenferro_tensor._place import HOST, ComputeDevice, Place
-from tenferro_tensor._plan import Plan, device_of, make_plan, remember
-from tenferro_tensor._primitive import SCALARS, Op, Primitive
-from tenferro_tensor._shortcuts import Plans, Shortcuts, when_offered
+from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
-from tenferro_tensor.functions.linear_algebra import PRODUCTS
-from tenferro_tensor.functions.reading import getitem, key_token
-from tenferro_tensor.operators import BINARY_OPERATORS, UNARY_OPERATORS
+from tenferro_tensor.calls import SCALARS, Entry, TensorBase, key_parts, state
+from tenferro_tensor.entries import device_of, entry_of
+from tenferro_tensor.functions.reading import VIEWS, getitem
 from tenferro_tensor.origins import EVERYWHERE, line_of, made_at, noted
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
 from tenferro_tensor.promotion import describe, keep_imaginary, materialised
-from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
+    AmbiguousPlacementError,
     ArgumentError,
     Dim,
     TracingError,
@@ -36,7 +33,7 @@ from tenferro_tensor_core import (
 _new = object.__new__
 
 
-class Tensor(Array):
+class Tensor(TensorBase, Array):
     """A concrete array: raw data in some memory, and its `Spec`.
 
     The slot ``_data`` holds the raw array of the backend: a NumPy array (a NumPy scalar where there are no axes), or a
@@ -49,9 +46,7 @@ class Tensor(Array):
     Tensor([3., 5.])
     """
 
-    __slots__ = ("__weakref__", "_data", "spec")
-    _data: Any
-    spec: Spec
+    __slots__ = ()
     level = 0
 
     def __init__(self) -> None:
@@ -67,23 +62,24 @@ class Tensor(Array):
         z._data, z.spec = raw, spec
         return z
 
+    @staticmethod
+    def adopt(x: Any, **how: Any) -> Tensor:
+        """See `adopted`."""
+        return adopted(x, **how)
+
+    @staticmethod
+    def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
+        """Run an op on concrete operands in the generic way: whatever they are, and whatever scope is open."""
+        return evaluate(op, operands)
+
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return bind(op, args)  # `_install_operators` puts `bind` itself here
+        return evaluate(op, args)
 
     @property
     def data(self) -> Any:
         """The raw array of the backend; a NumPy array is read-only, a CuPy array must not be written to."""
         raw = self._data
         return read_only(raw) if raw.__class__ is np.ndarray else raw
-
-    def _unary(self, op: Op) -> Any:
-        if not _select.open_scopes:
-            plan = op.one.get(self.spec)
-            if plan is not None:
-                z = _new(Tensor)
-                z._data, z.spec = plan.run(self._data), plan.out
-                return z
-        return bind(op, (self,))
 
     def _concrete(self) -> np.ndarray[Any, Any]:
         spec = self.spec
@@ -110,44 +106,14 @@ class Tensor(Array):
     def _origin(self) -> str:
         return made_at(line_of(self))
 
-    def __matmul__(self, other: Any) -> Any:
-        if other.__class__ is not Tensor or _select.open_scopes:
-            return super().__matmul__(other)
-        spec, key = self.spec, (self.spec, other.spec)
-        plan = _SQUARES.get(spec) if other.spec is spec else _PAIRS.get(key)
-        if plan is None:
-            return _first_product(self, other)
-        z = _new(Tensor)
-        z._data, z.spec = plan.run(self._data, other._data), plan.out
+    def _item(self, key: Any) -> Any:
+        z = getitem(self, key)
+        parts = key_parts(key)
+        if parts is not None and self.spec.place is HOST and self.spec.ndim and not state.open_scopes:
+            # One number at a negative distance is rounded otherwise: `getitem` does not reverse it.
+            if z.spec.shape != (1,) or self._data[key].strides[0] >= 0:
+                VIEWS.remember(Entry((0, self.spec, *parts), getattr, z.spec))
         return z
-
-    def __getitem__(self, key: Any) -> Any:
-        spec = self.spec
-        if spec.place is HOST and not _select.open_scopes:
-            cls = key.__class__
-            view: Any
-            if cls is int:
-                view = (spec, key)
-            elif cls is slice:  # four parts, so that no integer and no tuple has the same
-                view = (spec, key.start, key.stop, key.step)
-            else:
-                token = key_token(key) if cls is tuple or key is None else None
-                view = None if token is None else (spec, token)
-            try:
-                out = _VIEWS.get(view)
-                if out is not None:
-                    z = _new(Tensor)
-                    z._data, z.spec = self._data[key], out
-                    return z
-            except TypeError:  # bounds that are no integers
-                pass
-            z = getitem(self, key)
-            if view is not None and spec.ndim and (cls is not slice or key_token(key) is not None):
-                # One number at a negative distance is rounded otherwise: `getitem` does not reverse it.
-                if z.spec.shape != (1,) or self._data[key].strides[0] >= 0:
-                    _VIEWS.remember(view, z.spec)
-            return z
-        return getitem(self, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.numpy(), self.spec)
@@ -163,10 +129,6 @@ class Tensor(Array):
         return self._copied()
 
 
-_VIEWS: Final = Table("specs of views by keys of integers and slices")
-"""Such a key makes a view of a NumPy array by itself; only its errors and the spec of the result are ours."""
-
-
 _COPIED: Final = (list, tuple, np.generic, *SCALARS)
 """What NumPy makes an array of its own from; from anything else it may make a view."""
 
@@ -175,59 +137,36 @@ def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
     return _from_host(array, None, spec.place, None)
 
 
-_SQUARES: Final = Table("matrix products of one spec")
-_PAIRS: Final = Table("matrix products of two specs")
-"""Plans of ``@`` where it is one `dot_general` of two tensors as they stand."""
-
-
-def _first_product(x: Tensor, y: Tensor) -> Any:
-    """``x @ y`` the long way; its plan is remembered where there is one."""
-    z = Array.__matmul__(x, y)
-    key = (x.spec, y.spec)
-    op = PRODUCTS.get(key)
-    plan = None if op is None else op.plans.get(key)
-    if plan is not None:
-        if x.spec is y.spec:
-            _SQUARES.remember(x.spec, plan)
-        else:
-            _PAIRS.remember(key, plan)
-    return z
-
-
-def bind(op: Op, args: tuple[Any, ...]) -> Any:
-    """Run an op on concrete operands."""
-    key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in args])
-    plan = op.plans.get(_scoped(key) if _select.open_scopes else key)
-    if plan is None:
+def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
+    """What `Tensor.evaluate` does."""
+    key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in operands])
+    scoped = dispatch.scoped_device()
+    entry = op.entries.get((0, *key) if scoped is None else (scoped, 0, *key))
+    if entry is None:
         if op.symbolic:
-            return _join(op, args)
-        args, plan = _planned(op, args)
+            return _join(op, operands)
+        operands = adapted(op, operands)
+        try:
+            entry = entry_of(op, describe(operands))
+        except AmbiguousPlacementError:
+            device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with the values' lines
+            raise
     try:
-        out = plan.run(*[a._data if a.__class__ is Tensor else a for a in args])
+        out = entry.run(*[a._data if a.__class__ is Tensor else a for a in operands])
     except OverflowError as cause:
         raise ArgumentError(
             f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
             primitive=op.primitive.name,
         ) from cause
-    if _select.open_scopes:
-        return _observed(op, args, plan, out)
-    if plan.many:
-        return tuple([Tensor.wrap(raw, spec) for raw, spec in zip(out, plan.out, strict=True)])
-    z = _new(Tensor)
-    z._data, z.spec = out, plan.out
-    return z
-
-
-def _observed(op: Op, args: tuple[Any, ...], plan: Plan, out: Any) -> Any:
-    """The results of an op, told to whoever watches: decisions of this context, lines everywhere."""
-    record = _select.recorder()
-    if record is not None:
-        device_of(op, [a for a in args if a.__class__ not in SCALARS], record)
-    made = [Tensor.wrap(raw, spec) for raw, spec in zip(*((out, plan.out) if plan.many else ([out], [plan.out])))]
-    if EVERYWHERE:
-        for z in made:
-            noted(z)
-    return tuple(made) if plan.many else made[0]
+    made = [Tensor.wrap(raw, spec) for raw, spec in zip(*((out, entry.out) if entry.many else ([out], [entry.out])))]
+    if state.open_scopes:
+        record = dispatch.recorder()
+        if record is not None:
+            device_of(op, [a for a in operands if a.__class__ not in SCALARS], record)
+        if EVERYWHERE:
+            for z in made:
+                noted(z)
+    return tuple(made) if entry.many else made[0]
 
 
 def _join(op: Op, args: tuple[Any, ...]) -> Any:
@@ -251,32 +190,13 @@ def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
             yield from _open_sizes(value)
 
 
-def _scoped(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key of a plan, with the device that an open scope of this context names."""
-    device = _select.scoped_device()
-    return key if device is None else (device, *key)
-
-
-def _planned(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Plan]:
-    """The operands with those numbers made tensors that the kernel cannot take, and their plan, made and remembered."""
-    values = [a for a in args if a.__class__ not in SCALARS]
-    if values:
-        device_of(op, values)  # before specs are all that is known: the error names the values' lines
+def adapted(op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Concrete operands with those numbers made tensors that the kernel cannot take."""
     if not op.primitive.elementwise:
-        args = materialised(args)
-    elif args and all(a.__class__ in SCALARS for a in args):
-        args = (adopted(args[0]), *args[1:])
-    operands = describe(args)
-    key = _scoped(operands)
-    plan = op.plans.get(key)
-    if plan is None:
-        plan = remember(op.plans, key, make_plan(op, operands))
-        if key is operands and not plan.many:
-            if len(args) == 1:
-                remember(op.one, key[0], plan)
-            elif len(args) == 2 and key[0] is key[1] and isinstance(key[0], Spec):
-                remember(op.same, key[0], plan)
-    return args, plan
+        return materialised(operands)
+    if operands and all(a.__class__ in SCALARS for a in operands):
+        return (adopted(operands[0]), *operands[1:])
+    return operands
 
 
 def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None) -> Tensor:
@@ -373,86 +293,4 @@ def _stackable(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, Array) else x  # which refuses to drop derivatives, or to transfer
 
 
-def _fast_reflected(op: Op, general: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
-    """The method for a Python scalar on the left."""
-    plans = op.plans
-
-    def method(self: Tensor, other: Any) -> Any:
-        plan = plans.get((other.__class__, self.spec))
-        if plan is None or _select.open_scopes:
-            return general(self, other)
-        z = _new(Tensor)
-        try:
-            z._data, z.spec = plan.run(other, self._data), plan.out
-        except OverflowError:
-            return general(self, other)
-        return z
-
-    return method
-
-
-def _fast_binary(op: Op) -> Callable[[Tensor, Any], Any]:
-    """An operator method: one spec test and one table lookup between the operator and the kernel."""
-    same = op.same
-    plans = op.plans
-
-    def method(self: Tensor, other: Any) -> Any:
-        spec = self.spec
-        if other.__class__ is Tensor:
-            if not _select.open_scopes:
-                plan = same.get(spec) if other.spec is spec else plans.get((spec, other.spec))
-                if plan is not None:
-                    z = _new(Tensor)
-                    z._data, z.spec = plan.run(self._data, other._data), plan.out
-                    return z
-            return bind(op, (self, other))
-        if other.__class__ in SCALARS:
-            plan = plans.get((spec, other.__class__))
-            if plan is None or _select.open_scopes:
-                return bind(op, (self, other))
-            z = _new(Tensor)
-            try:
-                z._data, z.spec = plan.run(self._data, other), plan.out
-            except OverflowError:
-                return bind(op, (self, other))
-            return z
-        if isinstance(other, (Array, np.ndarray, np.generic)):
-            return op(self, other)
-        return NotImplemented
-
-    return method
-
-
-def _install_operators() -> None:
-    for name, op in BINARY_OPERATORS.items():
-        method = _fast_binary(op)
-        method.__name__ = name
-        setattr(Tensor, name, method)
-        reflected = getattr(Array, f"__r{name[2:]}", None)
-        if reflected is not None:
-            setattr(Tensor, reflected.__name__, _fast_reflected(op, reflected))
-    for name, op in UNARY_OPERATORS.items():
-        setattr(Tensor, name, lambda self, _op=op: self._unary(_op))
-    Tensor._bind = staticmethod(bind)  # type: ignore[method-assign, assignment]  # one call less
-    Primitive.concrete = Tensor
-    Primitive.bind_concrete = staticmethod(bind)
-    Primitive.adopt = staticmethod(adopted)
-    Primitive.wrap = staticmethod(Tensor.wrap)
-    when_offered(_shorten_operators)
-
-
-def _shorten_operators(shortcuts: Shortcuts) -> None:
-    """Put short cuts in front of the operators."""
-    Tensor._unary = shortcuts.tensor_unary("_unary", Tensor._unary)  # type: ignore[method-assign]
-    Op.__call__ = shortcuts.op_call("__call__", Op.__call__)  # type: ignore[method-assign]
-    for name, op in BINARY_OPERATORS.items():
-        plans = Plans(op.same, op.plans)
-        setattr(Tensor, name, shortcuts.tensor_operator(name, getattr(Tensor, name), plans, reflected=False))
-        other = f"__r{name[2:]}"
-        if other in Tensor.__dict__:
-            setattr(Tensor, other, shortcuts.tensor_operator(other, getattr(Tensor, other), plans, reflected=True))
-    product = shortcuts.tensor_operator("__matmul__", Tensor.__matmul__, Plans(_SQUARES, _PAIRS), reflected=False)
-    Tensor.__matmul__ = product  # type: ignore[method-assign]
-
-
-_install_operators()
+state.tensor = Tensor

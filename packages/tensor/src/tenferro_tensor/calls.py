@@ -1,7 +1,20 @@
 """Operations as they run: values, ops, entries and the state that every call reads, in C where that is installed."""
 
+from tenferro_tensor._interpreted import SCALARS, key_parts
+
 try:
-    from tenferro_tensor._accelerated import Entry, Node, OpBase, RecordedBase, TensorBase, state
+    from tenferro_tensor._accelerated import (
+        Entry,
+        Node,
+        OpBase,
+        RecordedBase,
+        TensorBase,
+        item,
+        operator,
+        reflected,
+        state,
+        unary,
+    )
 except ImportError:
     from tenferro_tensor._interpreted import (  # type: ignore[assignment]
         Entry,
@@ -9,7 +22,24 @@ except ImportError:
         OpBase,
         RecordedBase,
         TensorBase,
+        item,
+        operator,
+        reflected,
         state,
+        unary,
     )
 
-__all__ = ["Entry", "Node", "OpBase", "RecordedBase", "TensorBase", "state"]
+__all__ = [
+    "SCALARS",
+    "Entry",
+    "Node",
+    "OpBase",
+    "RecordedBase",
+    "TensorBase",
+    "item",
+    "key_parts",
+    "operator",
+    "reflected",
+    "state",
+    "unary",
+]

@@ -24,12 +24,13 @@ from tenferro_tensor._counted import Counted
 from tenferro_tensor._place import HOST, ComputeDevice
 from tenferro_tensor._refusal import refuse, spec_of
 from tenferro_tensor._spec import common_place
+from tenferro_tensor.calls import state
 from tenferro_tensor.origins import EVERYWHERE
 from tenferro_tensor_core import ArgumentError
 
 __all__ = [
     "Activated", "ComputeContext", "Decision", "Recorder", "Rule", "common_place", "compute_context", "compute_device",
-    "decide", "explicit", "open_scopes", "recorder", "recording", "scoped_context", "scoped_device", "spec_of",
+    "decide", "explicit", "recorder", "recording", "scoped_context", "scoped_device", "spec_of",
 ]  # fmt: skip
 
 
@@ -83,9 +84,9 @@ _device: ContextVar[ComputeDevice | None] = ContextVar("tenferro compute device"
 _context: ContextVar[ComputeContext | None] = ContextVar("tenferro compute context", default=None)
 _recorder: ContextVar[Recorder | None] = ContextVar("tenferro dispatch recorder", default=None)
 
-open_scopes = int(EVERYWHERE)
-"""Number of scopes open in any thread; fast paths read it before anything else. Never 0 where lines are kept."""
-_scopes = Counted(globals(), "open_scopes")
+state.open_scopes = int(EVERYWHERE)  # never 0 where lines are kept
+open_scopes = state.open_scopes
+_scopes = Counted(state, "open_scopes", globals())
 
 
 def compute_device(device: str | ComputeDevice) -> Any:
@@ -102,7 +103,7 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
     """Context manager: the steps that make a value run where its ``device=`` says, whatever scope is open."""
-    return nullcontext() if device is None or not open_scopes else compute_device(device)
+    return nullcontext() if device is None or not state.open_scopes else compute_device(device)
 
 
 def compute_context(context: ComputeContext) -> Any:
@@ -130,7 +131,7 @@ def _context_scope(context: ComputeContext) -> Iterator[ComputeContext]:
 
 def scoped_device() -> ComputeDevice | None:
     """The device that an open scope names in this context, if any."""
-    return _scoped()[0] if open_scopes else None
+    return _scoped()[0] if state.open_scopes else None
 
 
 def _scoped() -> tuple[ComputeDevice | None, Rule]:
@@ -154,7 +155,7 @@ def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -
             device that does not compute on them.
     """
     place = common_place(what, operands)
-    scoped, rule = _scoped() if open_scopes else (None, Rule.MEMORY)
+    scoped, rule = _scoped() if state.open_scopes else (None, Rule.MEMORY)
     if place is None:
         device, rule = (HOST.device, Rule.DEFAULT) if scoped is None else (scoped, rule)
     elif place.compute_device is not None:
@@ -173,7 +174,7 @@ def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -
 
 def scoped_context() -> ComputeContext | None:
     """The resources that an open scope names here, if any."""
-    return _context.get() if open_scopes else None
+    return _context.get() if state.open_scopes else None
 
 
 def recording(record: Recorder) -> Any:
@@ -182,5 +183,5 @@ def recording(record: Recorder) -> Any:
 
 
 def recorder() -> Recorder | None:
-    """What is told the decisions of this context, if anything; ask only while `open_scopes`."""
+    """What is told the decisions of this context, if anything; ask only while `state.open_scopes`."""
     return _recorder.get()

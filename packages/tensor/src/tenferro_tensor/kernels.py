@@ -15,10 +15,11 @@ import numpy as np
 
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._place import ComputeDevice
-from tenferro_tensor._primitive import SCALARS, Op
+from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import Backend, OpenKernel
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.hooks import require_call
 from tenferro_tensor.ownership import read_only
 from tenferro_tensor_core import RegistryError

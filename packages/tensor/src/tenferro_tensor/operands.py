@@ -12,8 +12,9 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import HOST, Place
-from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import SCALARS, state
 from tenferro_tensor.promotion import common_dtype, describe
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import (
@@ -54,7 +55,7 @@ def value(x: Any) -> Any:
 def own(host: np.ndarray[Any, Any], place: Place) -> Any:
     """A tensor of a host array that this package made itself, so that there is nothing to check."""
     if place.on_host:
-        return Primitive.wrap(host, Spec(host.shape, host.dtype, place))
+        return state.tensor.wrap(host, Spec(host.shape, host.dtype, place))
     return Primitive.adopt(host, device=place.device)
 
 

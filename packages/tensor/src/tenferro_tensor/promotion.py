@@ -13,8 +13,9 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import HOST
-from tenferro_tensor._primitive import SCALARS, Op, Primitive
+from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._spec import Spec, common_place
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.catalog._axes import show
 from tenferro_tensor_core import (
     DimLike,

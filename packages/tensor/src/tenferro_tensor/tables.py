@@ -2,9 +2,11 @@
 
 from typing import Any, Final
 
-__all__ = ["TABLES", "Table"]
+from tenferro_tensor.calls import OpBase
 
-TABLES: Final[list["Table"]] = []
+__all__ = ["TABLES", "EntryTable", "Table"]
+
+TABLES: Final[list["Table | EntryTable"]] = []
 """Every table of this package, for inspection and clearing."""
 
 
@@ -31,3 +33,25 @@ class Table(dict[Any, Any]):
     def stats(self) -> dict[str, int]:
         """Number of entries, and its bound."""
         return {"size": len(self), "bound": self.bound}
+
+
+class EntryTable(OpBase):
+    """Entries of ops under the name of a function that chooses among these ops.
+
+    Attributes:
+        name: what it holds.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, bound: int = 2048) -> None:
+        self.name, self.bound = name, bound
+        TABLES.append(self)
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self.forget()
+
+    def stats(self) -> dict[str, int]:
+        """Number of entries, and its bound."""
+        return {"size": len(self.entries), "bound": self.bound}

@@ -6,6 +6,7 @@ of results, and the executors of programs. Numbers that kernels take as argument
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,7 +52,7 @@ _blamed: ContextVar[str] = ContextVar("tenferro line of transfers", default="")
 
 watching = 0
 """Number of ledgers and prohibitions open in any thread; nothing is asked while it is 0."""
-_scopes = Counted(globals(), "watching")
+_scopes = Counted(sys.modules[__name__], "watching")
 
 
 def booking(add: Add) -> Any:

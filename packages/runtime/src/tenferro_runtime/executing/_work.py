@@ -9,7 +9,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.rendering._overwriting import makes
 from tenferro_runtime.rendering._steps import aliases, raw_steps
 from tenferro_tensor import ComputeDevice, catalog
-from tenferro_tensor._plan import device_of
+from tenferro_tensor.entries import device_of
 
 
 def devices_of(program: Program) -> tuple[ComputeDevice, ...]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tenferro_tensor import Op, Spec
-from tenferro_tensor._plan import OpenStep
 from tenferro_tensor.backends import OpenKernel
+from tenferro_tensor.entries import OpenStep
 from tenferro_tensor.kernels import followed, kernel_of
 from tenferro_tensor_core import Dim, DimLike, Guard, key_of
 

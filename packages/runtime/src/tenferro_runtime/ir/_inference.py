@@ -7,7 +7,7 @@ from typing import Any
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.ir._program import inner_programs
 from tenferro_tensor import Op, Spec
-from tenferro_tensor._plan import device_of
+from tenferro_tensor.entries import device_of
 from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import DTypeError, reached
 

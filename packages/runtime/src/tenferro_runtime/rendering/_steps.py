@@ -15,8 +15,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.rendering._late import LateSizes
 from tenferro_runtime.rendering._step import Step, unused
 from tenferro_tensor import Op, Spec, catalog
-from tenferro_tensor import dispatch as select
-from tenferro_tensor._plan import make_plan, open_step, remember
+from tenferro_tensor.entries import entry_of, open_step
 from tenferro_tensor.kernels import open_kernel_of
 from tenferro_tensor.transfers import Booked, book_raw, require_allowed
 from tenferro_tensor_core import DimLike, TenferroError
@@ -135,15 +134,7 @@ def _seen(program: Program, eq: Equation) -> tuple[Spec | type, ...]:
 def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -> Any:
     """The forward plan that a concrete call of the op would use; `eq` is named where there is none."""
     try:
-        if select.open_scopes:
-            return make_plan(op, seen)
-        plan = op.plans.get(seen)
-        if plan is None:
-            plan = remember(op.plans, seen, make_plan(op, seen))
-            if seen and isinstance(seen[0], Spec) and all(k is seen[0] for k in seen) and len(seen) <= 2:
-                if not plan.many:  # where concrete operators look
-                    remember(op.same if len(seen) == 2 else op.one, seen[0], plan)
-        return plan
+        return entry_of(op, seen)
     except TenferroError as error:
         if eq is not None and eq.where:
             error.add_note(f"in {op.primitive.name}, traced at {eq.where}")

@@ -37,8 +37,9 @@ from tenferro_tensor import (
     dispatch,
     get_backend,
 )
-from tenferro_tensor._plan import device_of
+from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.entries import device_of
 from tenferro_tensor_core import InconclusiveDimError
 from tenferro_tensor_core.forks import importing
 
@@ -185,7 +186,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
-    if dispatch.open_scopes and dispatch.recorder() is not None:  # which is told of each operation
+    if state.open_scopes and dispatch.recorder() is not None:  # which is told of each operation
         return replayed(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)

@@ -24,10 +24,10 @@ from tenferro_tensor import (
     Spec,
     Tensor,
     catalog,
-    dispatch,
     next_level,
     tensor,
 )
+from tenferro_tensor.calls import state
 from tenferro_tensor.dispatch import common_place, decide, scoped_device
 from tenferro_tensor.origins import made_at
 from tenferro_tensor.ownership import owned
@@ -224,7 +224,7 @@ class Builder:
             inner = _staging.stage_above(self.level)
             if inner is not None:
                 return inner.bind(op, args)
-        if dispatch.open_scopes:
+        if state.open_scopes:
             device = scoped_device()
             if device is not self.device and device is not None:
                 return self._bind_on(device, op, args)
@@ -260,7 +260,7 @@ class Builder:
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
         """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
-        if known is None or known[1] or self.closed or self._weak or _staging.active or dispatch.open_scopes:
+        if known is None or known[1] or self.closed or self._weak or _staging.active or state.open_scopes:
             return self.bind(op, operands)
         out = self._variable(known[0][0])
         eq = _new(Equation)

@@ -65,10 +65,7 @@ class TracedTensor(Array):
     id: int
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return self.home.bind(op, args)
-
-    def _unary(self, op: Op) -> Any:
-        return self.home.bind_alike(op, (self,))
+        return self.home.bind_alike(op, args) if len(args) == 1 else self.home.bind(op, args)
 
     def _origin(self) -> str:
         return self.home.origin(self.id)  # type: ignore[no-any-return]

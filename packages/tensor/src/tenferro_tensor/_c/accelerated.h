@@ -17,5 +17,6 @@
 int tenferro_add_values(PyObject *module);
 int tenferro_add_state(PyObject *module);
 int tenferro_add_ops(PyObject *module);
+int tenferro_add_call(PyObject *module);
 
 #endif

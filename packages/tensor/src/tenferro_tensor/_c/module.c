@@ -13,6 +13,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_values,
     tenferro_add_state,
     tenferro_add_ops,
+    tenferro_add_call,
 };
 
 PyMODINIT_FUNC PyInit__accelerated(void)

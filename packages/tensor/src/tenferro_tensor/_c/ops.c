@@ -73,7 +73,7 @@ PyTypeObject Entry_Type = {
     .tp_members = entry_members,
 };
 
-#define ENTRIES_MAX 512 /* entries of one op; the table starts anew when it is full */
+#define ENTRIES_MAX 512 /* of an op; tables of other things have bounds of their own */
 
 /* Index in `recent`: of the identities of all parts, and of the mask. */
 static inline size_t slot_of(long mask, PyObject *const *parts, Py_ssize_t n)
@@ -102,19 +102,28 @@ static int same_key(Entry *e, long mask, PyObject *const *parts, Py_ssize_t n)
 /* The entry in the table, or NULL without an exception; comparing keys may run code. */
 static Entry *looked_up(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
 {
-    PyObject *entries = op->entries, *found = NULL, *key = NULL, *first = PyLong_FromLong(mask);
-    if (entries != NULL && first != NULL && (key = PyTuple_New(n + 1)) != NULL) {
-        PyTuple_SET_ITEM(key, 0, Py_NewRef(first));
-        for (Py_ssize_t i = 0; i < n; i++) {
-            PyTuple_SET_ITEM(key, i + 1, Py_NewRef(parts[i]));
-        }
-        Py_INCREF(entries);
-        found = Py_XNewRef(PyDict_GetItemWithError(entries, key));
-        Py_DECREF(entries);
+    PyObject *entries = Py_XNewRef(op->entries), *found = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_INCREF(parts[i]); /* first: allocation may run code that drops them */
     }
-    Py_XDECREF(first);
-    Py_XDECREF(key);
-    PyErr_Clear();
+    PyObject *first = PyLong_FromLong(mask), *key = first == NULL ? NULL : PyTuple_New(n + 1);
+    if (key == NULL) {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            Py_DECREF(parts[i]);
+        }
+        Py_XDECREF(first);
+    } else {
+        PyTuple_SET_ITEM(key, 0, first);
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyTuple_SET_ITEM(key, i + 1, parts[i]);
+        }
+        if (entries != NULL) {
+            found = Py_XNewRef(PyDict_GetItemWithError(entries, key));
+        }
+        Py_DECREF(key);
+    }
+    Py_XDECREF(entries);
+    PyErr_Clear(); /* the generic path meets the same error */
     if (found != NULL && !Py_IS_TYPE(found, &Entry_Type)) {
         Py_CLEAR(found);
     }
@@ -137,8 +146,13 @@ Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Op *op = (Op *)type->tp_alloc(type, 0);
-    if (op != NULL && (op->entries = PyDict_New()) == NULL) {
-        Py_CLEAR(op);
+    if (op != NULL) {
+        op->vectorcall = tenferro_op_vectorcall;
+        op->bound = ENTRIES_MAX;
+        op->entries = PyDict_New();
+        if (op->entries == NULL) {
+            Py_CLEAR(op);
+        }
     }
     return (PyObject *)op;
 }
@@ -202,7 +216,7 @@ static PyObject *op_remember(PyObject *self, PyObject *entry)
     if (entries == NULL) {
         return Py_NewRef(entry);
     }
-    if (PyDict_GET_SIZE(entries) >= ENTRIES_MAX) {
+    if (PyDict_GET_SIZE(entries) >= op->bound) {
         PyDict_Clear(entries);
     }
     int failed = PyDict_SetItem(entries, ((Entry *)entry)->key, entry);
@@ -212,6 +226,7 @@ static PyObject *op_remember(PyObject *self, PyObject *entry)
 
 static PyMemberDef op_members[] = {
     {"entries", T_OBJECT_EX, offsetof(Op, entries), READONLY, "Entries by key; changed by `remember` and `forget`."},
+    {"bound", T_PYSSIZET, offsetof(Op, bound), 0, "Most entries; the table starts anew when it is full."},
     {NULL},
 };
 
@@ -226,7 +241,9 @@ PyTypeObject OpBase_Type = {
     .tp_name = "tenferro_tensor._accelerated.OpBase",
     .tp_doc = "An op, which is called with operands.",
     .tp_basicsize = sizeof(Op),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Op, vectorcall),
+    .tp_call = tenferro_op_call,
     .tp_new = op_new,
     .tp_dealloc = op_dealloc,
     .tp_traverse = op_traverse,

@@ -49,7 +49,9 @@ typedef struct {
 /* An op, which is called with operands; `Op` derives from it. */
 typedef struct {
     PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject *entries;     /* dict of entries by key; NULL once the collector cleared it */
+    Py_ssize_t bound;      /* most entries; the table starts anew when it is full */
     Entry *recent[RECENT]; /* entries used lately, by the identities in their keys; each NULL or one of `entries` */
 } Op;
 
@@ -84,5 +86,9 @@ PyObject *tenferro_recorded(PyObject *value, PyObject *spec, PyObject *level, Py
 /* The entry of an op for `n` operands that are represented by `parts` (specs, or classes of Python scalars), those of
    `mask` differentiated: a new reference, or NULL without an exception where there is none. */
 Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
+
+/* How an op is called. */
+PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 
 #endif

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from tenferro_tensor import dispatch
 from tenferro_tensor._place import ComputeDevice
+from tenferro_tensor.calls import state
 from tenferro_tensor.device_runtimes._contracts import RuntimeDevice, Stream
 from tenferro_tensor.device_runtimes._issuing import issuing_stream
 from tenferro_tensor.device_runtimes._registry import device_runtime
@@ -87,7 +88,7 @@ def current_stream(device: RuntimeDevice) -> Stream:
     stream: Stream | None = issuing_stream()
     if stream is not None and stream.device is device:
         return stream
-    if dispatch.open_scopes:
+    if state.open_scopes:
         context = dispatch.scoped_context()
         if context is not None and context.device is device.id:
             found: Stream | None = getattr(context, "stream", None)

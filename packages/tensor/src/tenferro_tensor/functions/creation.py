@@ -13,9 +13,10 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import Place
-from tenferro_tensor._primitive import SCALARS, Primitive
+from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
+from tenferro_tensor.calls import SCALARS, state
 from tenferro_tensor.dispatch import explicit
 from tenferro_tensor.functions.dtypes import astype
 from tenferro_tensor.functions.joining import stack
@@ -150,7 +151,7 @@ def _accelerator_of(x: Any) -> str | None:
 def _shared(x: Any, home: str, copy: bool | None) -> Any:
     place = place_of(home)
     raw = get_backend(place.device.kind).imported(x, copy=bool(copy))
-    return Primitive.wrap(raw, Spec(tuple(raw.shape), known_dtype(raw.dtype), place))
+    return state.tensor.wrap(raw, Spec(tuple(raw.shape), known_dtype(raw.dtype), place))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:

@@ -6,14 +6,15 @@ Every product is one `dot_general`: extents that broadcast are free axes of the 
 from typing import Any, Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor._primitive import Op, Primitive
+from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import SCALARS, state
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
 from tenferro_tensor.operands import alike, axes_of, axis_of, value, whole
 from tenferro_tensor.promotion import broadcast_shapes, stretched
-from tenferro_tensor.tables import Table
+from tenferro_tensor.tables import EntryTable, Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, dim_min, int64
 
 __all__ = ["diagonal", "kron", "matmul", "matrix_trace", "outer", "tensordot", "vecdot"]
@@ -31,20 +32,33 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     >>> tr.matmul(tr.asarray([[1, 2], [3, 4]]), tr.asarray([1, 1]))
     Tensor([3, 7])
     """
-    # The operator has the shortest way.
-    if x1.__class__ is Primitive.concrete is x2.__class__ or (hasattr(x1, "spec") and hasattr(x2, "spec")):
-        return x1 @ x2
-    return product(value(x1), value(x2))
+    z = MATMUL(x1, x2)
+    return _product(*alike(value(x1), value(x2))) if z is NotImplemented else z
 
 
-def product(x1: Any, x2: Any) -> Any:
-    """What ``@`` means for two values of any kind."""
-    op = PRODUCTS.get((x1.spec, x2.spec))
-    if op is None:
-        op = _plain_product(x1.spec, x2.spec)
+class _Matmul(EntryTable):
+    """What ``@`` means: where it is one `dot_general` of the operands as they stand, the entries are those of that."""
+
+    __slots__ = ()
+
+    def generic(self, operands: tuple[Any, ...]) -> Any:
+        x, y = operands
+        if not hasattr(x, "spec") or not hasattr(y, "spec"):
+            if SCALARS.isdisjoint((x.__class__, y.__class__)):
+                return self.generic((value(x), value(y)))
+            return NotImplemented
+        op = PRODUCTS.get((x.spec, y.spec)) or _plain_product(x.spec, y.spec)
         if op is None:
-            return _product(*alike(x1, x2))
-    return op(x1, x2)
+            return _product(*alike(x, y))
+        z = op(x, y)
+        mask = sum([1 << i for i, a in enumerate(operands) if a.__class__ is state.recorded])
+        entry = op.entries.get((mask, x.spec, y.spec))
+        if entry is not None:
+            self.remember(entry)
+        return z
+
+
+MATMUL: Final = _Matmul("matrix products by operator")
 
 
 def _plain_product(x: Spec, y: Spec) -> Op | None:

@@ -7,13 +7,17 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import key_parts
 from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
 from tenferro_tensor.operands import axis_of, converted, extent, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
-from tenferro_tensor.tables import Table
+from tenferro_tensor.tables import EntryTable, Table
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64
 
 __all__ = ["take", "take_along_axis"]
+
+VIEWS: Final = EntryTable("views by keys of integers and slices")
+"""Such a key makes a view of a NumPy array by itself; only its errors and the spec of the result are ours."""
 
 _basic_ops: Final = Table("ops behind keys of integers and slices")
 
@@ -25,7 +29,7 @@ def getitem(x: Any, key: Any) -> Any:
     clamped to the axis: only the running kernel sees them, and that raises nothing.
     """
     spec = x.spec
-    token = None if spec.symbolic else key_token(key)
+    token = None if spec.symbolic else key_parts(key)
     if token is not None:
         ops = _basic_ops.get((spec, token))
         if ops is None:
@@ -55,24 +59,6 @@ def _is_one_element(key: Key) -> bool:
 
 def _chosen(entry: Any) -> Any:
     return Choose(entry.axis, np.asarray(entry.at)) if isinstance(entry, Pick) and entry.at.__class__ is int else entry
-
-
-def key_token(key: Any) -> Any:
-    """A hashable form of a key of integers and slices, else ``None``."""
-    if key.__class__ is int:
-        return key
-    tokens: list[Any] = []
-    for item in key if key.__class__ is tuple else (key,):
-        if item.__class__ is int or item is None or item is Ellipsis:
-            tokens.append(item)
-        elif item.__class__ is slice:
-            for bound in (item.start, item.stop, item.step):
-                if bound is not None and bound.__class__ is not int:
-                    return None
-            tokens.append((item.start, item.stop, item.step))
-        else:
-            return None
-    return tuple(tokens)
 
 
 def basic_ops(spec: Spec, key: Key) -> list[Op]:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
-from tenferro_tensor._primitive import SCALARS
+from tenferro_tensor.calls import SCALARS, key_parts
 from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
-from tenferro_tensor.functions.reading import getitem, index_vectors, key_token
+from tenferro_tensor.functions.reading import getitem, index_vectors
 from tenferro_tensor.operands import number, own, value
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype, describe
 from tenferro_tensor.tables import Table
@@ -129,7 +129,7 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
     values = _admitted(x, values)
     shape = x.spec.shape
-    token = None if x.spec.symbolic else key_token(key)
+    token = None if x.spec.symbolic else key_parts(key)
     plan = None if token is None else _basic_plans.get((x.spec, token))
     if plan is None:
         resolved = resolve(shape, key)

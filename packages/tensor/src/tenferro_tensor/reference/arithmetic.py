@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_tensor._primitive import SCALARS
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import SCALARS
 from tenferro_tensor.catalog import arithmetic as ops
 from tenferro_tensor.reference._table import Kernel, Special, Table, always, any_size, scalar_or, unchanged
 from tenferro_tensor_core import ArgumentError

@@ -1,9 +1,9 @@
-"""Forward plans: for an op and operand specs, the kernel on raw arrays and the output specs, found once."""
+"""How ops run on operands of given specs: the device, the kernel and the output specs, found once and remembered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,59 +14,42 @@ from tenferro_tensor._refusal import spec_of
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import Backend, get_backend
-from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide
+from tenferro_tensor.calls import Entry
+from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide, scoped_device
 from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor.promotion import Operand, targets
 from tenferro_tensor.tables import TABLES
 from tenferro_tensor.transfers import Booked
 
-PLANS_PER_OP: Final = 512
-"""Bound of each plan table; a table that outgrows it starts anew."""
+__all__ = ["OpenStep", "clear_plans", "device_of", "entry_of", "open_step", "plan_stats"]
 
 
-class Plan:
-    """How to run one op on operands of given specs: ``run(*raws)``, and the output spec or specs.
-
-    Attributes:
-        run: kernel on raw arrays (and Python scalars), specialised for the specs.
-        out: output spec, or tuple of specs.
-        many: whether ``out`` is a tuple and ``run`` returns one.
-    """
-
-    __slots__ = ("many", "out", "run")
-
-    def __init__(self, run: Callable[..., Any], out: Spec | tuple[Spec, ...]) -> None:
-        self.run = run
-        self.out: Any = out
-        self.many = isinstance(out, tuple)
-
-
-def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
-    """Put a plan in a bounded table."""
-    if len(table) >= PLANS_PER_OP:
-        table.clear()
-    table[key] = plan
-    return plan
-
-
-def make_plan(op: Op, operands: tuple[Operand, ...]) -> Plan:
-    """Infer outputs, select the device and specialise the kernel.
+def entry_of(op: Op, operands: tuple[Operand, ...]) -> Entry:
+    """How to run an op on operands that are specs, or classes of Python scalars, on the device of this context.
 
     For an element-wise op the kernel broadcasts by itself; only operands of another dtype are converted before it.
     """
+    scoped = scoped_device()
+    key = (0, *operands) if scoped is None else (scoped, 0, *operands)
+    entry = op.entries.get(key)
+    return op.remember(_made(op, key, operands)) if entry is None else entry
+
+
+def _made(op: Op, key: tuple[Any, ...], operands: tuple[Operand, ...]) -> Entry:
+    """Select the device, infer the outputs and specialise the kernel."""
     device = device_of(op, [o for o in operands if isinstance(o, Spec)])
-    specs = targets(op, operands) if op.primitive.elementwise else operands
-    out = op.infer(*specs)  # type: ignore[arg-type]
+    specs: Any = targets(op, operands) if op.primitive.elementwise else operands
+    out = op.infer(*specs)
     outs = out if isinstance(out, tuple) else (out,)
-    run = kernel_of(get_backend(device.kind), op, specs, outs, device)  # type: ignore[arg-type]
-    if op.primitive is catalog.transfer and specs[0].place.memory_space is not outs[0].place.memory_space:  # type: ignore[union-attr]
-        run = Booked(run, specs[0].place.memory_space, outs[0].place.memory_space)  # type: ignore[union-attr]
+    run = kernel_of(get_backend(device.kind), op, specs, outs, device)
+    if op.primitive is catalog.transfer and specs[0].place.memory_space is not outs[0].place.memory_space:
+        run = Booked(run, specs[0].place.memory_space, outs[0].place.memory_space)
     casts = [
         (i, _cast(o, t.dtype, device))
         for i, (o, t) in enumerate(zip(operands, specs, strict=True))
         if isinstance(o, Spec) and isinstance(t, Spec) and o.dtype != t.dtype
     ]
-    return Plan(_with_casts(run, casts) if casts else run, out)
+    return Entry(key, _with_casts(run, casts) if casts else run, out)
 
 
 class OpenStep(NamedTuple):
@@ -147,9 +130,9 @@ def plan_stats() -> list[dict[str, Any]]:
     rows = []
     for p in primitives():
         ops = list(p.live_ops())
-        size = sum([len(op.plans) for op in ops])
+        size = sum([len(op.entries) for op in ops])
         if size:
-            bound = PLANS_PER_OP * (LIVE_OPS if p.metadata else 1)
+            bound = ops[0].bound * (LIVE_OPS if p.metadata else 1)
             rows.append({"owner": f"forward plans: {p.name}", "size": size, "bound": bound, "ops": len(ops)})
     return rows + [{"owner": f"array functions: {t.name}", **t.stats()} for t in TABLES]
 

@@ -1,0 +1,363 @@
+/* `call`, which runs an op on operands, and the descriptors through which Python's operators reach it. */
+#include "_c/values.h"
+
+#define FEW 8 /* operands that are kept on the stack */
+
+static PyObject *generic_name, *operate_name, *item_name;
+
+/* What the key of an entry has for each operand: its spec, or its class where that is one of Python's scalars. Returns
+   1, or 0 where some operand is of another kind. Nothing is held, and nothing runs. */
+static int parts_of(PyObject *const *operands, Py_ssize_t n, PyObject **parts)
+{
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyTypeObject *type = Py_TYPE(operands[i]);
+        if (type == tenferro_state.tensor) {
+            parts[i] = ((Tensor *)operands[i])->spec;
+            if (parts[i] == NULL) {
+                return 0;
+            }
+        } else if (IS_SCALAR_TYPE(type)) {
+            parts[i] = (PyObject *)type;
+        } else {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Raw arrays, and scalars as they are: new references. Returns how many there are, fewer than `n` where an operand is
+   damaged. */
+static Py_ssize_t raws_of(PyObject *const *operands, Py_ssize_t n, PyObject **raws)
+{
+    Py_ssize_t i = 0;
+    for (; i < n; i++) {
+        PyObject *x = operands[i];
+        PyObject *raw = IS_TENSOR(x) ? ((Tensor *)x)->data : x;
+        if (raw == NULL) {
+            break;
+        }
+        raws[i] = Py_NewRef(raw);
+    }
+    return i;
+}
+
+/* The tensor, or tuple of tensors, of what a kernel returned, which is taken over. */
+static PyObject *wrapped(Entry *entry, PyObject *raw)
+{
+    if (!entry->many) {
+        return tenferro_tensor(raw, entry->out);
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(entry->out);
+    PyObject *made = NULL;
+    if (!PyTuple_CheckExact(raw) || PyTuple_GET_SIZE(raw) != n) {
+        PyErr_Format(PyExc_TypeError, "a kernel returned %R, but a tuple of %zd arrays is due", raw, n);
+    } else if ((made = PyTuple_New(n)) != NULL) {
+        for (Py_ssize_t i = 0; i < n && made != NULL; i++) {
+            PyObject *z = tenferro_tensor(Py_NewRef(PyTuple_GET_ITEM(raw, i)), PyTuple_GET_ITEM(entry->out, i));
+            if (z == NULL) {
+                Py_CLEAR(made);
+            } else {
+                PyTuple_SET_ITEM(made, i, z);
+            }
+        }
+    }
+    Py_DECREF(raw);
+    return made;
+}
+
+/* The result of an op whose entry for these operands is known; NULL without an exception where the generic path has to
+   decide. `room` has `n` places for parts, and `n` + 1 for raw operands. */
+static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject **room)
+{
+    PyObject **raws = room + n + 1, *raw = NULL, *result = NULL;
+    if (!UNSCOPED || !parts_of(operands, n, room)) {
+        return NULL;
+    }
+    Entry *entry = tenferro_entry(op, 0, room, n);
+    if (entry == NULL) {
+        return NULL;
+    }
+    /* While a kernel runs without the lock, another thread may change what a tensor holds. */
+    Py_ssize_t held = raws_of(operands, n, raws);
+    if (held == n) {
+        raw = PyObject_Vectorcall(entry->run, raws, (size_t)n | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        if (raw != NULL) {
+            result = wrapped(entry, raw);
+        } else if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            PyErr_Clear(); /* a number beyond the range of the dtype: the generic path words the error */
+        }
+    }
+    while (held > 0) {
+        Py_DECREF(raws[--held]);
+    }
+    Py_DECREF(entry);
+    return result;
+}
+
+static PyObject *called(PyObject *self, PyObject *const *operands, Py_ssize_t n)
+{
+    PyObject *few[2 * FEW + 1], **room = few, *result;
+    if (n > FEW && (room = PyMem_New(PyObject *, 2 * n + 1)) == NULL) {
+        return PyErr_NoMemory();
+    }
+    result = known((Op *)self, operands, n, room);
+    if (room != few) {
+        PyMem_Free(room);
+    }
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
+    PyObject *all = PyTuple_New(n);
+    if (all == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyTuple_SET_ITEM(all, i, Py_NewRef(operands[i]));
+    }
+    result = PyObject_CallMethodOneArg(self, generic_name, all);
+    Py_DECREF(all);
+    return result;
+}
+
+static int refuse_keywords(PyObject *self, PyObject *keywords)
+{
+    Py_ssize_t n = keywords == NULL ? 0 : PyTuple_Check(keywords) ? PyTuple_GET_SIZE(keywords) : PyDict_Size(keywords);
+    if (n) {
+        PyErr_Format(PyExc_TypeError, "%R takes no keyword arguments", self);
+    }
+    return n != 0;
+}
+
+PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return refuse_keywords(self, kwargs) ? NULL : called(self, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+}
+
+PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    return refuse_keywords(self, names) ? NULL : called(self, args, PyVectorcall_NARGS(nargsf));
+}
+
+/* Operators: descriptors that Python calls with the operands, without binding them first. */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op;   /* an OpBase */
+    PyObject *name; /* of the method; None before it is in a class */
+} Operator;
+
+static PyObject *wrong_arguments(PyObject *self, Py_ssize_t due, Py_ssize_t n)
+{
+    return PyErr_Format(PyExc_TypeError, "the operator %R takes %zd operands, got %zd", ((Operator *)self)->name, due, n);
+}
+
+/* `op(*operands)`; `self`, one of the operands, decides about whatever is not known. */
+static PyObject *operated(PyObject *self, PyObject *op, PyObject *const *operands)
+{
+    PyObject *room[5], *result = known((Op *)op, operands, 2, room);
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
+    return PyObject_CallMethodObjArgs(self, operate_name, op, operands[0], operands[1], NULL);
+}
+
+static PyObject *operator_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 2 || refuse_keywords(self, names)) {
+        return n == 2 ? NULL : wrong_arguments(self, 2, n);
+    }
+    return operated(args[0], ((Operator *)self)->op, args);
+}
+
+static PyObject *reflected_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 2 || refuse_keywords(self, names)) {
+        return n == 2 ? NULL : wrong_arguments(self, 2, n);
+    }
+    PyObject *turned[2] = {args[1], args[0]};
+    return operated(args[0], ((Operator *)self)->op, turned);
+}
+
+static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 1 || refuse_keywords(self, names)) {
+        return n == 1 ? NULL : wrong_arguments(self, 1, n);
+    }
+    return called(((Operator *)self)->op, args, 1);
+}
+
+/* `x[key]`: the entry of a view is under the spec and the parts of the key: integers, None and Ellipsis as they are,
+   a slice of integers as its class and its three bounds. Keys of anything else have no entry. */
+#define KEY_PARTS_MAX 24
+
+static int is_bound(PyObject *o)
+{
+    return PyLong_CheckExact(o) || o == Py_None;
+}
+
+static Py_ssize_t key_parts(PyObject *key, PyObject **parts)
+{
+    int several = PyTuple_CheckExact(key);
+    Py_ssize_t items = several ? PyTuple_GET_SIZE(key) : 1, n = 0;
+    for (Py_ssize_t i = 0; i < items; i++) {
+        PyObject *item = several ? PyTuple_GET_ITEM(key, i) : key;
+        if (n + 4 > KEY_PARTS_MAX) {
+            return -1;
+        }
+        if (PySlice_Check(item)) {
+            PySliceObject *slice = (PySliceObject *)item;
+            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) {
+                return -1;
+            }
+            parts[n++] = (PyObject *)&PySlice_Type;
+            parts[n++] = slice->start;
+            parts[n++] = slice->stop;
+            parts[n++] = slice->step;
+        } else if (is_bound(item) || item == Py_Ellipsis) {
+            parts[n++] = item;
+        } else {
+            return -1;
+        }
+    }
+    return n;
+}
+
+static PyObject *item_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (n != 2 || refuse_keywords(self, names)) {
+        return n == 2 ? NULL : wrong_arguments(self, 2, n);
+    }
+    PyObject *op = ((Operator *)self)->op, *x = args[0], *parts[KEY_PARTS_MAX + 1];
+    if (UNSCOPED && IS_TENSOR(x) && (parts[0] = ((Tensor *)x)->spec) != NULL) {
+        Py_ssize_t count = key_parts(args[1], parts + 1);
+        Entry *entry = count < 0 ? NULL : tenferro_entry((Op *)op, 0, parts, count + 1);
+        PyObject *data = ((Tensor *)x)->data;
+        if (entry != NULL && data != NULL) {
+            Py_INCREF(data);
+            PyObject *view = PyObject_GetItem(data, args[1]);
+            Py_DECREF(data);
+            PyObject *result = view == NULL ? NULL : wrapped(entry, view);
+            Py_DECREF(entry);
+            return result;
+        }
+        Py_XDECREF(entry);
+    }
+    return PyObject_CallMethodOneArg(x, item_name, args[1]);
+}
+
+static int operator_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Operator *)self)->op);
+    Py_VISIT(((Operator *)self)->name);
+    return 0;
+}
+
+static void operator_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((Operator *)self)->op);
+    Py_XDECREF(((Operator *)self)->name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *operator_get(PyObject *self, PyObject *instance, PyObject *owner)
+{
+    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+static PyObject *operator_set_name(PyObject *self, PyObject *args)
+{
+    PyObject *owner, *name;
+    if (!PyArg_ParseTuple(args, "OO:__set_name__", &owner, &name)) {
+        return NULL;
+    }
+    Py_XSETREF(((Operator *)self)->name, Py_NewRef(name));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef operator_methods[] = {
+    {"__set_name__", operator_set_name, METH_VARARGS, NULL},
+    {NULL},
+};
+
+static PyMemberDef operator_members[] = {
+    {"op", T_OBJECT_EX, offsetof(Operator, op), READONLY, "The op that is called with the operands."},
+    {"__name__", T_OBJECT_EX, offsetof(Operator, name), READONLY, NULL},
+    {NULL},
+};
+
+static PyTypeObject Operator_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.Operator",
+    .tp_doc = "A method that calls an op with its operands.",
+    .tp_basicsize = sizeof(Operator),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR
+        | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_vectorcall_offset = offsetof(Operator, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = operator_get,
+    .tp_dealloc = operator_dealloc,
+    .tp_traverse = operator_traverse,
+    .tp_members = operator_members,
+    .tp_methods = operator_methods,
+};
+
+static PyObject *made(PyObject *op, vectorcallfunc how)
+{
+    if (!PyObject_TypeCheck(op, &OpBase_Type)) {
+        return PyErr_Format(PyExc_TypeError, "an op is due, got %R", op);
+    }
+    Operator *o = PyObject_GC_New(Operator, &Operator_Type);
+    if (o == NULL) {
+        return NULL;
+    }
+    o->vectorcall = how;
+    o->op = Py_NewRef(op);
+    o->name = Py_NewRef(Py_None);
+    PyObject_GC_Track(o);
+    return (PyObject *)o;
+}
+
+static PyObject *operator(PyObject *module, PyObject *op)
+{
+    return made(op, operator_call);
+}
+
+static PyObject *reflected(PyObject *module, PyObject *op)
+{
+    return made(op, reflected_call);
+}
+
+static PyObject *unary(PyObject *module, PyObject *op)
+{
+    return made(op, unary_call);
+}
+
+static PyObject *item(PyObject *module, PyObject *op)
+{
+    return made(op, item_call);
+}
+
+static PyMethodDef functions[] = {
+    {"operator", operator, METH_O, "operator($module, op, /)\n--\n\nThe method ``op(self, other)``."},
+    {"reflected", reflected, METH_O, "reflected($module, op, /)\n--\n\nThe method ``op(other, self)``."},
+    {"unary", unary, METH_O, "unary($module, op, /)\n--\n\nThe method ``op(self)``."},
+    {"item", item, METH_O, "item($module, op, /)\n--\n\nThe method ``self[key]``."},
+    {NULL},
+};
+
+int tenferro_add_call(PyObject *module)
+{
+    generic_name = PyUnicode_InternFromString("generic");
+    operate_name = PyUnicode_InternFromString("_operate");
+    item_name = PyUnicode_InternFromString("_item");
+    if (generic_name == NULL || operate_name == NULL || item_name == NULL || PyType_Ready(&Operator_Type) < 0) {
+        return -1;
+    }
+    return PyModule_AddFunctions(module, functions);
+}
