@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import catalog, dispatch
-from tenferro_tensor import transfers as _ledger
+from tenferro_tensor import catalog, dispatch, transfers
 from tenferro_tensor._array import Array
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
@@ -85,8 +84,8 @@ class Tensor(TensorBase, Array):
         spec = self.spec
         if spec.place is HOST:
             return np.asarray(self._data)
-        if _ledger.watching and not spec.place.on_host:
-            _ledger.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
+        if transfers.watching and not spec.place.on_host:
+            transfers.book(spec.size * spec.dtype.itemsize, spec.place.memory_space, HOST.memory_space)  # type: ignore[arg-type]
         return get_backend(spec.place.device.kind).download(self._data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -265,8 +264,8 @@ def _from_host(x: Any, wanted: Any, place: Place, copy: bool | None) -> Tensor:
     if shared and place.on_host and (array is x or array.base is not None):
         raw = copied(array) if copy else borrowed(array)
     if not place.on_host:
-        if _ledger.watching and array.ndim:  # numbers are arguments of kernels
-            _ledger.book(array.nbytes, HOST.memory_space, place.memory_space)
+        if transfers.watching and array.ndim:  # numbers are arguments of kernels
+            transfers.book(array.nbytes, HOST.memory_space, place.memory_space)
         raw = get_backend(place.device.kind).upload(array, place.device)
     return Tensor.wrap(raw, Spec(array.shape, array.dtype, place))
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from tenferro_runtime.reports import Dispatch, DispatchStep
 from tenferro_tensor import Spec
-from tenferro_tensor import dispatch as select
-from tenferro_tensor.dispatch import spec_of
+from tenferro_tensor.dispatch import Decision, recording, spec_of
 from tenferro_tensor.origins import user_line
 
 
@@ -33,12 +32,12 @@ def explain_dispatch(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Dis
     """
     steps: list[DispatchStep] = []
 
-    def note(decision: select.Decision) -> None:
+    def note(decision: Decision) -> None:
         operands = tuple([_brief(spec_of(x)) for x in decision.operands])
         rule, device = decision.rule.value, str(decision.device)
         steps.append(DispatchStep(len(steps), decision.what, device, rule, operands, user_line()))
 
-    with select.recording(note):
+    with recording(note):
         f(*args, **kwargs)
     return Dispatch(tuple(steps))
 
