@@ -55,8 +55,8 @@ class _Thread(threading.local):
 
 
 THREAD: Final = _Thread()
-"""``THREAD.busy``: the calling thread is that of a pool, or carries out a part of a plan, and other threads wait for
-it. What it computes on any host device it computes itself: a thread of a pool may be among those that wait."""
+"""``THREAD.busy``: the calling thread belongs to a pool, or runs a part of a plan, and other threads wait for it. It
+computes everything on host devices itself, because threads of pools may be among those that wait."""
 
 
 class OpenKernel(NamedTuple):

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Rule(Enum):
-    """Why a device was chosen; the words are those of messages and of `explain_dispatch`."""
+    """Why a device was chosen, in the words of messages and of `explain_dispatch`."""
 
     EXPLICIT = "an explicit device"
     OWN = "the operands' own compute device"
@@ -46,7 +46,7 @@ class Rule(Enum):
 
 
 class Decision(NamedTuple):
-    """What `decide` found.
+    """The result of `decide`.
 
     Attributes:
         what: name of the op.
@@ -77,7 +77,7 @@ class Activated(Protocol):
     """A context that holds more than the name of a device, in force while its scope is open."""
 
     def activate(self) -> AbstractContextManager[Any]:
-        """What is entered with the scope, and left with it."""
+        """A context manager, entered and left with the scope."""
 
 
 _device: ContextVar[ComputeDevice | None] = ContextVar("tenferro compute device", default=None)
@@ -102,7 +102,7 @@ def compute_device(device: str | ComputeDevice) -> Any:
 
 
 def explicit(device: str | ComputeDevice | None) -> AbstractContextManager[Any]:
-    """Context manager: the steps that make a value run where its ``device=`` says, whatever scope is open."""
+    """Context manager: run the steps that make a value where its ``device=`` says, whatever scope is open."""
     return nullcontext() if device is None or not state.open_scopes else compute_device(device)
 
 
@@ -148,7 +148,7 @@ def decide(what: str, operands: Sequence[Any], record: Recorder | None = None) -
     Args:
         what: name of the op.
         operands: the operands; Python numbers have no place and are left out.
-        record: is told the decision.
+        record: called with the decision.
 
     Raises:
         AmbiguousPlacementError: the operands lie in several memory spaces, name several devices, or a scope names a
@@ -178,10 +178,10 @@ def scoped_context() -> ComputeContext | None:
 
 
 def recording(record: Recorder) -> Any:
-    """Context manager: `record` is told every decision of this context, and every op takes the long way."""
+    """Context manager: call `record` with every decision of this context; every op takes the slow path."""
     return _scopes.scope(_recorder, record)
 
 
 def recorder() -> Recorder | None:
-    """What is told the decisions of this context, if anything; ask only while `state.open_scopes`."""
+    """The callback of `recording` in this context, if any; ask only while `state.open_scopes`."""
     return _recorder.get()

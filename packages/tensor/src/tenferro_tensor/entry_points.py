@@ -1,6 +1,6 @@
 """Lazy discovery of installed parts: a group is scanned once, on first need, and each entry loaded on first use.
 
-Whatever is wrong with one distribution is said when something of that distribution is asked for, and never before.
+An error in one distribution is reported when something of that distribution is asked for, and never before.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def load(group: str, name: str) -> Any:
 
 
 def rescan() -> None:
-    """Forget what was found, for processes that install packages while they run."""
+    """Forget all entry points, for processes that install packages while they run."""
     with _lock:
         _groups.clear()
         _rivals.clear()

@@ -57,12 +57,12 @@ def claim(primitive: Any) -> None:
 
 
 def member(family: str) -> Any:
-    """The primitive of a family id, ``None`` where it is not there; the newest where the same code was run again."""
+    """The primitive of a family id, or ``None``; the newest one if the same code was run again."""
     return _claimed.get(family)
 
 
 def members() -> list[str]:
-    """The family ids that are there, sorted."""
+    """All claimed family ids, sorted."""
     with _lock:
         return sorted(_claimed)
 

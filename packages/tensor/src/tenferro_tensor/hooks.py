@@ -1,4 +1,4 @@
-"""What the functions of guests are called with; one that does not take that is refused when it is registered."""
+"""Signatures of the functions that guests register; a function with another signature is refused at registration."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def require_call(
     shown: str,
     named: tuple[str, ...] = (),
 ) -> None:
-    """Raise unless `function` is one, and takes these arguments."""
+    """Raise unless `function` is callable with these arguments."""
     if not callable(function):
         raise RegistryError(f"{what} should be a function {shown}, got {function!r:.80}", primitive=primitive.name)
     taken = _takes(function, positional, named)

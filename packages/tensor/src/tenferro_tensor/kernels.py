@@ -27,7 +27,7 @@ from tenferro_tensor_core import RegistryError
 __all__ = ["ANY", "Results", "followed", "kernel_of", "open_kernel_of", "shapeless_kernel_of", "trusted"]
 
 ANY: Final = None
-"""Stands for a shape that is not known here."""
+"""Stands for an unknown shape."""
 
 _HOST: Final = (np.ndarray, np.generic)
 
@@ -102,7 +102,7 @@ def trusted(backend: Backend, op: Op, outs: tuple[Spec, ...]) -> bool:
 
 
 class Results:
-    """What the results of one kernel have to be.
+    """Checks the results of one kernel.
 
     Args:
         backend: runs the kernel.
@@ -120,7 +120,7 @@ class Results:
         ]
 
     def checked(self, run: Callable[..., Any], shapes: list[Any]) -> Callable[..., Any]:
-        """The kernel, its results held against these shapes."""
+        """The kernel with its results checked against these shapes."""
         run = _reading(run)
         if self.many or not self.outs[0].place.on_host or shapes[0] is ANY:
             return lambda *raws: self.held(run(*raws), raws, shapes)

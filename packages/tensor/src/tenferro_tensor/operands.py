@@ -53,7 +53,7 @@ def value(x: Any) -> Any:
 
 
 def own(host: np.ndarray[Any, Any], place: Place) -> Any:
-    """A tensor of a host array that this package made itself, so that there is nothing to check."""
+    """A tensor of a host array that tenferro itself has just made: nothing is checked or copied."""
     if place.on_host:
         return state.tensor.wrap(host, Spec(host.shape, host.dtype, place))
     return Primitive.adopt(host, device=place.device)
@@ -94,7 +94,7 @@ _CONVERT: Final = _Conversions("convert")
 
 
 def converted(x: Any, dtype: DType) -> Any:
-    """A value in another dtype, by an unchecked step; the value itself where it has that dtype."""
+    """A value converted to a dtype without the checks of `astype`; the value itself if it has that dtype."""
     return x if x.spec.dtype == dtype else _CONVERT[dtype](x)
 
 
@@ -126,7 +126,7 @@ def whole(name: str, what: str, n: Any) -> int:
 
 
 def size_of(name: str, what: str, n: Any) -> DimLike:
-    """An integer argument that may be an open size."""
+    """An integer argument that may be a symbolic size."""
     n = as_size(n)
     return n if isinstance(n, Dim) else whole(name, what, n)
 
@@ -207,17 +207,17 @@ def count(x: Any, axes: Sequence[int]) -> Any:
 
 
 def extent(x: Any, axis: int) -> Any:
-    """Extent of an axis as an operand: an integer, for a symbolic extent a 0-d value."""
+    """Extent of an axis as an operand: an integer, or a 0-d value for a symbolic extent."""
     return number(x.spec.shape[axis], x.spec.place)
 
 
 def empty_extent(d: DimLike) -> bool:
-    """Whether an extent is 0; an open one is asked about only where its example is 0."""
+    """Whether an extent is 0; a symbolic one adds a guard only if its example is 0."""
     return d == 0 or (likely(d, "==", 0) and ask(d, "==", 0))
 
 
 def number(d: DimLike, place: Place) -> Any:
-    """A size as an operand: an integer, for an open one a 0-d value."""
+    """A size as an operand: an integer, or a 0-d value for a symbolic size."""
     return catalog.dim_value(size=d, place=place) if isinstance(d, Dim) else d
 
 

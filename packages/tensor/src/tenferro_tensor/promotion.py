@@ -43,7 +43,7 @@ _DEFAULT = {bool: bool_dtype, int: int64, float: float64, complex: complex128}
 _RANK = (bool, int, float, complex)
 
 Operand = Spec | type
-"""What is known of an operand before it runs: its spec, or the class of a Python scalar."""
+"""An operand as inference sees it: its spec, or the class of a Python scalar."""
 
 
 def broadcast_shapes(*shapes: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
@@ -162,7 +162,7 @@ def brought(x: Any, goal: Spec) -> Any:
 
 
 def stretched(d: DimLike, goal: DimLike) -> bool:
-    """Whether an axis of extent `d` is of extent 1 and broadcast to `goal`, rather than of the extent `goal`."""
+    """Whether an axis of extent `d` is broadcast to `goal` from extent 1, rather than having the extent `goal`."""
     if d is goal or d == goal:
         return False
     return d == 1 or (not likely(d, "==", goal) and ask(d, "==", 1))

@@ -1,7 +1,7 @@
-"""Transfers between memories: who is told of them, where they are forbidden, and which line is theirs.
+"""The transfer log: every move of data between memories is recorded here, with its line, or refused where forbidden.
 
-Whatever moves data between two memories books it here first: the kernel of `transfer`, uploads of new data, downloads
-of results, and the executors of programs. Numbers that kernels take as arguments are no transfers.
+Code that moves data between two memories calls `book` first: the kernel of `transfer`, uploads of new data, downloads
+of results, and the executors of programs. Numbers that kernels take as arguments do not count as transfers.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class Move(NamedTuple):
 
 Add = Callable[[Move], None]
 
-_told: ContextVar[tuple[Add, ...]] = ContextVar("tenferro transfer ledgers", default=())
+_told: ContextVar[tuple[Add, ...]] = ContextVar("tenferro transfer logs", default=())
 _forbidden: ContextVar[bool] = ContextVar("tenferro transfers forbidden", default=False)
 _blamed: ContextVar[str] = ContextVar("tenferro line of transfers", default="")
 
 watching = 0
-"""Number of ledgers and prohibitions open in any thread; nothing is asked while it is 0."""
+"""Number of logs and prohibitions open in any thread; while it is 0, `book` does nothing. Read it as an attribute."""
 _scopes = Counted(sys.modules[__name__], "watching")
 
 
 def booking(add: Add) -> Any:
-    """Context manager: `add` is told every transfer of this context, whatever else is."""
+    """Context manager: call `add` with every transfer of this context, beside the logs that are open already."""
     return _scopes.scope(_told, (*_told.get(), add))
 
 
@@ -84,7 +84,7 @@ def forbidding() -> bool:
 
 @contextmanager
 def blaming(line: str) -> Iterator[None]:
-    """Transfers inside are booked on a line: gradients on that of the transfer that they go back through."""
+    """Context manager: attribute transfers to `line`; those of gradients belong to the transfer that they reverse."""
     token = _blamed.set(line)
     try:
         yield
@@ -93,7 +93,7 @@ def blaming(line: str) -> Iterator[None]:
 
 
 def require_allowed(moves: Iterable[Move], what: str = "") -> None:
-    """Raise if transfers are forbidden and there are some.
+    """Raise if there are moves although transfers are forbidden.
 
     Args:
         moves: what would be moved.
@@ -112,7 +112,7 @@ def require_allowed(moves: Iterable[Move], what: str = "") -> None:
 
 
 def book(nbytes: int, source: MemorySpace, target: MemorySpace, line: str = "") -> None:
-    """Tell the ledgers of this context of a transfer that is about to be made, here where that is allowed.
+    """Record a transfer that is about to be made in the open logs, or refuse it.
 
     Args:
         nbytes: bytes to move.
@@ -137,7 +137,7 @@ def book_raw(source: MemorySpace, target: MemorySpace, line: str, raw: Any) -> N
 
 
 class Booked:
-    """A kernel that moves data between memories, and books it on the running line.
+    """A kernel that moves data between memories and records each move on the running line.
 
     Attributes:
         run: the kernel, of one operand.
