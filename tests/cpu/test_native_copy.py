@@ -3,20 +3,20 @@
 import sys
 import threading
 import tracemalloc
-from ctypes import CFUNCTYPE, c_void_p
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native import Engine
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import _copy
-from tenferro_cpu.native.copying._copy_ir import Words, text
-from tenferro_cpu.native.copying._copy_plan import LONGEST, Piece, plan, streamed
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native.copying._copy_plan import plan
+from tenferro_cpu.native.copying.tuning import MAX_TABLE
 
-native = pytest.mark.skipif(not _jit.available() or _copy._entry() is None, reason="needs machine code")
+native = pytest.mark.skipif(compiled is None, reason="needs the C extension")
+VECTOR_BYTES = 64 if compiled is None else compiled.VECTOR_BYTES
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 16, 17]
 TYPES = ["bool", "int16", "float32", "float64", "complex128", "S24", "S6"]
@@ -55,45 +55,24 @@ class Guarded:
         return bool((self.buffer[: self.start] == 0xA5).all() and (self.buffer[self.end :] == 0xA5).all())
 
 
-def run(engine: Any, piece: Piece, target: Any, source: Any, stream: bool) -> None:
-    variant = streamed(piece.variant) if stream and piece.aligned else piece.variant
-    address = engine.function(text(variant, engine.host.attributes), variant.name)
-    call = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)(address)
-    call(source.ctypes.data, target.ctypes.data, piece.words.ctypes.data)
-
-
 @native
+@pytest.mark.parametrize("vector", [16, 32, 64])
 @pytest.mark.parametrize("seed", range(20))
-def test_random_layouts(seed: int) -> None:
-    """Every element arrives, plain and streamed, and nothing else changes."""
+def test_random_layouts(seed: int, vector: int) -> None:
+    """Every element arrives, plain and streamed, at every vector level of this machine, and nothing else changes."""
+    if vector > VECTOR_BYTES:
+        pytest.skip("this machine has shorter vectors")
     rng = np.random.default_rng(seed)
-    engine = _jit.engine()
     for _ in range(25):
         x = layout(rng, str(rng.choice(TYPES)))
         guarded = Guarded(x.shape, x.dtype, 0)
-        pieces = plan(x.shape, x.strides, guarded.array.strides, x.itemsize, engine.host.vector_bytes)
+        steps = plan(x.shape, x.strides, guarded.array.strides, x.itemsize, vector)
         for stream in (False, True):
             guarded.array[...] = np.zeros((), x.dtype)
-            for piece in pieces or ():
-                run(engine, piece, guarded.array, x, stream)
-            assert pieces is None or np.array_equal(guarded.array, x), (x.shape, x.strides, pieces)
-            assert guarded.intact(), (x.shape, x.strides, pieces)
-
-
-@native
-@pytest.mark.parametrize("level", ["avx2", "generic"])
-def test_narrower_vectors(level: str) -> None:
-    rng = np.random.default_rng(5)
-    engine = Engine(limit=level)
-    for _ in range(25):
-        x = layout(rng, str(rng.choice(["float32", "float64", "complex128"])))
-        guarded = Guarded(x.shape, x.dtype, 0)
-        pieces = plan(x.shape, x.strides, guarded.array.strides, x.itemsize, engine.host.vector_bytes)
-        for stream in (False, True):
-            for piece in pieces or ():
-                run(engine, piece, guarded.array, x, stream)
-            assert pieces is None or np.array_equal(guarded.array, x), (x.shape, x.strides, pieces)
-            assert guarded.intact()
+            for step in steps or ():
+                assert _copy.built(step, stream, vector)(guarded.array, x) is guarded.array
+            assert steps is None or np.array_equal(guarded.array, x), (x.shape, x.strides, steps)
+            assert guarded.intact(), (x.shape, x.strides, steps)
 
 
 KINDS = [
@@ -116,22 +95,21 @@ def test_every_kernel_is_reached(kind: str, shape: Any, permutation: Any, dtype:
     """Also on targets that are not aligned to a cache line."""
     x = values(np.random.default_rng(1), shape, dtype).transpose(permutation)
     guarded = Guarded(x.shape, x.dtype, offset)
-    pieces = plan(x.shape, x.strides, guarded.array.strides, x.itemsize, 64)
-    assert pieces is not None and {p.variant.kind for p in pieces} == {kind}
+    steps = plan(x.shape, x.strides, guarded.array.strides, x.itemsize, 64)
+    assert steps is not None and {step.kind for step in steps} == {kind}
     assert _copy.copy_into(guarded.array, x) is guarded.array
     assert np.array_equal(guarded.array, x) and guarded.intact()
 
 
 @native
-@pytest.mark.skipif(_jit.available() and _jit.host().vector_bytes < 32, reason="short vectors need no short tables")
 def test_long_axes_are_cut_into_short_tables() -> None:
-    """The tables stay small whatever the axis, and the pieces cover it."""
-    cases = [((3 * LONGEST + 5, 9), (1, 0)), ((20000, 2, 2), (0, 2, 1)), ((70001, 2, 3, 2), (3, 0, 2, 1))]
+    """The tables stay small whatever the axis, and the steps cover it."""
+    cases = [((3 * MAX_TABLE + 5, 9), (1, 0)), ((20000, 2, 2), (0, 2, 1)), ((70001, 2, 3, 2), (3, 0, 2, 1))]
     for shape, permutation in cases:
         x = values(np.random.default_rng(2), shape, "float64").transpose(permutation)
-        pieces = plan(x.shape, x.strides, np.empty(x.shape).strides, 8, _jit.host().vector_bytes)
-        assert pieces and len(pieces) > 1
-        assert all(p.words[Words.ROWS] <= LONGEST and p.words[Words.COLUMNS] <= LONGEST for p in pieces)
+        steps = plan(x.shape, x.strides, np.empty(x.shape).strides, 8, 64)
+        assert steps and len(steps) > 1
+        assert all(step.rows.count <= MAX_TABLE and step.columns.count <= MAX_TABLE for step in steps)
         assert np.array_equal(_copy.contiguous(x), x)
 
 
@@ -139,11 +117,8 @@ def test_long_axes_are_cut_into_short_tables() -> None:
 def test_large_results_are_streamed() -> None:
     side = 1 << 12
     x = np.arange(side * side, dtype="float32").reshape(side, side).T
-    assert 2 * x.nbytes > _jit.host().cache_bytes
-    pieces = plan(x.shape, x.strides, np.empty(x.shape, x.dtype).strides, 4, _jit.host().vector_bytes)
-    assert pieces is not None
-    words = [np.frombuffer(_copy._payload(piece, streams=True), np.int64) for piece in pieces]
-    assert all((w[Words.STREAM] != 0) == (_jit.host().vector_bytes >= 32) for w in words)
+    steps = plan(x.shape, x.strides, np.empty(x.shape, x.dtype).strides, 4, 64)
+    assert steps is not None and all(step.aligned for step in steps)
     assert np.array_equal(_copy.contiguous(x), x)
 
 
@@ -223,6 +198,44 @@ def test_no_memory_is_lost() -> None:
         tracemalloc.stop()
     assert after - before < 1 << 16
     assert (sys.getrefcount(out), sys.getrefcount(x)) == references
+
+
+@native
+def test_an_allocation_fails() -> None:
+    """A plan that cannot be built is a `MemoryError`, whichever allocation it was, and leaves nothing behind."""
+    testcapi = pytest.importorskip("_testcapi")
+    x = np.arange(4096.0).reshape(64, 64)
+    (step,) = plan((64, 64), (8, 512), (512, 8), 8, VECTOR_BYTES) or ()
+    failures = 0
+    before = sys.getallocatedblocks()
+    for n in range(1, 60):
+        copy = None
+        testcapi.set_nomemory(n, n + 1)
+        try:
+            copy = _copy.built(step, False)
+        except MemoryError:
+            failures += 1
+        finally:
+            testcapi.remove_mem_hooks()
+        if copy is not None:
+            assert np.array_equal(copy(np.empty((64, 64)), x.T), x.T)
+    del copy
+    assert failures > 2
+    assert sys.getallocatedblocks() - before < 20
+
+
+@native
+def test_arguments_are_checked() -> None:
+    (step,) = plan((64, 64), (8, 512), (512, 8), 8, VECTOR_BYTES) or ()
+    copy = _copy.built(step, False)
+    with pytest.raises(TypeError, match="two arrays"):
+        copy(np.empty(3), [1.0])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no kernel"):
+        _copy.built(replace(step, item=3), False)
+    with pytest.raises(ValueError, match="no kernel"):
+        _copy.built(step, False, 24)
+    with pytest.raises(ValueError, match="one number for each step"):
+        _copy.built(replace(step, rows=replace(step.rows, count=5)), False)
 
 
 @native

@@ -1,4 +1,4 @@
-"""Element-wise kernels, reductions and copies rendered for AArch64 and run there, in an emulator, against NumPy.
+"""Element-wise kernels and reductions rendered for AArch64 and run there, in an emulator, against NumPy.
 
 A developer's test: it needs `aarch64-linux-gnu-gcc` and `qemu-aarch64` (Debian's gcc-aarch64-linux-gnu and qemu-user).
 """
@@ -124,38 +124,3 @@ def test_reductions(emulated, dtype):
     program.run(memory, calls)
     for what, at, result, size in expected:
         require_close(memory.read(at, result.shape, result.dtype), result, what, max(1.0, float(size)))
-
-
-def test_copies(emulated):
-    """Tiles that are turned, runs, and rows that are put side by side or taken apart; past the caches too."""
-    from tenferro_cpu.native.copying._copy_ir import text
-    from tenferro_cpu.native.copying._copy_plan import plan, streamed
-
-    rng, pieces, texts = np.random.default_rng(2), [], {}
-    cases = [
-        ((40, 50), (1, 0)), ((2,) * 12, (9, 2, 4, 5, 11, 0, 3, 6, 10, 8, 7, 1)), ((5,) * 5, (3, 1, 0, 2, 4)),
-        ((64, 64, 4), (1, 0, 2)), ((30, 20, 100), (1, 0, 2)), ((60, 50, 3), (1, 0, 2)), ((3, 500), (1, 0)),
-        ((500, 3), (1, 0)), ((7, 101), (1, 0)), ((3, 64), (1, 0)),
-    ]  # fmt: skip
-    memory, calls = emulated.Memory(), []
-    for shape, order in cases:
-        for dtype in ("int8", "int16", "float32", "float64", "complex128"):
-            x = values(rng, dtype, shape).transpose(order)
-            target = np.empty(x.shape, dtype)
-            for piece in plan(x.shape, x.strides, target.strides, x.itemsize, emulated.HOST.vector_bytes) or ():
-                for variant in (piece.variant, *([streamed(piece.variant)] if piece.aligned else [])):
-                    name = variant.name.replace(".", "_")
-                    texts.setdefault(name, text(variant, emulated.HOST.attributes).replace(variant.name, name))
-                    pieces.append((name, x, piece.words))
-    program = emulated.Program(texts.values())
-    expected, outputs = [], {}
-    for name, x, words in pieces:
-        key = (id(x), name)
-        if key not in outputs:
-            outputs[key] = memory.room(x.nbytes)
-            expected.append((name, outputs[key], x))
-        calls.append((name, (memory.put(x), outputs[key], memory.words(map(int, words)))))
-    program.run(memory, calls)
-    assert len(texts) > 10
-    for name, at, x in expected:
-        np.testing.assert_array_equal(memory.read(at, x.shape, x.dtype), x, err_msg=f"{name} {x.shape} {x.strides}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.copying import _copy
+from tenferro_cpu.native.copying import _copy, tuning
 from tenferro_cpu.native.entries import _eager
 from tenferro_cpu.native.kernels import _driver, _parts
 from tenferro_cpu.native.kernels._elementwise import Fused
@@ -211,10 +211,10 @@ def test_copies_in_parts_are_copies(monkeypatch: pytest.MonkeyPatch, seed: int) 
     parts: list[Any] = []
     find = _copy.COPIES.find
     monkeypatch.setattr(_copy.COPIES, "find", lambda *key: parts.append(key) or find(*key))
-    monkeypatch.setattr(_copy, "BREATH", 64 << 10)
+    monkeypatch.setattr(tuning, "BYTES_AT_ONCE", 64 << 10)
     np.testing.assert_array_equal(_copy.contiguous(turned), turned)
     if parts:
-        assert len(parts) >= turned.nbytes / _copy.BREATH
+        assert len(parts) >= turned.nbytes / tuning.BYTES_AT_ONCE
     into = np.zeros((2 * len(turned), *turned.shape[1:]), x.dtype)[::2]
     np.testing.assert_array_equal(_copy.copy_into(into, turned), turned)
     _copy.copy_in_order(into, turned + turned.dtype.type(1))

@@ -35,3 +35,31 @@ def pool_bound(pool: object, limit: int, /) -> None: ...
 def pool_clear(pool: object, /) -> None: ...
 def pool_stats(pool: object, /) -> dict[str, int]: ...
 def pool_scoped(pool: object, call: Callable[..., Any], gives_way: bool, /) -> Callable[..., Any]: ...
+
+# copying/copy.c
+VECTOR_BYTES: Final[int]
+"""Bytes of a vector of the level in use."""
+
+class Copy:
+    """A planned copy between two layouts; `copying._copy_plan.Step` has its fields."""
+
+    def __init__(
+        self,
+        *,
+        kind: str,
+        item: int,
+        vector_bytes: int,
+        parts: tuple[tuple[int, int, int, int], ...],
+        tables: tuple[bytes, ...],
+        repeat: tuple[int, int, int],
+        counts: tuple[int, int, int],
+        steps: tuple[int, int],
+        tiles: tuple[int, int],
+        near_tiles: tuple[int, int],
+        cut: tuple[int, int, int, int, int],
+        nbytes: int,
+        run: int,
+        streams: bool,
+        unlocked: int,
+    ) -> None: ...
+    def __call__(self, target: Any, source: Any, /) -> Any: ...

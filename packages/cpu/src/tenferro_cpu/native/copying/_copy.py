@@ -1,4 +1,4 @@
-"""`copy_into` and `contiguous`: copies between layouts by machine code where NumPy's own loops are slow."""
+"""`copy_into` and `contiguous`: copies between layouts by C kernels where NumPy's own loops are slow."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,113 +7,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.copying._copy_ir import JOB, PIECE, Words, text
-from tenferro_cpu.native.copying._copy_plan import Piece, plan, streamed
-from tenferro_cpu.native.machine._jit import engine
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.copying import tuning
+from tenferro_cpu.native.copying._copy_plan import Step, plan
+from tenferro_cpu.native.machine._host import last_level_cache
 from tenferro_cpu.native.memory._pool import POOLED, serving
-from tenferro_cpu.native.python._builtin import FASTCALL, builtin, definition
-from tenferro_cpu.native.python._interpreter import interpreter
-from tenferro_cpu.native.python._layout import BYTES, DATA
-from tenferro_cpu.native.threads._team import team
 from tenferro_tensor_core.forks import new_lock
-
-SMALLEST: Final = 16 << 10
-"""Bytes from which on a plan pays; looking one up costs as much as NumPy copies until then."""
-STREAMED: Final = 2
-"""Results larger than this part of the last-level cache are written past it."""
-BREATH: Final = 24 << 20
-"""Bytes that are copied at once: the interpreter sees signals between two parts."""
-GRAIN: Final = 64
-"""Elements in whose multiples an axis is cut."""
-PAGE: Final = 4096
-"""Bytes along an axis that may be cut without a thought for cache lines."""
-ALONE: Final = 256 << 10
-"""Bytes above which a copy runs without the interpreter lock."""
-CACHED: Final = 8
-"""Blocks along each side of a tile where whole cache lines stay in the caches; larger tiles would not."""
-PLANS: Final = 256
-PLANNED: Final = 64 << 20
-"""Bounds of the table of plans: entries, and bytes of their tables of offsets."""
 
 Array = np.ndarray[Any, Any]
 Copy = Callable[[Array, Array], Array]
 
-_STORED: Final = JOB.packed("%context", {name: f"ptr %{name}" for name in JOB.names})
-
-# copy(target, source): both were compared with the plan by the caller, who also keeps them alive.
-_ENTRY: Final = f"""
-declare ptr @tenferro_save_thread()
-declare void @tenferro_restore_thread(ptr)
-declare void @tenferro_incref(ptr)
-declare void @tenferro_parallel_for(ptr, ptr, i64, i64)
-declare i64 @tenferro_allowed()
-define ptr @copy(ptr %self, ptr %args, i64 %n) nounwind {{
-entry:
-  %context = alloca [4 x ptr]
-  %plan = getelementptr i8, ptr %self, i64 {BYTES}
-  %target_object = load ptr, ptr %args
-  %source_at = getelementptr ptr, ptr %args, i64 1
-  %source_object = load ptr, ptr %source_at
-  %target_data = getelementptr i8, ptr %target_object, i64 {DATA}
-  %target = load ptr, ptr %target_data
-  %source_data = getelementptr i8, ptr %source_object, i64 {DATA}
-  %source = load ptr, ptr %source_data
-  %usual = load ptr, ptr %plan
-  %stream_at = getelementptr i64, ptr %plan, i64 {int(Words.STREAM)}
-  %stream = load ptr, ptr %stream_at
-  %place = ptrtoint ptr %target to i64
-  %offset = and i64 %place, 63
-  %aligned = icmp eq i64 %offset, 0
-  %have = icmp ne ptr %stream, null
-  %past = and i1 %aligned, %have
-  %kernel = select i1 %past, ptr %stream, ptr %usual
-  %bytes_at = getelementptr i64, ptr %plan, i64 {int(Words.BYTES)}
-  %bytes = load i64, ptr %bytes_at
-  %long = icmp ugt i64 %bytes, {ALONE}
-  br i1 %long, label %alone, label %short
-short:
-  call void %kernel(ptr %source, ptr %target, ptr %plan)
-  br label %done
-alone:
-  %pieces_at = getelementptr i64, ptr %plan, i64 {int(Words.PIECES)}
-  %pieces = load i64, ptr %pieces_at
-  %threads = call i64 @tenferro_allowed()
-  %thread = call ptr @tenferro_save_thread()
-  %cut = icmp sgt i64 %pieces, 1
-  %several = icmp sgt i64 %threads, 1
-  %shared = and i1 %cut, %several
-  br i1 %shared, label %team, label %single
-single:
-  call void %kernel(ptr %source, ptr %target, ptr %plan)
-  br label %back
-team:
-{_STORED}
-  call void @tenferro_parallel_for(ptr @copy_piece, ptr %context, i64 %pieces, i64 %threads)
-  br label %back
-back:
-  call void @tenferro_restore_thread(ptr %thread)
-  br label %done
-done:
-  call void @tenferro_incref(ptr %target_object)
-  ret ptr %target_object
-}}
-"""
+cache_bytes = cache(last_level_cache)
 
 
-@cache
-def _entry() -> Any:
-    """The compiled entry as a definition, or None where entries cannot be had."""
-    have, helpers = interpreter(), team()
-    if have is None or helpers is None:
-        return None
-    address, _ = engine().functions(_ENTRY + PIECE, ("copy", "copy_piece"), have.symbols | helpers.symbols)
-    return definition("copy", address, FASTCALL)
+def available() -> bool:
+    """Whether copies are planned; else all are NumPy's."""
+    return compiled is not None
 
 
 class CopyPlans:
     """Copies by layout, made on first use; bounded by entries and by bytes, safe to share between threads."""
 
-    def __init__(self, entries: int = PLANS, nbytes: int = PLANNED) -> None:
+    def __init__(self, entries: int = tuning.MAX_PLANS, nbytes: int = tuning.MAX_PLAN_BYTES) -> None:
         self._entries, self._most = entries, nbytes
         self._table: dict[Any, tuple[Copy, int]] = {}
         self._nbytes = 0
@@ -153,20 +68,18 @@ COPIES: Final = CopyPlans()
 def _made(
     shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], item: int, part: bool
 ) -> tuple[Copy, int]:
-    entry = _entry()
-    pieces = None if entry is None else plan(shape, source, target, item, engine().host.vector_bytes)
-    if pieces is None:
+    steps = None if compiled is None else plan(shape, source, target, item, compiled.VECTOR_BYTES)
+    if steps is None:
         return _by_numpy, 0
-    total = prod(shape) * item
-    streams = part or STREAMED * total > engine().host.cache_bytes
-    calls = [builtin(entry, _payload(piece, streams)) for piece in pieces]
-    nbytes = sum(piece.words.nbytes for piece in pieces)
-    if len(calls) == 1:
-        return calls[0], nbytes
+    streams = part or tuning.STREAM_CACHE_DIVISOR * prod(shape) * item > cache_bytes()
+    copies = [built(step, streams) for step in steps]
+    nbytes = sum(len(table) for step in steps for table in step.tables)
+    if len(copies) == 1:
+        return copies[0], nbytes
 
     def copy(to: Array, of: Array) -> Array:
-        for call in calls:
-            call(to, of)
+        for one in copies:
+            one(to, of)
         return to
 
     return copy, nbytes
@@ -177,29 +90,39 @@ def _by_numpy(to: Array, of: Array) -> Array:
     return to
 
 
-def _payload(piece: Piece, streams: bool) -> bytes:
-    words = piece.words.copy()
-    attributes = engine().host.attributes
-    variants = {Words.KERNEL: piece.variant}
-    if piece.aligned:
-        if streams:
-            variants[Words.STREAM] = streamed(piece.variant)
-        else:
-            words[Words.TILE] = CACHED
-    for field, variant in variants.items():
-        words[field] = engine().function(text(variant, attributes), variant.name)
-    return words.tobytes()
+def built(step: Step, streams: bool, vector: int | None = None) -> Copy:
+    """A step as an object of C, for vectors of so many bytes; stores bypass the caches if `streams` and they can."""
+    assert compiled is not None
+    rows, columns = step.tiles
+    share = tuning.TILE_BLOCKS // tuning.CACHED_TILE_BLOCKS if step.aligned and not streams else 1
+    return compiled.Copy(
+        kind=step.kind[0],
+        item=step.item,
+        vector_bytes=compiled.VECTOR_BYTES if vector is None else vector,
+        parts=step.blocks,
+        tables=step.tables,
+        repeat=(step.repeat.n, step.repeat.source, step.repeat.target),
+        counts=(step.outer.count, step.rows.count, step.columns.count),
+        steps=step.groups,
+        tiles=step.tiles,
+        near_tiles=(rows // share, columns // share),
+        cut=(step.cut.loop, step.cut.chunks, step.cut.length, step.cut.source, step.cut.target),
+        nbytes=step.nbytes,
+        run=step.run,
+        streams=streams and step.aligned,
+        unlocked=tuning.UNLOCKED_MIN_BYTES,
+    )
 
 
 def _carried(target: Array, source: Array, part: bool = False) -> Array:
-    """Copy as planned, more than `BREATH` bytes in parts."""
-    if source.nbytes <= BREATH:
+    """Copy as planned, more than `tuning.BYTES_AT_ONCE` bytes in parts."""
+    if source.nbytes <= tuning.BYTES_AT_ONCE:
         return COPIES.find(source.shape, source.strides, target.strides, source.itemsize, part)(target, source)
-    part = part or STREAMED * source.nbytes > engine().host.cache_bytes
+    part = part or tuning.STREAM_CACHE_DIVISOR * source.nbytes > cache_bytes()
     axis = max(range(source.ndim), key=lambda k: _merit(k, target, source))
     extent = source.shape[axis]
-    length = max(1, extent * BREATH // source.nbytes)
-    length -= length % GRAIN if length > GRAIN else 0
+    length = max(1, extent * tuning.BYTES_AT_ONCE // source.nbytes)
+    length -= length % tuning.CUT_MULTIPLE if length > tuning.CUT_MULTIPLE else 0
     for start in range(0, extent, length):
         at = (*[slice(None)] * axis, slice(start, start + length))
         _carried(target[at], source[at], part)
@@ -209,7 +132,7 @@ def _carried(target: Array, source: Array, part: bool = False) -> Array:
 def _merit(axis: int, target: Array, source: Array) -> tuple[int, int]:
     """How good an axis is to cut: first, parts should not share cache lines and pages; then, the target is in order."""
     steps = abs(target.strides[axis]), abs(source.strides[axis])
-    return (min(PAGE, min(steps) * source.shape[axis]), steps[0]) if source.shape[axis] > 1 else (-1, 0)
+    return (min(tuning.PAGE_BYTES, min(steps) * source.shape[axis]), steps[0]) if source.shape[axis] > 1 else (-1, 0)
 
 
 def copy_into(target: Array, source: Array) -> Array:
@@ -223,7 +146,7 @@ def copy_into(target: Array, source: Array) -> Array:
     True
     """
     if (
-        target.nbytes < SMALLEST
+        target.nbytes < tuning.COPY_MIN_BYTES
         or target.shape != source.shape
         or target.dtype != source.dtype
         or not target.flags.writeable
@@ -238,7 +161,7 @@ def copy_into(target: Array, source: Array) -> Array:
 
 def copy_in_order(target: Array, source: Array) -> None:
     """``target[...] = source`` for arrays with axes, both in one order, where NumPy's own loop is fast; in parts."""
-    length = max(1, len(source) * BREATH // max(1, source.nbytes))
+    length = max(1, len(source) * tuning.BYTES_AT_ONCE // max(1, source.nbytes))
     for start in range(0, len(source), length):
         target[start : start + length] = source[start : start + length]
 
@@ -249,7 +172,7 @@ def contiguous(x: Array) -> Array:
     >>> contiguous(np.eye(300)[:, ::-1]).flags.c_contiguous
     True
     """
-    if x.nbytes < SMALLEST or x.flags.c_contiguous or not x.flags.aligned or x.dtype.hasobject:
+    if x.nbytes < tuning.COPY_MIN_BYTES or x.flags.c_contiguous or not x.flags.aligned or x.dtype.hasobject:
         return np.ascontiguousarray(x)
     have = serving() if x.nbytes >= POOLED else None
     out = np.empty(x.shape, x.dtype) if have is None else have.empty(x.shape, x.dtype)

@@ -1,38 +1,28 @@
-"""From shapes and strides to a plan: which copy kernel, and the tables of offsets that it walks.
+"""From shapes and strides to a plan: which copy kernel, and the tables of offsets of its loops.
 
 Axes are merged where both sides allow it. Elements that stay together become one larger element (up to 32 bytes) or a
 run. What is left is a transposition: *columns* are the fastest axes of the source, *rows* the fastest axes of the
 target, both many axes as one by a table of offsets; the outer axes are a table, too, but for the longest one.
+
+Groups of rows are neighbours in the target, groups of columns in the source. A kernel moves blocks of a power of two
+of either, or of another size on one side where the other is as wide as a vector; other groups take two kernels a side.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from math import gcd, prod
+from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.copying._copy_ir import Variant, Words
+from tenferro_cpu.native.copying import tuning
 
-GATHERED: Final = 64
-"""Elements that rows and columns are gathered to where axes are powers of two: whole cache lines are then moved."""
-SPREAD: Final = 128
-"""The same for other axes: lines that are written in parts must still be there for the next part."""
-BLOCKS: Final = 32
-"""Blocks along each side of a tile."""
-LONGEST: Final = 4096
-"""Longest table of rows or columns; a longer axis is cut into pieces of `PIECE`."""
-PIECE: Final = 1024
-OUTER: Final = 1 << 20
-"""Longest table of outer offsets."""
-STREAMS: Final = 7
+MAX_STREAMS: Final = 7
 """Widest narrow interleave."""
 LINE: Final = 64
-SHARED: Final = 1 << 20
-"""Bytes from which on a copy is cut for the thread team."""
-SHARES: Final = 32
-"""Pieces of a copy, so that any number of threads is kept busy to the end."""
-SMALLEST_PIECE: Final = 128 << 10
+"""Bytes of a cache line."""
+
+Table = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +34,85 @@ class Axis:
     target: int
 
     def part(self, n: int, step: int = 1) -> "Axis":
-        """`n` places, `step` apart."""
+        """`n` elements, `step` apart."""
         return Axis(n, self.source * step, self.target * step)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One call of a kernel.
+class Loop:
+    """Byte offsets of all steps of one loop on both sides."""
+
+    count: int
+    source: Table
+    target: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The loop that the thread team shares.
 
     Attributes:
-        variant: the kernel.
-        words: the plan, kernel addresses still 0.
+        loop: index of a loop in `LOOPS`.
+        chunks: number of chunks; the last one takes what is left, and is not shorter.
+        length: steps of the loop in one chunk.
+        source: bytes of a step in the source, for loops without tables.
+        target: bytes of a step in the target.
+    """
+
+    loop: int = 0
+    chunks: int = 1
+    length: int = 0
+    source: int = 0
+    target: int = 0
+
+
+LOOPS: Final = ("none", "repeat", "outer", "rows", "columns", "run")
+"""Loops that may be cut, as `copy.c` numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one C object copies.
+
+    Attributes:
+        kind: ``"tile"``, ``"run"``, ``"interleave"`` or ``"deinterleave"``.
+        item: bytes of an element, a power of two; for runs, bytes of a vector.
+        blocks: rows and columns of the kernels, and at which row and column of a group each begins.
+        groups: rows and columns of a group.
+        tiles: rows and columns of a tile.
+        repeat: the longest outer axis, without tables.
+        outer: the other outer axes.
+        rows: see above; the streams of an interleave.
+        columns: see above.
+        run: bytes of a run.
+        nbytes: bytes of all elements.
+        cut: how the thread team shares it.
         aligned: whether streamed stores are possible on a target aligned to 64 bytes.
     """
 
-    variant: Variant
-    words: np.ndarray[Any, np.dtype[np.int64]]
+    kind: str
+    item: int
+    blocks: tuple[tuple[int, int, int, int], ...]
+    groups: tuple[int, int]
+    tiles: tuple[int, int]
+    repeat: Axis
+    outer: Loop
+    rows: Loop
+    columns: Loop
+    run: int
+    nbytes: int
+    cut: Cut
     aligned: bool
+
+    @property
+    def tables(self) -> tuple[bytes, ...]:
+        """The offsets as C reads them."""
+        return tuple(t.tobytes() for loop in (self.outer, self.rows, self.columns) for t in (loop.source, loop.target))
 
 
 def plan(
     shape: Sequence[int], source: Sequence[int], target: Sequence[int], item: int, vector: int
-) -> tuple[Piece, ...] | None:
+) -> tuple[Step, ...] | None:
     """How to copy elements of `item` bytes between two layouts of one shape (strides in bytes).
 
     Args:
@@ -76,14 +123,14 @@ def plan(
         vector: bytes of a vector register.
 
     Returns:
-        Calls to make, in any order; None where no kernel suits and NumPy's own copy should run.
+        Steps in any order; None where no kernel suits and NumPy's own copy should run.
     """
     if 0 in shape:
         return ()
     axes = merged([Axis(*a) for a in zip(shape, source, target, strict=True) if a[0] > 1])
     if axes is None:
         return None
-    found = _pieces(axes, item, vector, 0, 0)
+    found = _steps(axes, item, vector, 0, 0)
     return None if found is None else tuple(found)
 
 
@@ -108,7 +155,7 @@ def merged(axes: Iterable[Axis]) -> list[Axis] | None:
     return out
 
 
-def _pieces(axes: list[Axis], item: int, vector: int, at_source: int, at_target: int) -> list[Piece] | None:
+def _steps(axes: list[Axis], item: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
     run = item
     if axes and axes[-1].source == axes[-1].target == item:
         run, axes = item * axes[-1].n, axes[:-1]
@@ -121,18 +168,25 @@ def _pieces(axes: list[Axis], item: int, vector: int, at_source: int, at_target:
         return None  # one strided axis, or the same axis fastest on both sides: nothing to transpose
     width = min(vector // item, 16)
     if row.target == item and column.source == item:
-        narrow = None
-        if row.n < min(width, STREAMS + 1) and column.n >= width and column.target == row.n * item:
-            narrow = Variant("interleave", item, width, row.n)
-        elif column.n < min(width, STREAMS + 1) and row.n >= width and row.source == column.n * item:
-            narrow = Variant("deinterleave", item, width, column.n)
-            row, column = column, row
-        if narrow is not None:
-            return _finished(narrow, axes, [row], [column], at_source, at_target, vector)
+        kind = ""
+        if row.n < min(width, MAX_STREAMS + 1) and column.n >= width and column.target == row.n * item:
+            kind = "interleave"
+        elif column.n < min(width, MAX_STREAMS + 1) and row.n >= width and row.source == column.n * item:
+            kind, row, column = "deinterleave", column, row
+        if kind:
+            blocks, groups = [(row.n, width, 0, 0)], (row.n, width)
+            return _finished(kind, item, blocks, groups, groups, axes, [row], [column], at_source, at_target, vector)
     rows, columns, long = _gathered(axes, row, column, item, width)
     if long is not None:
-        return _cut(axes, long, item, vector, at_source, at_target)
-    return _finished(_tile_variant(rows, columns, item, width), axes, rows, columns, at_source, at_target, vector)
+        return _split(axes, long, item, vector, at_source, at_target)
+    down, across = _group(rows, "target", item, width), _group(columns, "source", item, width)
+    blocks = _tiling(down, across, width)
+    many = tuning.TILE_BLOCKS
+    tiles = (many * down * max(1, width // down), many * across * max(1, width // across))
+    if max(down, across) < width and not (down & (down - 1) or across & (across - 1)):
+        # Strides are large powers of two then: few cache lines at a time, which are finished at once.
+        tiles = (max(down, LINE // item), max(across, LINE // item))
+    return _finished("tile", item, blocks, (down, across), tiles, axes, rows, columns, at_source, at_target, vector)
 
 
 def _reach(axis: Axis) -> int:
@@ -145,9 +199,9 @@ def _gathered(
 ) -> tuple[list[Axis], list[Axis], Axis | None]:
     """Axes of rows and of columns, fastest first; or an axis that is too long for a table."""
     rows, columns = [row], [column]
-    enough = SPREAD if row.n & (row.n - 1) or column.n & (column.n - 1) else GATHERED
+    enough = tuning.SPREAD_ELEMENTS if row.n & (row.n - 1) or column.n & (column.n - 1) else tuning.LINE_ELEMENTS
     for axis in (row, column):
-        if axis.n > LONGEST:
+        if axis.n > tuning.MAX_TABLE:
             return rows, columns, axis
     while True:
         free = [a for a in axes if a not in rows and a not in columns]
@@ -163,7 +217,7 @@ def _gathered(
         if not choices:
             break
         _, size, group, near = min(choices, key=lambda c: c[:2])
-        if size * near.n > LONGEST:
+        if size * near.n > tuning.MAX_TABLE:
             return rows, columns, near
         group.append(near)
     return rows, columns, None
@@ -179,70 +233,88 @@ def _joined(group: list[Axis], strides: str, item: int) -> int:
     return count
 
 
-def _tile_variant(rows: list[Axis], columns: list[Axis], item: int, width: int) -> Variant:
-    down, store = _block(rows, "target", item, width)
-    across, load = _block(columns, "source", item, width)
-    needed = 1 << (max(down, across) - 1).bit_length()
-    return Variant("tile", item, needed, down, across, load, store)
+def _group(axes: list[Axis], strides: str, item: int, width: int) -> int:
+    """Neighbours that belong together: a whole vector of them where all are neighbours, else all that are."""
+    return min(_joined(axes, strides, item), width)
 
 
-def _block(group: list[Axis], strides: str, item: int, width: int) -> tuple[int, int]:
-    """Places of a block along a group, and how many of them one access takes."""
-    size, joined = prod(a.n for a in group), _joined(group, strides, item)
-    if joined == size:
-        return min(size, width), min(size, width)
-    if joined < width and joined & (joined - 1):
-        return joined, joined
-    near = gcd(joined, width)
-    return (width, near) if size >= width else (near, near)
+def _tiling(down: int, across: int, width: int) -> list[tuple[int, int, int, int]]:
+    """Blocks that cover a group of rows and columns: one where there is a kernel of that size, else powers of two.
+
+    >>> _tiling(3, 8, 8), _tiling(3, 4, 8)
+    ([(3, 8, 0, 0)], [(2, 4, 0, 0), (1, 4, 2, 0)])
+    """
+    if down == across or width in (down, across):
+        return [(down, across, 0, 0)]
+    return [(m, n, i, j) for i, m in _powers(down) for j, n in _powers(across)]
 
 
-def _cut(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int) -> list[Piece] | None:
+def _powers(group: int) -> list[tuple[int, int]]:
+    """Where blocks of a group begin, and their sizes: one or two powers of two, which may overlap.
+
+    >>> _powers(8), _powers(5), _powers(7)
+    ([(0, 8)], [(0, 4), (4, 1)], [(0, 4), (3, 4)])
+    """
+    first = 1 << (group.bit_length() - 1)
+    rest = group - first
+    if not rest:
+        return [(0, first)]
+    second = 1 << (rest - 1).bit_length()
+    return [(0, first), (group - second, second)]
+
+
+def _split(axes: list[Axis], long: Axis, item: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
     """A long axis as two, and what is left over by itself."""
-    step = PIECE if long.n >= 2 * PIECE else max(1, long.n // 2)
+    part = tuning.TABLE_PART
+    step = part if long.n >= 2 * part else max(1, long.n // 2)
     count, rest = divmod(long.n, step)
     k = axes.index(long)
-    pieces: list[Piece] = []
+    steps: list[Step] = []
     whole = [*axes[:k], long.part(count, step), long.part(step), *axes[k + 1 :]]
     left = [*axes[:k], long.part(rest), *axes[k + 1 :]]
     for some, skipped in ((whole, 0), (left, count * step)) if rest else ((whole, 0),):
         some = [a for a in some if a.n > 1]
-        found = _pieces(some, item, vector, at_source + skipped * long.source, at_target + skipped * long.target)
+        found = _steps(some, item, vector, at_source + skipped * long.source, at_target + skipped * long.target)
         if found is None:
             return None
-        pieces += found
-    return pieces
+        steps += found
+    return steps
 
 
-def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: int) -> list[Piece] | None:
+def _runs(axes: list[Axis], run: int, vector: int, at_source: int, at_target: int) -> list[Step] | None:
     """Runs of bytes that stay together; rows and columns are the nearest axes on each side, for locality."""
     size = vector
     while size > run:
         size //= 2
-    variant = Variant("run", min(size, 8), max(1, size // 8))
     rows: list[Axis] = []
     columns: list[Axis] = []
     if run < 4 * LINE:
         for axis in reversed(axes):
-            if prod(a.n for a in rows) * axis.n <= GATHERED:
+            if prod(a.n for a in rows) * axis.n <= tuning.LINE_ELEMENTS:
                 rows.append(axis)
         near = [a for a in sorted(axes, key=_reach) if a not in rows]
         for axis in near:
-            if prod(a.n for a in columns) * axis.n <= GATHERED:
+            if prod(a.n for a in columns) * axis.n <= tuning.LINE_ELEMENTS:
                 columns.append(axis)
-    return _finished(variant, axes, rows, columns, at_source, at_target, vector, run)
+    tiles = (tuning.TILE_BLOCKS, tuning.TILE_BLOCKS)
+    return _finished("run", size, [(1, 1, 0, 0)], (1, 1), tiles, axes, rows, columns, at_source, at_target, vector, run)
 
 
-def _offsets(axes: Iterable[Axis], side: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _loop(axes: Iterable[Axis], at_source: int = 0, at_target: int = 0) -> Loop:
     """Byte offsets of all combinations of some axes, fastest first."""
-    out = np.zeros(1, np.int64)
+    sides = [np.full(1, at, np.int64) for at in (at_source, at_target)]
     for axis in axes:
-        out = (np.arange(axis.n, dtype=np.int64)[:, None] * getattr(axis, side) + out).ravel()
-    return out
+        for side, stride in enumerate((axis.source, axis.target)):
+            sides[side] = (np.arange(axis.n, dtype=np.int64)[:, None] * stride + sides[side]).ravel()
+    return Loop(len(sides[0]), *sides)
 
 
 def _finished(
-    variant: Variant,
+    kind: str,
+    item: int,
+    blocks: list[tuple[int, int, int, int]],
+    groups: tuple[int, int],
+    tiles: tuple[int, int],
     axes: list[Axis],
     rows: list[Axis],
     columns: list[Axis],
@@ -250,92 +322,67 @@ def _finished(
     at_target: int,
     vector: int,
     run: int = 0,
-) -> list[Piece] | None:
+) -> list[Step] | None:
     outer = [a for a in axes if a not in rows and a not in columns]
     repeat = max(outer, key=lambda a: a.n, default=Axis(1, 0, 0))
     outer = [a for a in outer if a is not repeat]
-    if prod(a.n for a in outer) > OUTER:
+    if prod(a.n for a in outer) > tuning.MAX_OUTER_TABLE:
         return None
-    narrow = variant.kind in ("interleave", "deinterleave")
-    tables = {
-        Words.OUTER_SOURCE: _offsets(reversed(outer), "source") + at_source,
-        Words.OUTER_TARGET: _offsets(reversed(outer), "target") + at_target,
-        Words.ROW_SOURCE: _offsets(rows, "source"),
-        Words.ROW_TARGET: _offsets(rows, "target"),
-        Words.COLUMN_SOURCE: _offsets([] if narrow else columns, "source"),
-        Words.COLUMN_TARGET: _offsets([] if narrow else columns, "target"),
-    }
-    words = np.zeros(len(Words) + sum(map(len, tables.values())), np.int64)
-    place = len(Words)
-    for field, table in tables.items():
-        words[field] = 8 * place
-        words[place : place + len(table)] = table
-        place += len(table)
-    words[Words.REPEAT] = repeat.n
-    words[Words.REPEAT_SOURCE], words[Words.REPEAT_TARGET] = repeat.source, repeat.target
-    words[Words.OUTER] = len(tables[Words.OUTER_SOURCE])
-    words[Words.ROWS], words[Words.COLUMNS] = prod(a.n for a in rows), prod(a.n for a in columns)
-    words[Words.RUN], words[Words.TILE] = run, BLOCKS
-    words[Words.BYTES] = prod(a.n for a in axes) * (run or variant.item)
-    _cut_up(variant, words, repeat)
-    return [Piece(variant, words, _aligned(variant, words, tables, run, vector))]
+    narrow = kind in ("interleave", "deinterleave")
+    nothing = np.zeros(0, np.int64)
+    loops = (
+        _loop(reversed(outer), at_source, at_target),
+        _loop(rows),
+        Loop(columns[0].n, nothing, nothing) if narrow else _loop(columns),
+    )
+    nbytes = prod(a.n for a in axes) * (run or item)
+    cut = _cut(kind, item, groups, repeat, loops, run, nbytes)
+    aligned = _aligned(kind, item, groups, repeat, loops, run, vector)
+    return [Step(kind, item, tuple(blocks), groups, tiles, repeat, *loops, run, nbytes, cut, aligned)]
 
 
-def _cut_up(variant: Variant, words: Any, repeat: Axis) -> None:
-    """Choose the count that the thread team shares: the first that gives enough pieces, else the best one."""
-    words[Words.PIECES] = 1
-    total = int(words[Words.BYTES])
-    if total < SHARED:
-        return
-    # Count, granule, bytes of a step on both sides, first table.
-    line = max(LINE // variant.item, 1)
-    choices = [
-        (Words.REPEAT, 1, repeat.source, repeat.target, 0),
-        (Words.OUTER, 1, 0, 0, Words.OUTER_SOURCE),
-    ]
-    if variant.kind == "run":
-        choices += [(Words.ROWS, 1, 0, 0, Words.ROW_SOURCE), (Words.COLUMNS, 1, 0, 0, Words.COLUMN_SOURCE)]
-        choices += [(Words.RUN, 64 * LINE, 1, 1, 0)]
-    elif variant.kind == "tile":
-        # Columns first: rows are neighbours in the target, and a line of it belongs to one piece.
-        choices += [
-            (Words.COLUMNS, variant.columns, 0, 0, Words.COLUMN_SOURCE),
-            (Words.ROWS, variant.rows * line, 0, 0, Words.ROW_SOURCE),
-        ]
+def _cut(
+    kind: str, item: int, groups: tuple[int, int], repeat: Axis, loops: tuple[Loop, Loop, Loop], run: int, nbytes: int
+) -> Cut:
+    """The loop that the thread team shares: the first that makes enough chunks, else the best one."""
+    if nbytes < tuning.SHARED_MIN_BYTES:
+        return Cut()
+    outer, rows, columns = (loop.count for loop in loops)
+    line = max(LINE // item, 1)
+    # Loop, number of its steps, how many stay together, bytes of a step on both sides.
+    choices = [("repeat", repeat.n, 1, repeat.source, repeat.target), ("outer", outer, 1, 0, 0)]
+    if kind == "run":
+        choices += [("rows", rows, 1, 0, 0), ("columns", columns, 1, 0, 0), ("run", run, 64 * LINE, 1, 1)]
+    elif kind == "tile":
+        # Columns first: rows are neighbours in the target, and a line of it belongs to one chunk.
+        choices += [("columns", columns, groups[1], 0, 0), ("rows", rows, groups[0] * line, 0, 0)]
     else:
-        wide = variant.item * variant.rows
-        steps = (variant.item, wide) if variant.kind == "interleave" else (wide, variant.item)
-        choices += [(Words.COLUMNS, variant.width * line, *steps, 0)]
-    most = min(SHARES, total // SMALLEST_PIECE)
-    best = 1
-    for count, granule, source, target, tables in choices:
-        length = max(1, -(-int(words[count]) // (most * granule))) * granule
-        pieces = int(words[count]) // length  # the last one takes what is left, and is not shorter
-        if pieces > best:
-            best = pieces
-            words[Words.CUT], words[Words.PIECES], words[Words.LENGTH] = count, pieces, length
-            words[Words.CUT_SOURCE], words[Words.CUT_TARGET], words[Words.CUT_TABLES] = source, target, tables
-        if best >= most // 2:
+        steps = (item, item * rows) if kind == "interleave" else (item * rows, item)
+        choices.append(("columns", columns, groups[1] * line, *steps))
+    most = min(tuning.MAX_CHUNKS, nbytes // tuning.CHUNK_MIN_BYTES)
+    best = Cut()
+    for name, count, together, source, target in choices:
+        length = max(1, -(-count // (most * together))) * together
+        if count // length > best.chunks:
+            best = Cut(LOOPS.index(name), count // length, length, source, target)
+        if best.chunks >= most // 2:
             break
+    return best
 
 
-def _aligned(variant: Variant, words: Any, tables: dict[Words, Any], run: int, vector: int) -> bool:
+def _aligned(
+    kind: str, item: int, groups: tuple[int, int], repeat: Axis, loops: tuple[Loop, Loop, Loop], run: int, vector: int
+) -> bool:
     """Whether every store is a whole vector at a multiple of its size."""
-    size = variant.item * variant.width
-    starts = [tables[Words.ROW_TARGET]]
-    if variant.kind == "run":
-        whole = run % size == 0
-        starts += [tables[Words.COLUMN_TARGET]]
-    elif variant.kind == "tile":
-        whole = variant.store == variant.width and words[Words.ROWS] % variant.width == 0
-        starts = [starts[0][:: variant.width], tables[Words.COLUMN_TARGET]]
+    outer, rows, columns = loops
+    if kind == "run":
+        size, whole, starts = item, run % item == 0, [rows.target, columns.target]
+    elif kind == "tile":
+        down = groups[0]
+        size, whole = item * down, rows.count % down == 0
+        starts = [rows.target[::down], columns.target]
     else:
-        whole = words[Words.COLUMNS] % variant.width == 0
-        starts = starts if variant.kind == "deinterleave" else []
-    starts += [tables[Words.OUTER_TARGET], words[Words.REPEAT_TARGET : Words.REPEAT_TARGET + 1]]
+        size, whole = item * groups[1], columns.count % groups[1] == 0
+        starts = [rows.target] if kind == "deinterleave" else []
+    starts = [*starts, outer.target, np.array([repeat.target])]
     return bool(whole and size == vector and vector >= 32 and not any((t % size).any() for t in starts))
-
-
-def streamed(variant: Variant) -> Variant:
-    """The kernel with stores that bypass the caches."""
-    return replace(variant, stream=True)

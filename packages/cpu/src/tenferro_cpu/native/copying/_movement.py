@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.copying._copy import BREATH, SMALLEST, contiguous, copy_in_order, copy_into
-from tenferro_cpu.native.machine._jit import available
+from tenferro_cpu.native.copying._copy import available, contiguous, copy_in_order, copy_into
+from tenferro_cpu.native.copying.tuning import BYTES_AT_ONCE, COPY_MIN_BYTES
 from tenferro_tensor import Spec, catalog
 
 Kernel = Callable[..., Any]
@@ -26,7 +26,7 @@ _HAS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def movers(table: dict[Any, Maker]) -> dict[Any, Maker]:
-    """The makers of `table` for moving primitives, with native copies for large operands."""
+    """The makers of `table` for moving primitives, with planned copies for large operands."""
     if not available():
         return {}
     return {
@@ -37,12 +37,12 @@ def movers(table: dict[Any, Maker]) -> dict[Any, Maker]:
 
 def _reshape(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: Ints) -> Kernel:
-        if ins[0].symbolic or outs[0].symbolic or _bytes(ins[0]) < SMALLEST:
+        if ins[0].symbolic or outs[0].symbolic or _bytes(ins[0]) < COPY_MIN_BYTES:
             return reference(ins, outs, shape=shape)
         return arranged(shape)
 
     make.sizes = reference.sizes  # type: ignore[attr-defined]
-    make.large = lambda ins, outs, shape: (_bytes(ins[0]), SMALLEST)  # type: ignore[attr-defined]
+    make.large = lambda ins, outs, shape: (_bytes(ins[0]), COPY_MIN_BYTES)  # type: ignore[attr-defined]
     return make
 
 
@@ -95,7 +95,7 @@ def _readable(x: Array) -> bool:
 def _concatenate(reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axis: int) -> Kernel:
         plain = reference(ins, outs, axis=axis)
-        if len(ins) == 1 or any(s.symbolic for s in (*ins, *outs)) or _bytes(outs[0]) < SMALLEST * len(ins):
+        if len(ins) == 1 or any(s.symbolic for s in (*ins, *outs)) or _bytes(outs[0]) < COPY_MIN_BYTES * len(ins):
             return plain
         shape, dtype, nbytes = _extents(outs[0]), outs[0].dtype, _bytes(outs[0])
         ends = np.cumsum([_extents(x)[axis] for x in ins]).tolist()
@@ -103,7 +103,7 @@ def _concatenate(reference: Maker) -> Maker:
 
         def run(*xs: Array) -> Any:
             simple = all(x.flags.c_contiguous for x in xs)
-            if simple and nbytes <= BREATH:
+            if simple and nbytes <= BYTES_AT_ONCE:
                 return plain(*xs)
             out = np.empty(shape, dtype)
             for place, x in zip(places, xs, strict=True):
@@ -113,7 +113,7 @@ def _concatenate(reference: Maker) -> Maker:
         return run
 
     make.any_size = True  # type: ignore[attr-defined]
-    make.large = lambda ins, outs, axis: (_bytes(outs[0]), SMALLEST * len(ins))  # type: ignore[attr-defined]
+    make.large = lambda ins, outs, axis: (_bytes(outs[0]), COPY_MIN_BYTES * len(ins))  # type: ignore[attr-defined]
     return make
 
 
@@ -128,7 +128,7 @@ def packed(product: Maker, reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, contract: Pair, batch: Pair) -> Kernel:
         x, y = ins
         plain = reference(ins, outs, contract=contract, batch=batch)
-        if not (available() and contract[0] and x.inexact) or _bytes(x) + _bytes(y) < 2 * SMALLEST:
+        if not (available() and contract[0] and x.inexact) or _bytes(x) + _bytes(y) < 2 * COPY_MIN_BYTES:
             return plain
         larger = 0 if math.prod(_extents(x)) >= math.prod(_extents(y)) else 1
         pairs = sorted(zip(*contract, strict=True), key=lambda pair: pair[larger])

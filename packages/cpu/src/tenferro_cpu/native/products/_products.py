@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 from tenferro_cpu.native.contraction import contraction
-from tenferro_cpu.native.copying._copy import SMALLEST
+from tenferro_cpu.native.copying.tuning import COPY_MIN_BYTES
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.products._open_product_text import each_text, open_text
 from tenferro_cpu.native.products._product_text import AXES, F_CONTIGUOUS, PAYLOAD, entry_text, gemm_text, inlined
@@ -270,7 +270,7 @@ def open_dot_general(
 
     def fallback(a: Any, b: Any, *sizes: Any) -> Any:
         few = a.size * math.prod(_rest(b.shape, contract[1] + batch[1])) <= ONE_THREAD
-        if few and a.nbytes + b.nbytes < 2 * SMALLEST:
+        if few and a.nbytes + b.nbytes < 2 * COPY_MIN_BYTES:
             return reference(a, b, *sizes)
         key = a.shape, b.shape
         kernel = made.get(key)
