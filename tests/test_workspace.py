@@ -368,6 +368,13 @@ def test_what_crosses_distributions_is_listed_and_documented() -> None:
         assert is_documented(module, name), f"{where} does not say what it is"
 
 
+def test_names_without_documentation_would_be_seen() -> None:
+    assert is_documented("tenferro_tensor_core.forks", "Lock")
+    assert is_documented("tenferro_tensor_core", "DimLike")
+    assert not is_documented("tenferro_tensor_core.forks", "_alive")
+    assert not is_documented("tenferro_tensor_core._dims", "_dims")
+
+
 def test_what_distributions_import_of_each_other_is_in_the_reference() -> None:
     pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
     documented = set(re.findall(r"^::: (\S+)", pages, re.MULTILINE))
