@@ -1,5 +1,7 @@
 """Automatic differentiation: eager tensors, transforms, and the checking of derivatives."""
 
+from typing import TYPE_CHECKING
+
 from tenferro_ad import _call, _record, _transfers, control_flow  # noqa: F401 - how values record
 from tenferro_ad._checking import check_grads
 from tenferro_ad._checkpoint import checkpoint
@@ -11,7 +13,12 @@ from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
-from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
+from tenferro_tensor_core.deferred import deferred
+
+if TYPE_CHECKING:
+    from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
+else:
+    __getattr__ = deferred(__name__, {"primitive_checks": "PrimitiveError PrimitiveReport check_primitive"})
 
 __all__ = [
     "EagerTensor",
