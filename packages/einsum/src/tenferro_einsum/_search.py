@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from numbers import Real
-from pathlib import Path as FilePath
+from os import PathLike
 from typing import Any, Final
 
 from tenferro_einsum._tree import Numbers, Path, Steps, checked_path, numbered
@@ -126,6 +124,8 @@ class Search:
     def _cotengra(self, inputs: Any, output: Any, extents: Any) -> Any:
         bar = self.progress is True
         # Its own choice of methods warns where kahypar is missing.
+        from importlib.util import find_spec
+
         methods = ["greedy", "kahypar" if find_spec("kahypar") else "labels"]
         search = _cotengra().HyperOptimizer(methods=methods, max_time=self.time_limit, progbar=bar, parallel=False)
         return search(inputs, output, extents)
@@ -192,7 +192,7 @@ def _bar() -> Iterator[Progress]:
         yield tell
 
 
-def save_paths(file: str | FilePath) -> int:
+def save_paths(file: str | PathLike[str]) -> int:
     """Write the paths that were found to a JSON file, for other processes to start from.
 
     Returns:
@@ -205,11 +205,14 @@ def save_paths(file: str | FilePath) -> int:
     True
     """
     rows = [[*map(_plain, key), _plain(path)] for key, path in list(PATHS.table.items())]
-    FilePath(file).write_text(json.dumps({"format": FORMAT, "paths": rows}), encoding="utf-8")
+    import json
+    from pathlib import Path
+
+    Path(file).write_text(json.dumps({"format": FORMAT, "paths": rows}), encoding="utf-8")
     return len(rows)
 
 
-def load_paths(file: str | FilePath) -> int:
+def load_paths(file: str | PathLike[str]) -> int:
     """Read paths that `save_paths` has written; searches for the same structure take them.
 
     Returns:
@@ -218,8 +221,11 @@ def load_paths(file: str | FilePath) -> int:
     Raises:
         ArgumentError: the file holds something else.
     """
+    import json
+    from pathlib import Path
+
     try:
-        held = json.loads(FilePath(file).read_text(encoding="utf-8"))
+        held = json.loads(Path(file).read_text(encoding="utf-8"))
         if held["format"] != FORMAT:
             raise ValueError(f"its format is {held['format']!r}")
         rows = [tuple(map(_tuples, row)) for row in held["paths"]]
