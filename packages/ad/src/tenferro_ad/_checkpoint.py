@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -164,6 +163,5 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """
     state = _Function(f, (), ())
     entry: Any = state.entry
-    functools.update_wrapper(entry, f)
     entry.cache_info, entry.clear = state.info, state.clear
     return entry  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.entries import _eager, _eager_reduce, _shortcuts
+from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_cpu.native.kernels import _loop
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
@@ -92,10 +92,12 @@ class CpuBackend(Backend):
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one machine code for each way in which operands lie in memory."""
-        found = _region.fused(region, fallback, later)
-        if found is not None:
-            _shortcuts.install()  # where kernels are on disk, nothing else would before the function is called
-        return found
+        return _region.fused(region, fallback, later)
+
+    def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """As the contract says, in memory of the pool."""
+        copy: np.ndarray[Any, Any] = _pool.pooled_replay(super().copied)(array)
+        return copy
 
     def looped(
         self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]
@@ -178,7 +180,6 @@ def _reference() -> dict[Any, Any]:
     packed = _movement.packed(matrices, reference)
 
     def dot_general(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **axes: Any) -> Callable[..., Any]:
-        _shortcuts.install()  # programs of products alone would be without
         if not any(s.symbolic for s in ins):
             return _products.dot_general(packed(ins, outs, **axes), ins, outs, **axes)
         plain, (x, y) = reference(ins, outs, **axes), ins

@@ -42,7 +42,37 @@ class Entry:
         self, key: tuple[Any, ...], run: Any, out: Any, save: tuple[int, ...] = (), vjp: Any = None
     ) -> None: ...
 
+class ProgramEntry(Entry):
+    @property
+    def values(self) -> tuple[Any, ...]: ...
+    @property
+    def finish(self) -> Callable[[Any], Any]: ...
+    @property
+    def fresh(self) -> Callable[[], bool] | None: ...
+    @property
+    def failed(self) -> Callable[[BaseException], None]: ...
+    @property
+    def step(self) -> Callable[..., Any] | None: ...
+    @property
+    def order(self) -> bytes: ...
+    @property
+    def extras(self) -> tuple[Any, ...]: ...
+    def __init__(
+        self,
+        key: tuple[Any, ...],
+        run: Callable[..., Any],
+        out: Any,
+        values: tuple[Any, ...],
+        finish: Callable[[Any], Any],
+        fresh: Callable[[], bool] | None,
+        failed: Callable[[BaseException], None],
+        step: Callable[..., Any] | None,
+        order: bytes,
+        extras: tuple[Any, ...],
+    ) -> None: ...
+
 class OpBase:
+    arity: int
     bound: int
     @property
     def entries(self) -> dict[Any, Entry]: ...

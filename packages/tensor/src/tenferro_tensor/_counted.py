@@ -20,14 +20,12 @@ class Counted:
         name: name of the attribute.
     """
 
-    def __init__(self, owner: Any, name: str, mirror: dict[str, Any] | None = None) -> None:
-        self._owner, self._name, self._mirror = owner, name, mirror
+    def __init__(self, owner: Any, name: str) -> None:
+        self._owner, self._name = owner, name
 
     def _count(self, step: int) -> None:
         with _lock:
             setattr(self._owner, self._name, getattr(self._owner, self._name) + step)
-            if self._mirror is not None:
-                self._mirror[self._name] = getattr(self._owner, self._name)
 
     @contextmanager
     def scope(self, var: ContextVar[Any], value: Any) -> Iterator[Any]:

@@ -90,26 +90,68 @@ class Entry:
         self.many = isinstance(out, tuple)
 
 
+class ProgramEntry(Entry):
+    """How to run a program on tensors of given specs.
+
+    Attributes:
+        run: ``run(values, *raws)``.
+        out: spec of the result, if it is one tensor, else ``None``.
+        values: what the program needs of the sizes.
+        finish: ``finish(raw)`` makes the result of the raw outputs.
+        fresh: ``fresh()`` tells whether the entry is still right; ``None`` where it always is.
+        failed: ``failed(error)`` is told the error that the program raised.
+        step: kernel of the only step of the program, a shorter way to the same result, or ``None``.
+        order: for each operand of `step` its position among the raw arrays and then `extras`.
+        extras: constants and numbers that `step` takes.
+    """
+
+    __slots__ = ("extras", "failed", "finish", "fresh", "order", "step", "values")
+
+    def __init__(
+        self,
+        key: tuple[Any, ...],
+        run: Callable[..., Any],
+        out: Any,
+        values: tuple[Any, ...],
+        finish: Callable[[Any], Any],
+        fresh: Callable[[], bool] | None,
+        failed: Callable[[BaseException], None],
+        step: Callable[..., Any] | None,
+        order: bytes,
+        extras: tuple[Any, ...],
+    ) -> None:
+        super().__init__(key, run, out)
+        self.values, self.finish, self.fresh, self.failed = values, finish, fresh, failed
+        self.step, self.order, self.extras = step, order, extras
+
+
 class OpBase:
     """An op, which finds the entry of a call. Its class has a method ``generic(operands)`` for all other cases.
 
     Attributes:
+        arity: operands by position that have entries; calls in another form go to the method
+            ``bound_call(args, kwargs)``. -1 for any number of operands.
         entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated)
             and what each operand is: its spec, or the class of a Python scalar. Where an open scope selects a device,
             that comes first.
         bound: most entries; the table starts anew when it is full.
     """
 
-    __slots__ = ("bound", "entries")
+    __slots__ = ("arity", "bound", "entries")
     entries: dict[Any, Entry]
+    arity: int
     bound: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = object.__new__(cls)
-        self.entries, self.bound = {}, ENTRIES_MAX
+        self.entries, self.arity, self.bound = {}, -1, ENTRIES_MAX
         return self
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        if named or self.arity not in (-1, len(operands)):
+            if self.arity == -1:
+                raise TypeError(f"{self!r} takes no keyword arguments")
+            return self.bound_call(operands, named)  # type: ignore[attr-defined]
         if not state.open_scopes:
             result = known(self, operands)
             if result is not None:
@@ -175,11 +217,25 @@ def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
     entry = op.entries.get(tuple(parts))
     if entry is None:
         return None
+    if entry.__class__ is ProgramEntry:
+        return run_program(entry, raws)
     try:
         raw = entry.run(*raws)
     except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
         return None
     return wrapped(entry, raw)
+
+
+def run_program(entry: ProgramEntry, raws: list[Any]) -> Any:
+    """The result of a program; ``None`` where its entry is not right any more."""
+    if entry.fresh is not None and not entry.fresh():
+        return None
+    try:
+        raw = entry.run(entry.values, *raws)
+        return entry.finish(raw) if entry.out is None else _tensor(raw, entry.out)
+    except Exception as error:
+        entry.failed(error)
+        raise
 
 
 def wrapped(entry: Entry, raw: Any) -> Any:

@@ -102,6 +102,10 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until all work submitted so far is done."""
 
+    def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of a host array, of its layout, in memory from where results have theirs."""
+        return array.copy(order="K")
+
     def exported(self, raw: Any, **options: Any) -> Any:
         """A DLPack capsule of a raw array, for a consumer that passed these options of ``__dlpack__``.
 

@@ -85,8 +85,7 @@ _context: ContextVar[ComputeContext | None] = ContextVar("tenferro compute conte
 _recorder: ContextVar[Recorder | None] = ContextVar("tenferro dispatch recorder", default=None)
 
 state.open_scopes = int(EVERYWHERE)  # never 0 where lines are kept
-open_scopes = state.open_scopes
-_scopes = Counted(state, "open_scopes", globals())
+_scopes = Counted(state, "open_scopes")
 
 
 def compute_device(device: str | ComputeDevice) -> Any:

@@ -8,11 +8,13 @@ neither a flag nor a table has to be kept.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor._shortcuts import shortcuts
+from tenferro_tensor.backends import get_backend
+from tenferro_tensor_core import BackendUnavailableError
 
 __all__ = ["borrowed", "copied", "is_owned", "owned", "read_only"]
 
@@ -52,8 +54,10 @@ def is_owned(raw: Any) -> bool:
 
 def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of the same layout."""
-    fast = shortcuts() if array.nbytes >= POOLED_MIN_BYTES else None
-    return array.copy(order="K") if fast is None else fast.copied(array)
+    if array.nbytes >= POOLED_MIN_BYTES:
+        with suppress(BackendUnavailableError):
+            return get_backend("cpu").copied(array)
+    return array.copy(order="K")
 
 
 def owned(x: Any) -> Any:

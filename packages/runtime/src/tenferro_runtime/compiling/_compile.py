@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -177,7 +176,6 @@ def _compile(
         return Traced(state.title, names, form.program, treedef, form.tree, form.fixed, found.leaves, found.captured,
                       signature.given_leaves(treedef))  # fmt: skip
 
-    functools.update_wrapper(entry, f)
     entry.cache_info, entry.clear = state.info, state.clear
     equip(entry, traced)
     return entry

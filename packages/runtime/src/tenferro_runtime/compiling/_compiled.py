@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.compiling._entry import Hit, Signature, fast_key, make_entry, shorten
+from tenferro_runtime.compiling._entry import Entrance, Signature, fast_key
 from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, slots_of, snapshot
 from tenferro_runtime.compiling._forms import Form, opened
 from tenferro_runtime.compiling._kind import DROPPED, Kind
@@ -21,7 +21,6 @@ from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._sizes import open_sizes
 from tenferro_runtime.ir._source import here
-from tenferro_runtime.rendering._render import explain_failure
 from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.runtime import current_runtime
@@ -29,6 +28,7 @@ from tenferro_runtime.tracing._traced import TracedTensor
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import REGISTRY, SCALARS, Array, Primitive, Spec, Tensor, dispatch
+from tenferro_tensor.calls import ProgramEntry, state
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor_core import ArgumentError, DimLike, TracingError, decisions, key_of
 from tenferro_tensor_core.forks import new_lock
@@ -97,7 +97,7 @@ class Compiled:
         """Keys of `programs` by kind of arguments, in order of tracing."""
         self.closed: dict[Kind, str] = {}
         """Kinds of arguments whose sizes cannot be left open, and why."""
-        self.hits: BoundedCache[Any, Hit] = BoundedCache(
+        self.hits: BoundedCache[Any, ProgramEntry] = BoundedCache(
             f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
         )
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
@@ -106,15 +106,18 @@ class Compiled:
         self.last: tuple[Kind, list[Spec]] | None = None
         self.lock = new_lock()
         self._number = count().__next__
-        self.entry = make_entry(self.signature, self.hits.table, self)
+        self._selects = self.signature.names is not None and bool(self.signature.static_names or self.signature.donated)
+        self.entry = Entrance(f, self.signature, self, runtime.kinds_per_function)
         """What users call."""
         self.renewals: tuple[NewSizes, ...] = ()
-        self.recent: list[Any] = [None]
-        self.shortened = False
         with _live_lock:
             _live.add(self)
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
+        if self._selects and not open_scopes():
+            hit = self._selected(values)
+            if hit is not None:
+                return self._run(hit, self._arguments(values))
         for read in self.readers:
             known = None if open_scopes() else read(values)
             if known is not None:
@@ -145,22 +148,35 @@ class Compiled:
         given = form.donation.leaves if form.donation else ()
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)])
 
-    def _run(self, hit: Hit, raws: Iterable[Any]) -> Any:
+    def _selected(self, values: tuple[Any, ...]) -> ProgramEntry | None:
+        """What is known for tensors beside static arguments, or beside tensors that are given away."""
+        try:
+            hit = self.hits.table.get(fast_key(self.signature, values))
+        except TypeError:  # a static argument without a hash
+            return None
+        return hit if hit is not None and (hit.fresh is None or hit.fresh()) else None
+
+    def _arguments(self, values: tuple[Any, ...]) -> list[Any]:
+        static, donated = self.signature.static_names, self.signature.donated
+        named = zip(self.signature.names or (), values, strict=True)
+        return [v if n in donated else v._data for n, v in named if n not in static]
+
+    def _run(self, hit: ProgramEntry, raws: Iterable[Any]) -> Any:
         try:
             outs = hit.run(hit.values, *raws)
         except Exception as error:
-            explain_failure(error)
+            hit.failed(error)
             raise
         return hit.finish(outs)
 
-    def _renewed(self, values: tuple[Any, ...]) -> Hit | None:
+    def _renewed(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What a call with other sizes than before needs, where no more than that is new."""
         if open_scopes() or in_open_trace():
             return None
         for new in self.renewals:
             hit = new(values)
             if hit is not None and self.programs.get(new.number) is new.form:
-                self.hits.put(hit.specs if len(hit.specs) > 1 else hit.specs[0], hit)
+                self._keep(hit.key[1:], hit)
                 return hit
         return None
 
@@ -299,31 +315,35 @@ class Compiled:
         leaves: list[Any],
         treedef: TreeDef,
         form: Form,
-        hit: Hit,
+        hit: ProgramEntry,
     ) -> None:
         """Let later calls with arguments of this kind and these sizes take the short way."""
         if open_scopes() or self.signature.names is None:
             return
         key = fast_key(self.signature, values)
         if key is not None:
-            self.hits.put(key, hit)
-            if not self.signature.donated:
-                if not self.shortened:
-                    self.shortened = shorten(self.entry, self.signature, self.hits.table, self.recent, self)
-                if not self.signature.static_names:
-                    self._renew(form, hit)
+            self._keep(key, hit)
+            if not self.signature.donated and not self.signature.static_names:
+                self._renew(form, hit)
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
         if all(kind is Tensor or kind in SCALARS for kind in kinds) and not self.signature.donated:
             self._remember_tree(values, treedef, kinds, hit)
 
-    def _renew(self, form: Form, hit: Hit) -> None:
+    def _keep(self, key: tuple[Any, ...], hit: ProgramEntry) -> None:
+        self.hits.put(key, hit)
+        if not self.signature.donated and not self.signature.static_names:
+            self.entry.follow(hit)
+
+    def _renew(self, form: Form, hit: ProgramEntry) -> None:
         """Let later calls with arguments of this kind take a short way whatever their sizes."""
         kept = [new for new in self.renewals if new.form is not form][1 - READERS :]
-        made = [NewSizes(n, form, hit.specs, hit.fresh) for n, f in list(self.programs.table.items()) if f is form]
+        made = [NewSizes(n, form, hit.key[1:], hit.fresh) for n, f in list(self.programs.table.items()) if f is form]
         self.renewals = (*kept, *made)
 
-    def _remember_tree(self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: Hit) -> None:
+    def _remember_tree(
+        self, values: tuple[Any, ...], treedef: TreeDef, kinds: tuple[type, ...], hit: ProgramEntry
+    ) -> None:
         for read in self.readers:
             found = read(values)
             if found is not None:
@@ -394,14 +414,14 @@ class Compiled:
         self.closed.clear()
         self.hits.clear()
         self.renewals = ()
-        self.recent[0] = None
+        self.entry.forget()
         self.readers.clear()
         self.last = None
 
 
 def open_scopes() -> bool:
     """Whether some thread is inside a device scope, so that the device has to be asked for."""
-    return bool(dispatch.open_scopes)
+    return bool(state.open_scopes)
 
 
 def in_trace() -> bool:

@@ -1,45 +1,21 @@
-"""The entry of a compiled function, rendered for its signature: from the call to the kernels without detours.
-
-Where every argument that is not static is a concrete tensor, the specs and static values are looked up in one plain
-dictionary. Everything else goes the long way.
-"""
+"""Signatures of compiled functions, and what users call: from the call to the program without detours."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import update_wrapper
+from keyword import iskeyword
+from types import MethodType
+from typing import Any
 
-from tenferro_runtime.rendering._render import Direct, blame, explain_failure
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.trees._tree import TreeDef
-from tenferro_tensor import Spec, Tensor
-from tenferro_tensor import dispatch as _select
-from tenferro_tensor._shortcuts import Entering, shortcuts
+from tenferro_tensor import Tensor
+from tenferro_tensor.calls import OpBase, ProgramEntry
 from tenferro_tensor_core import ArgumentError, key_of
-
-
-class Hit(NamedTuple):
-    """What the dictionary of an entry holds.
-
-    Attributes:
-        run: rendered program over `values` and raw arrays; of one bare output where `spec` is given.
-        values: what the program needs of the sizes.
-        spec: spec of the result, if it is one tensor.
-        finish: makes the result of the raw outputs otherwise.
-        fresh: tells whether the data that the function reads besides its arguments is still the same, or ``None``.
-        direct: the only step of the program, or ``None``.
-        specs: specs of the arguments, where all of them are tensors.
-    """
-
-    run: Callable[..., Any]
-    values: tuple[Any, ...]
-    spec: Any
-    finish: Callable[[Any], Any]
-    fresh: Callable[[], bool] | None
-    direct: Direct | None
-    specs: tuple[Spec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +131,7 @@ class Signature:
 
 
 def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
-    """The key that a rendered entry looks up, or ``None`` where a dynamic argument is no concrete tensor."""
+    """The key of a known program, or ``None`` where a dynamic argument is no concrete tensor."""
     if signature.names is None:
         return None
     parts = []
@@ -169,70 +145,74 @@ def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def make_entry(signature: Signature, table: dict[Any, Hit], slow: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that users call.
+class Entrance(OpBase):
+    """A compiled function as users call it: its entries are programs for concrete tensors of known specs.
 
     Args:
+        f: the function.
         signature: its parameters.
-        table: hits by `fast_key`.
-        slow: called with the tuple of arguments in all other cases.
+        slow: called in all other cases with the tuple of arguments by position, or, where the function takes any
+            number of them, with the pair of positional and keyword ones.
+        bound: most entries.
     """
-    space: dict[str, Any] = {
-        "__name__": "tenferro_runtime.entry",
-        "T": Tensor,
-        "new": object.__new__,
-        "get": table.get,
-        "key": key_of,
-        "scopes": _select,
-        "slow": slow,
-        "failed": explain_failure,
-    }
-    if signature.names is None:
-        exec("def entry(*args, **kwargs):\n    return slow((args, kwargs))\n", space)
-    else:
-        exec(_entry_source(signature, space), space)
-    entry: Callable[..., Any] = space["entry"]
-    return entry
+
+    __slots__ = ("__dict__", "__weakref__", "_bind", "_slow")
+    __wrapped__: Callable[..., Any]
+    __qualname__: str
+
+    def __init__(
+        self, f: Callable[..., Any], signature: Signature, slow: Callable[[tuple[Any, ...]], Any], bound: int
+    ) -> None:
+        update_wrapper(self, f)
+        names = signature.names
+        self.arity, self.bound, self._slow = sys.maxsize if names is None else len(names), bound, slow
+        self._bind = None if names is None else _binder(signature, getattr(f, "__name__", "function"))
+
+    def generic(self, operands: tuple[Any, ...]) -> Any:
+        """Call the function with all of its parameters by position."""
+        return self._slow(operands)
+
+    def bound_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function with arguments in any form."""
+        return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
+
+    def follow(self, entry: ProgramEntry) -> None:
+        """Keep an entry, and let it take the faster forms of its step as they are made."""
+        self.remember(entry)
+        if not isinstance(entry.step, Tiered):
+            return
+
+        def become(step: Callable[..., Any]) -> None:
+            nonlocal entry
+            if self.entries.get(entry.key) is entry:
+                e = entry
+                entry = ProgramEntry(
+                    e.key, e.run, e.out, e.values, e.finish, e.fresh, e.failed, step, e.order, e.extras
+                )
+                self.remember(entry)
+
+        entry.step.ready(become)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # found where it was defined, as functions are
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.__qualname__}>"
 
 
-def shorten(
-    entry: Callable[..., Any],
-    signature: Signature,
-    table: dict[Any, Hit],
-    recent: list[Any],
-    slow: Callable[..., Any],
-) -> bool:
-    """Let machine code do what `entry` does, where some is offered; false where that may come later."""
-    offered = shortcuts()
-    if offered is None:
-        return False
-    names = signature.names
-    if names and not signature.static_names:
-        enter = offered.entry(Entering(len(names), table, recent, slow, Tiered))
-        if enter is not None:
-            space = entry.__globals__
-            space.update(__enter=enter, __recent=recent, __explain=_explain)
-            local: dict[str, Any] = {}
-            exec(_short_source(signature, space), space, local)
-            entry.__code__ = local["entry"].__code__
-    return True
-
-
-def _explain(error: BaseException, hit: Hit | None) -> None:
-    explain_failure(error)
-    if hit is not None and hit.direct is not None:
-        blame(error, hit.direct.equation)
-
-
-def _short_source(signature: Signature, space: dict[str, Any]) -> str:
-    return f"""\
-def entry({_heads(signature, space)}):
-    try:
-        return __enter({", ".join(signature.names or ())})
-    except Exception as __error:
-        __explain(__error, __recent[0])
-        raise
-"""
+def _binder(signature: Signature, name: str) -> Callable[..., tuple[Any, ...]]:
+    """The function of these parameters that returns the tuple of them."""
+    space: dict[str, Any] = {"__name__": "tenferro_runtime.entry"}
+    title = name if name.isidentifier() and not iskeyword(name) else "function"
+    exec(
+        f"def {title}({_heads(signature, space)}):\n    return ({''.join([f'{n}, ' for n in signature.names or ()])})",
+        space,
+    )
+    bind: Callable[..., tuple[Any, ...]] = space[title]
+    return bind
 
 
 def _heads(signature: Signature, space: dict[str, Any]) -> str:
@@ -252,40 +232,3 @@ def _heads(signature: Signature, space: dict[str, Any]) -> str:
         ):
             heads.append("/")
     return ", ".join(heads)
-
-
-def _entry_source(signature: Signature, space: dict[str, Any]) -> str:
-    """Text of the entry; parameter names are the user's own, so that everything else has names they cannot have.
-
-    Programs are called with tensors in the place of raw arrays where these are given away.
-    """
-    names = signature.names or ()
-    for name in ("T", "new", "get", "key", "scopes", "slow", "failed"):
-        space[f"__{name}"] = space.pop(name)
-    dynamic = [n for n in names if n not in signature.static_names]
-    parts = [f"__key({n})" if n in signature.static_names else f"{n}.spec" for n in names]
-    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-    raws = [n if n in signature.donated else f"{n}._data" for n in dynamic]
-    tests = [f"{n}.__class__ is __T" for n in dynamic]
-    return f"""\
-def entry({_heads(signature, space)}):
-    if {" and ".join((*tests, "not __scopes.open_scopes"))}:
-        try:
-            __hit = __get({key})
-        except TypeError:
-            __hit = None
-        if __hit is not None:
-            __run, __values, __spec, __finish, __fresh, *_ = __hit
-            if __fresh is None or __fresh():
-                try:
-                    if __spec is None:
-                        return __finish(__run({", ".join(["__values", *raws])}))
-                    __z = __new(__T)
-                    __z._data = __run({", ".join(["__values", *raws])})
-                    __z.spec = __spec
-                    return __z
-                except Exception as __error:
-                    __failed(__error)
-                    raise
-    return __slow(({"".join(f"{n}, " for n in names)}))
-"""

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tenferro_runtime.compiling._entry import Entrance
 from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import Array, Primitive, Tensor
 from tenferro_tensor_core import key_of
@@ -61,6 +62,8 @@ def _slots(g: Any) -> Iterator[tuple[tuple[Any, ...], Slot]]:
     elif isinstance(g, partial):
         for i, value in enumerate((g.func, *g.args, *g.keywords.values())):
             yield _fixed(f"partial argument {i}", value)
+    elif isinstance(g, Entrance):
+        yield _fixed("wrapped function", g.__wrapped__)
     elif isinstance(g, FunctionType):
         ours = _ours(g.__globals__.get("__name__"))
         if "__wrapped__" in g.__dict__:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from tenferro_runtime.compiling._entry import Hit
 from tenferro_runtime.compiling._trace import Recorded
 from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._data_sizes import conditions
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import substitute, variables
+from tenferro_runtime.rendering._render import blame, explain_failure
 from tenferro_runtime.running._donation import Donation, giving
 from tenferro_runtime.running._execute import BOUND, Ready, lowered, preparing
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
+from tenferro_tensor.calls import ProgramEntry
 from tenferro_tensor_core import Guard, dim
 
 Finish = Callable[[Any], Any]
@@ -115,7 +117,7 @@ class Form:
         run = giving(lowered(self.program), self.donation, over.run, plain.run)
         return over._replace(run=run, direct=None)
 
-    def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> Hit:
+    def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:
         """What a call with concrete arguments of these specs needs.
 
         Args:
@@ -125,7 +127,12 @@ class Form:
         """
         run, values, outputs, direct = made
         bare = self.bare and not outputs[0].symbolic
-        return Hit(run, values, outputs[0] if bare else None, self.finish(outputs), fresh, direct, specs)
+        step, order, extras, failed = None, b"", (), explain_failure
+        if direct is not None and bare:
+            step, order, extras = direct.kernel, direct.order, direct.extras
+            failed = partial(_blame_step, direct.equation)
+        out = outputs[0] if bare else None
+        return ProgramEntry((0, *specs), run, out, values, self.finish(outputs), fresh, failed, step, order, extras)
 
     def finish(self, specs: tuple[Spec, ...]) -> Finish:
         """Makes the result of the raw outputs."""
@@ -144,6 +151,11 @@ class Form:
         for i, value in zip(self._arrays, values, strict=True):
             leaves[i] = value
         return unflatten(self.tree, leaves)
+
+
+def _blame_step(equation: Equation, error: BaseException) -> None:
+    explain_failure(error)
+    blame(error, equation)
 
 
 def _holds(guard: Guard, sizes: dict[str, int]) -> bool:

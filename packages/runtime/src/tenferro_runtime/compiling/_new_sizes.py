@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.compiling._entry import Hit
 from tenferro_runtime.compiling._forms import Form
 from tenferro_runtime.running._execute import preparing
 from tenferro_tensor import Spec, Tensor
+from tenferro_tensor.calls import ProgramEntry
 
 
 class NewSizes:
@@ -28,7 +28,7 @@ class NewSizes:
         self._fit, self._prepare = form.fit, preparing(form.program, bare=form.bare)
         self._kinds = tuple([(spec.ndim, spec.dtype, spec.place) for spec in specs])
 
-    def __call__(self, values: tuple[Any, ...]) -> Hit | None:
+    def __call__(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What a call with these arguments needs; ``None`` where they are of another kind, or a guard does not hold."""
         specs, shapes = [], []
         for value, (ndim, dtype, place) in zip(values, self._kinds):

@@ -72,7 +72,7 @@ class Direct(NamedTuple):
 
     Attributes:
         kernel: what it calls.
-        order: as bytes the number of operands, then the position of each among the inputs followed by `extras`.
+        order: as bytes the position of each operand among the inputs followed by `extras`.
         extras: constants and numbers among the operands.
         equation: where it comes from.
     """
@@ -130,9 +130,16 @@ def _direct(
     if len(steps) != 1:
         return None
     (step,) = steps
-    if step.many or step.sizes or step.entry is not None or step.results != outputs or len(step.operands) > OPERANDS:
+    if (
+        step.many
+        or step.sizes
+        or step.entry is not None
+        or step.results != outputs
+        or len(step.operands) > OPERANDS
+        or len(inputs) + OPERANDS > 255
+    ):
         return None
-    order = [len(step.operands)]
+    order: list[int] = []
     extras: list[Any] = []
     for v in step.operands:
         if v.__class__ is int and v in inputs:

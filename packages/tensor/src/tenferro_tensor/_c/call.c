@@ -3,7 +3,7 @@
 
 #define FEW 8 /* operands that are kept on the stack */
 
-static PyObject *generic_name, *operate_name, *item_name;
+static PyObject *generic_name, *operate_name, *item_name, *bound_name;
 
 /* What the key of an entry has for each operand: its spec, or its class where that is one of Python's scalars. Returns
    1, or 0 where some operand is of another kind. Nothing is held, and nothing runs. */
@@ -65,6 +65,62 @@ static PyObject *wrapped(Entry *entry, PyObject *raw)
     return made;
 }
 
+/* Tell a program's entry of the error that is set, which stays set. */
+static void tell_failed(ProgramEntry *p)
+{
+    PyObject *type, *error, *trace, *answer;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return;
+    }
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(error, trace);
+    }
+    answer = PyObject_CallOneArg(p->failed, error);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    PyErr_Restore(type, error, trace);
+}
+
+/* The result of a program; NULL without an exception where its entry is not right any more. Before the raw arrays there
+   is a place for one more argument. */
+static PyObject *run_program(ProgramEntry *p, PyObject **raws, Py_ssize_t n)
+{
+    PyObject *passed[STEP_OPERANDS + 1], *raw;
+    if (p->fresh != Py_None) {
+        PyObject *answer = PyObject_CallNoArgs(p->fresh);
+        int fresh = answer == NULL ? -1 : PyObject_IsTrue(answer);
+        Py_XDECREF(answer);
+        if (fresh <= 0) {
+            return NULL;
+        }
+    }
+    if (p->step == Py_None) {
+        raws[-1] = p->values;
+        raw = PyObject_Vectorcall(p->entry.run, raws - 1, (size_t)n + 1, NULL);
+    } else {
+        const unsigned char *order = (const unsigned char *)PyBytes_AS_STRING(p->order);
+        Py_ssize_t count = PyBytes_GET_SIZE(p->order);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            passed[i + 1] = order[i] < n ? raws[order[i]] : PyTuple_GET_ITEM(p->extras, order[i] - n);
+        }
+        raw = PyObject_Vectorcall(p->step, passed + 1, (size_t)count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    }
+    PyObject *result = NULL;
+    if (raw != NULL && p->entry.out != Py_None) {
+        return tenferro_tensor(raw, p->entry.out);
+    }
+    if (raw != NULL) {
+        result = PyObject_CallOneArg(p->finish, raw);
+        Py_DECREF(raw);
+    }
+    if (result == NULL) {
+        tell_failed(p);
+    }
+    return result;
+}
+
 /* The result of an op whose entry for these operands is known; NULL without an exception where the generic path has to
    decide. `room` has `n` places for parts, and `n` + 1 for raw operands. */
 static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject **room)
@@ -79,7 +135,9 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
     }
     /* While a kernel runs without the lock, another thread may change what a tensor holds. */
     Py_ssize_t held = raws_of(operands, n, raws);
-    if (held == n) {
+    if (held == n && Py_IS_TYPE(entry, &ProgramEntry_Type)) {
+        result = run_program((ProgramEntry *)entry, raws, n);
+    } else if (held == n) {
         raw = PyObject_Vectorcall(entry->run, raws, (size_t)n | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         if (raw != NULL) {
             result = wrapped(entry, raw);
@@ -91,6 +149,18 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
         Py_DECREF(raws[--held]);
     }
     Py_DECREF(entry);
+    return result;
+}
+
+/* A call in a form that has no entries: ``self.bound_call(args, kwargs)``. */
+static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (((Op *)self)->arity == ANY) {
+        return PyErr_Format(PyExc_TypeError, "%R takes no keyword arguments", self);
+    }
+    PyObject *named = kwargs == NULL ? PyDict_New() : Py_NewRef(kwargs);
+    PyObject *result = named == NULL ? NULL : PyObject_CallMethodObjArgs(self, bound_name, args, named, NULL);
+    Py_XDECREF(named);
     return result;
 }
 
@@ -119,23 +189,44 @@ static PyObject *called(PyObject *self, PyObject *const *operands, Py_ssize_t n)
     return result;
 }
 
-static int refuse_keywords(PyObject *self, PyObject *keywords)
-{
-    Py_ssize_t n = keywords == NULL ? 0 : PyTuple_Check(keywords) ? PyTuple_GET_SIZE(keywords) : PyDict_Size(keywords);
-    if (n) {
-        PyErr_Format(PyExc_TypeError, "%R takes no keyword arguments", self);
-    }
-    return n != 0;
-}
-
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    return refuse_keywords(self, kwargs) ? NULL : called(self, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+    Py_ssize_t n = PyTuple_GET_SIZE(args), arity = ((Op *)self)->arity;
+    if ((kwargs != NULL && PyDict_GET_SIZE(kwargs)) || (arity != ANY && arity != n)) {
+        return bound_call(self, args, kwargs);
+    }
+    return called(self, &PyTuple_GET_ITEM(args, 0), n);
 }
 
 PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-    return refuse_keywords(self, names) ? NULL : called(self, args, PyVectorcall_NARGS(nargsf));
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), arity = ((Op *)self)->arity;
+    if ((names == NULL || !PyTuple_GET_SIZE(names)) && (arity == ANY || arity == n)) {
+        return called(self, args, n);
+    }
+    PyObject *all = PyTuple_New(n), *kwargs = all == NULL ? NULL : PyDict_New(), *result = NULL;
+    for (Py_ssize_t i = 0; i < n && all != NULL; i++) {
+        PyTuple_SET_ITEM(all, i, Py_NewRef(args[i]));
+    }
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names), done = 0;
+    while (kwargs != NULL && done < named && PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, done), args[n + done]) == 0) {
+        done++;
+    }
+    if (kwargs != NULL && done == named) {
+        result = bound_call(self, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(kwargs);
+    return result;
+}
+
+static int refuse_keywords(PyObject *self, PyObject *names)
+{
+    if (names != NULL && PyTuple_GET_SIZE(names)) {
+        PyErr_Format(PyExc_TypeError, "%R takes no keyword arguments", self);
+        return 1;
+    }
+    return 0;
 }
 
 /* Operators: descriptors that Python calls with the operands, without binding them first. */
@@ -356,7 +447,8 @@ int tenferro_add_call(PyObject *module)
     generic_name = PyUnicode_InternFromString("generic");
     operate_name = PyUnicode_InternFromString("_operate");
     item_name = PyUnicode_InternFromString("_item");
-    if (generic_name == NULL || operate_name == NULL || item_name == NULL || PyType_Ready(&Operator_Type) < 0) {
+    bound_name = PyUnicode_InternFromString("bound_call");
+    if (generic_name == NULL || operate_name == NULL || item_name == NULL || bound_name == NULL || PyType_Ready(&Operator_Type) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, functions);

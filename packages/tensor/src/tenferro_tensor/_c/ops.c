@@ -52,7 +52,7 @@ static int entry_traverse(PyObject *self, visitproc visit, void *arg)
 static void entry_dealloc(PyObject *self)
 {
     Entry *e = (Entry *)self;
-    PyObject_GC_UnTrack(self);
+    PyObject_GC_UnTrack(self); /* has no effect on what is not tracked */
     Py_XDECREF(e->key);
     Py_XDECREF(e->run);
     Py_XDECREF(e->out);
@@ -72,6 +72,102 @@ PyTypeObject Entry_Type = {
     .tp_traverse = entry_traverse,
     .tp_members = entry_members,
 };
+
+static PyMemberDef program_members[] = {
+    {"values", T_OBJECT_EX, offsetof(ProgramEntry, values), READONLY, "What the program needs of the sizes."},
+    {"finish", T_OBJECT_EX, offsetof(ProgramEntry, finish), READONLY, "Makes the result of the raw outputs."},
+    {"fresh", T_OBJECT_EX, offsetof(ProgramEntry, fresh), READONLY, "Whether the entry is still right, or None."},
+    {"failed", T_OBJECT_EX, offsetof(ProgramEntry, failed), READONLY, "Told the error that the program raised."},
+    {"step", T_OBJECT_EX, offsetof(ProgramEntry, step), READONLY, "Kernel of the only step, or None."},
+    {"order", T_OBJECT_EX, offsetof(ProgramEntry, order), READONLY, "Positions of the operands of `step`."},
+    {"extras", T_OBJECT_EX, offsetof(ProgramEntry, extras), READONLY, "Constants and numbers that `step` takes."},
+    {NULL},
+};
+
+static int require_order(PyObject *key, PyObject *order, PyObject *extras)
+{
+    Py_ssize_t known = PyTuple_GET_SIZE(key) - 1 + PyTuple_GET_SIZE(extras), n = PyBytes_GET_SIZE(order);
+    int fits = n <= STEP_OPERANDS;
+    for (Py_ssize_t i = 0; i < n && fits; i++) {
+        fits = (unsigned char)PyBytes_AS_STRING(order)[i] < known;
+    }
+    if (!fits) {
+        PyErr_Format(PyExc_ValueError, "the order %R does not fit %zd operands and extras", order, known);
+    }
+    return fits ? 0 : -1;
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"key", "run", "out", "values", "finish", "fresh", "failed", "step", "order", "extras", NULL};
+    PyObject *key, *run, *out, *values, *finish, *fresh, *failed, *step, *order, *extras;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOO!O!:ProgramEntry", names, &PyTuple_Type, &key, &run, &out,
+                                     &values, &finish, &fresh, &failed, &step, &PyBytes_Type, &order, &PyTuple_Type,
+                                     &extras)
+        || require_order(key, order, extras) < 0) {
+        return NULL;
+    }
+    PyObject *save = PyTuple_New(0);
+    ProgramEntry *p = save == NULL ? NULL : (ProgramEntry *)type->tp_alloc(type, 0);
+    if (p == NULL) {
+        Py_XDECREF(save);
+        return NULL;
+    }
+    p->entry = (Entry){.ob_base = p->entry.ob_base, .key = Py_NewRef(key), .run = Py_NewRef(run), .out = Py_NewRef(out),
+                       .save = save, .vjp = Py_NewRef(Py_None)};
+    p->values = Py_NewRef(values);
+    p->finish = Py_NewRef(finish);
+    p->fresh = Py_NewRef(fresh);
+    p->failed = Py_NewRef(failed);
+    p->step = Py_NewRef(step);
+    p->order = Py_NewRef(order);
+    p->extras = Py_NewRef(extras);
+    return (PyObject *)p;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    ProgramEntry *p = (ProgramEntry *)self;
+    Py_VISIT(p->values);
+    Py_VISIT(p->finish);
+    Py_VISIT(p->fresh);
+    Py_VISIT(p->failed);
+    Py_VISIT(p->step);
+    Py_VISIT(p->extras);
+    return entry_traverse(self, visit, arg);
+}
+
+static void program_dealloc(PyObject *self)
+{
+    ProgramEntry *p = (ProgramEntry *)self;
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(p->values);
+    Py_XDECREF(p->finish);
+    Py_XDECREF(p->fresh);
+    Py_XDECREF(p->failed);
+    Py_XDECREF(p->step);
+    Py_XDECREF(p->order);
+    Py_XDECREF(p->extras);
+    entry_dealloc(self);
+}
+
+PyTypeObject ProgramEntry_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.ProgramEntry",
+    .tp_doc = "How to run a program on tensors of given specs.",
+    .tp_basicsize = sizeof(ProgramEntry),
+    .tp_base = &Entry_Type,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = program_new,
+    .tp_dealloc = program_dealloc,
+    .tp_traverse = program_traverse,
+    .tp_members = program_members,
+};
+
+static int is_entry(PyObject *o)
+{
+    return Py_IS_TYPE(o, &Entry_Type) || Py_IS_TYPE(o, &ProgramEntry_Type);
+}
 
 #define ENTRIES_MAX 512 /* of an op; tables of other things have bounds of their own */
 
@@ -124,7 +220,7 @@ static Entry *looked_up(Op *op, long mask, PyObject *const *parts, Py_ssize_t n)
     }
     Py_XDECREF(entries);
     PyErr_Clear(); /* the generic path meets the same error */
-    if (found != NULL && !Py_IS_TYPE(found, &Entry_Type)) {
+    if (found != NULL && !is_entry(found)) {
         Py_CLEAR(found);
     }
     return (Entry *)found;
@@ -148,6 +244,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Op *op = (Op *)type->tp_alloc(type, 0);
     if (op != NULL) {
         op->vectorcall = tenferro_op_vectorcall;
+        op->arity = ANY;
         op->bound = ENTRIES_MAX;
         op->entries = PyDict_New();
         if (op->entries == NULL) {
@@ -208,7 +305,7 @@ PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nKeep an entry, in t
 static PyObject *op_remember(PyObject *self, PyObject *entry)
 {
     Op *op = (Op *)self;
-    if (!Py_IS_TYPE(entry, &Entry_Type)) {
+    if (!is_entry(entry)) {
         return PyErr_Format(PyExc_TypeError, "an Entry is due, got %R", entry);
     }
     forget_recent(op); /* one of them may be the entry that is replaced */
@@ -226,6 +323,7 @@ static PyObject *op_remember(PyObject *self, PyObject *entry)
 
 static PyMemberDef op_members[] = {
     {"entries", T_OBJECT_EX, offsetof(Op, entries), READONLY, "Entries by key; changed by `remember` and `forget`."},
+    {"arity", T_PYSSIZET, offsetof(Op, arity), 0, "Operands by position that have entries; -1 for any number."},
     {"bound", T_PYSSIZET, offsetof(Op, bound), 0, "Most entries; the table starts anew when it is full."},
     {NULL},
 };
@@ -254,5 +352,5 @@ PyTypeObject OpBase_Type = {
 
 int tenferro_add_ops(PyObject *module)
 {
-    return PyModule_AddType(module, &Entry_Type) < 0 || PyModule_AddType(module, &OpBase_Type) < 0 ? -1 : 0;
+    return PyModule_AddType(module, &Entry_Type) < 0 || PyModule_AddType(module, &ProgramEntry_Type) < 0 || PyModule_AddType(module, &OpBase_Type) < 0 ? -1 : 0;
 }

@@ -44,6 +44,21 @@ typedef struct {
     PyObject *vjp;  /* `vjp` of the nodes; None where nothing is recorded */
 } Entry;
 
+/* How to run a program on tensors of given specs: an entry whose `run` takes `values` before the raw arrays, and whose
+   `out` is None where `finish` makes the result. Of two ways to run, `step` is the shorter one. */
+typedef struct {
+    Entry entry;
+    PyObject *values; /* what the program needs of the sizes */
+    PyObject *finish; /* finish(raw): the result of the raw outputs */
+    PyObject *fresh;  /* fresh(): whether the entry is still right; None where it always is */
+    PyObject *failed; /* failed(error): told the error that the program raised */
+    PyObject *step;   /* kernel of the only step of the program, or None */
+    PyObject *order;  /* bytes: for each operand of `step` its position among the raw arrays and `extras` */
+    PyObject *extras; /* tuple of the constants and numbers that `step` takes */
+} ProgramEntry;
+
+#define STEP_OPERANDS 16
+
 #define RECENT 8 /* a power of two */
 
 /* An op, which is called with operands; `Op` derives from it. */
@@ -51,9 +66,12 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *entries;     /* dict of entries by key; NULL once the collector cleared it */
+    Py_ssize_t arity;      /* operands by position that have entries; calls in another form go to `bound_call`; ANY */
     Py_ssize_t bound;      /* most entries; the table starts anew when it is full */
     Entry *recent[RECENT]; /* entries used lately, by the identities in their keys; each NULL or one of `entries` */
 } Op;
+
+#define ANY (-1) /* of operands, none by keyword */
 
 /* What is read on every call. */
 typedef struct {
@@ -65,7 +83,7 @@ typedef struct {
     PyObject *record;            /* record(level, op, operands): records in Python what C does not; NULL before it is set */
 } State;
 
-extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, OpBase_Type;
+extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, ProgramEntry_Type, OpBase_Type;
 extern State tenferro_state;
 
 /* Whether nothing is asked of concrete operations but to be done. */

@@ -17,7 +17,6 @@ from tenferro_cpu.native.contraction._module import HEADER, machine
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
 from tenferro_cpu.native.contraction._plan import LONG_WORK, make
 from tenferro_cpu.native.contraction._report import Plan, reports
-from tenferro_cpu.native.entries._shortcuts import install
 from tenferro_cpu.native.machine._jit import available
 from tenferro_cpu.native.python._builtin import builtin
 from tenferro_cpu.native.python._capi import symbols
@@ -45,8 +44,6 @@ def contraction(ir: ContractionIR | ContractionGraph) -> ContractionKernel | Non
         return None
     if Layout.found() is None:
         return None
-    if isinstance(ir, ContractionGraph):
-        install()  # a gradient goes through a sweep, which may see nothing but contractions
     return CpuContraction(ir)
 
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.entries import _shortcuts
 from tenferro_cpu.native.entries._entry import elementwise, machine
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels import _driver
@@ -126,7 +125,6 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
         if not outs[0].shape or machine() is None:
             return run
         dtypes = tuple([s.dtype for s in ins])
-        _shortcuts.install()
         with _lock:
             if dtypes not in _threes.setdefault(op, {}):
                 inputs = tuple(map(Operand, dtypes))
@@ -324,6 +322,5 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
         if key not in _kernels:
             _kernels[key] = None
             if machine() is not None and supported(op.primitive, (dtype,) * nin, engine().host):
-                _shortcuts.install()
                 _kernels[key] = _Kernels(op, nin, dtype, engine().host)
         return _kernels[key]

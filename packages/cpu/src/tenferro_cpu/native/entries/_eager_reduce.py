@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.entries import _shortcuts
 from tenferro_cpu.native.entries._entry import machine
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
 from tenferro_cpu.native.kernels._parts import breathing
@@ -65,7 +64,6 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         (x,) = ins
         if not axes or x.dtype.kind not in kinds or machine() is None:
             return run
-        _shortcuts.install()
         kernel = _reduced(kind, x.dtype)
         planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
         every, gone = tuple(range(x.ndim)), planned.axes

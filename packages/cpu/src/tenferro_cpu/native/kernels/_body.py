@@ -6,7 +6,7 @@ Variables that change are stack slots; the optimiser makes registers of them.
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from tenferro_cpu.native.python._layout import CLASS_FLAGS, TUPLE_SIZE, TUPLE_SUBCLASS, TYPE
+from tenferro_cpu.native.python._layout import TYPE
 
 
 class Fields:
@@ -86,12 +86,6 @@ class Body:
         value = self.load(obj, offset)
         self.present(value, otherwise)
         return value
-
-    def tuple_of(self, obj: str, size: int | str, otherwise: str) -> None:
-        """Go on where an object is a tuple of so many items, or an instance of a subclass."""
-        flags = self.load(self.type_of(obj), CLASS_FLAGS, "i64")
-        self.guard(self.get(f"icmp ne i64 {self.get(f'and i64 {flags}, {TUPLE_SUBCLASS}')}, 0"), otherwise)
-        self.guard(self.get(f"icmp eq i64 {self.load(obj, TUPLE_SIZE, 'i64')}, {size}"), otherwise)
 
     def type_of(self, obj: str) -> str:
         """The class of an object."""

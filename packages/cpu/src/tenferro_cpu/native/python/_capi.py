@@ -16,35 +16,14 @@ _PYTHON: Final = {
     "save_thread": "PyEval_SaveThread",
     "restore_thread": "PyEval_RestoreThread",
     "long_as_long": "PyLong_AsLongLongAndOverflow",
-    "alloc": "PyType_GenericAlloc",
-    "get_item": "PyDict_GetItem",
-    "set_item": "PyDict_SetItem",
-    "del_item": "PyDict_DelItem",
-    "clear": "PyErr_Clear",
-    "get_attr": "PyObject_GetAttr",
-    "apply": "PyObject_Call",
     "tuple": "PyTuple_New",
-    "next": "PyIter_Next",
-    "set": "PySet_New",
-    "set_add": "PySet_Add",
-    "set_size": "PySet_Size",
-    "list_append": "PyList_Append",
-    "list_set": "PyList_SetItem",
-    "list_get": "PyList_GetItem",
-    "list_size": "PyList_Size",
-    "values": "PySequence_List",
-    "to_tuple": "PySequence_Tuple",
-    "is_subtype": "PyType_IsSubtype",
 }
 """Functions of the interpreter, all of its stable interface but the vector call."""
 
 _NUMPY: Final = {"new_from_descr": 94, "return": 76}
 """Functions of NumPy by their place in its table, which never changes."""
 
-_OBJECTS: Final = {
-    "ndarray": np.ndarray, "float": float, "int": int, "complex": complex, "tuple_class": tuple, "none": None,
-    "zero": 0, "false": False,
-}  # fmt: skip
+_OBJECTS: Final = {"ndarray": np.ndarray, "float": float, "int": int, "complex": complex}
 
 
 @cache
