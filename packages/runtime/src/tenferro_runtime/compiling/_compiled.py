@@ -74,6 +74,21 @@ def forget_programs() -> None:
 REGISTRY.changed.append(forget_programs)
 
 
+class _Hits(BoundedCache[Any, ProgramEntry]):
+    """What is known for some arguments; those entries that are all of tensors, the entrance has too."""
+
+    __slots__ = ("_entrance",)
+
+    def __init__(self, owner: str, bound: int, entrance: Entrance) -> None:
+        super().__init__(owner, bound, recency=False)
+        self._entrance = entrance
+
+    def clear(self) -> None:
+        """Drop every entry, here and there."""
+        super().clear()
+        self._entrance.forget()
+
+
 class Compiled:
     """State of one compiled function; users hold its rendered entry."""
 
@@ -97,9 +112,6 @@ class Compiled:
         """Keys of `programs` by kind of arguments, in order of tracing."""
         self.closed: dict[Kind, str] = {}
         """Kinds of arguments whose sizes cannot be left open, and why."""
-        self.hits: BoundedCache[Any, ProgramEntry] = BoundedCache(
-            f"compile({self.title}): short way", runtime.kinds_per_function, recency=False
-        )
         self.readers: list[Callable[[tuple[Any, ...]], Any]] = []
         self.slots: tuple[Slot, ...] | None = None
         self.retraces = Retraces(self.title)
@@ -109,6 +121,7 @@ class Compiled:
         self._selects = self.signature.names is not None and bool(self.signature.static_names or self.signature.donated)
         self.entry = Entrance(f, self.signature, self, runtime.kinds_per_function)
         """What users call."""
+        self.hits = _Hits(f"compile({self.title}): known calls", runtime.kinds_per_function, self.entry)
         self.renewals: tuple[NewSizes, ...] = ()
         with _live_lock:
             _live.add(self)
@@ -414,7 +427,6 @@ class Compiled:
         self.closed.clear()
         self.hits.clear()
         self.renewals = ()
-        self.entry.forget()
         self.readers.clear()
         self.last = None
 
