@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_cpu._info import info
 from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
@@ -43,6 +44,10 @@ class CpuBackend(Backend):
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The calling thread, and the pools that are open."""
         return pool_devices()
+
+    def info(self) -> dict[str, Any]:
+        """See `tenferro_cpu.info`."""
+        return info()
 
     def upload(self, array: np.ndarray[Any, Any], device: ComputeDevice) -> Any:
         """The array itself: it is in main memory already."""

@@ -50,7 +50,7 @@ from tenferro_tensor_core.deferred import deferred
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-    from tenferro_runtime.inspection import explain_dispatch, find_nan, transfers
+    from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, transfers
     from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
 
 __all__ = [
@@ -242,6 +242,7 @@ __all__ = [
     "round",
     "rsqrt",
     "searchsorted",
+    "show_config",
     "sign",
     "signbit",
     "sin",
@@ -293,7 +294,7 @@ _deferred = deferred(
     {
         "executing": "CostModel ExecutionPlan Placement",
         "files": "FileLimits ProgramFileError SavedFunction load",
-        "inspection": "explain_dispatch find_nan transfers",
+        "inspection": "explain_dispatch find_nan show_config transfers",
         "reports": "BadStep Dispatch Explanation Profile Transfers",
     },
     _namespace.export,

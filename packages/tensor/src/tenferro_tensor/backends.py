@@ -106,6 +106,10 @@ class Backend(ABC):
         """A copy of a host array, of its layout, in memory from where results have theirs."""
         return array.copy(order="K")
 
+    def info(self) -> dict[str, Any]:
+        """What computes here, as plain data for people: versions, libraries, threads, caches; ``{}`` says nothing."""
+        return {}
+
     def exported(self, raw: Any, **options: Any) -> Any:
         """A DLPack capsule of a raw array, for a consumer that passed these options of ``__dlpack__``.
 

@@ -1,6 +1,7 @@
 """Looking at programs: what they cost, where they spend their time, what they look like, where a NaN comes from."""
 
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
+from tenferro_runtime.inspection._configuration import show_config
 from tenferro_runtime.inspection._dispatch import explain_dispatch
 from tenferro_runtime.inspection._draw import draw
 from tenferro_runtime.inspection._explain import explain
@@ -8,4 +9,14 @@ from tenferro_runtime.inspection._find_nan import find_nan
 from tenferro_runtime.inspection._profile import profile
 from tenferro_runtime.inspection._transfers import transfers
 
-__all__ = ["MemoryPlan", "draw", "explain", "explain_dispatch", "find_nan", "plan_memory", "profile", "transfers"]
+__all__ = [
+    "MemoryPlan",
+    "draw",
+    "explain",
+    "explain_dispatch",
+    "find_nan",
+    "plan_memory",
+    "profile",
+    "show_config",
+    "transfers",
+]

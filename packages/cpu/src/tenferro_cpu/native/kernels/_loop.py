@@ -12,7 +12,7 @@ import numpy as np
 from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._driver import PAYS, Axis, drive
 from tenferro_cpu.native.kernels._elementwise import Array, Fused, checked
-from tenferro_cpu.native.machine._jit import available
+from tenferro_cpu.native.machine._jit import compiles_programs
 from tenferro_tensor.device_model import Access, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
@@ -28,7 +28,7 @@ def looped(region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...
     whole = tuple(range(region.rank))
     if region.kernel.reduction is not None or any(axes not in ((), whole) for axes in region.axes):
         return None
-    if not available() or len(region.axes) + len(region.kernel.outputs) > MOST:
+    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST:
         return None
     try:
         return Looped(region, back, moving)

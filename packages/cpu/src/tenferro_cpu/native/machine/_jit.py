@@ -57,6 +57,20 @@ def available() -> bool:
     return unavailable() is None
 
 
+@cache
+def compiles_programs() -> bool:
+    """Whether machine code is made of programs; where only llvmlite is missing for that, the log says so, once."""
+    why = unavailable()
+    if why is not None and why.startswith("llvmlite"):
+        import logging
+
+        logging.getLogger("tenferro").warning(
+            "compiled programs run step by step on NumPy kernels, which is several times slower than machine code: %s",
+            why,
+        )
+    return why is None
+
+
 _engines: WeakSet["Engine"] = WeakSet()
 _EXECUTIONS: list[Any] = []
 """What holds the machine code of all engines, also of those that are gone: addresses of it were given away."""

@@ -15,7 +15,7 @@ from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._laid import layout_of
 from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.operations._ops import rule_for
 from tenferro_tensor import Op, catalog
 from tenferro_tensor.device_model import (
@@ -40,7 +40,7 @@ _REDUCED = frozenset({
 
 def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
     """Whether an op may be part of a region; the processor is not asked."""
-    if not available():
+    if not compiles_programs():
         return False
     dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
     if op.primitive in _REDUCED:
@@ -54,7 +54,7 @@ def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtyp
 
 def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
     """Machine code for a region, or None where this processor or this process has none."""
-    if not available() or len(region.axes) + len(region.kernel.outputs) > MOST:
+    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST:
         return None
     try:
         region = replace(region, kernel=expanded(region.kernel, CpuRenderer(engine()).decompose))
@@ -65,7 +65,7 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
 
 def at_hand(region: Region) -> bool:
     """Whether `fused` takes a moment only, for its machine code is on disk."""
-    rows = Rows.of(region) if available() and len(region.axes) + len(region.kernel.outputs) <= MOST else None
+    rows = Rows.of(region) if compiles_programs() and len(region.axes) + len(region.kernel.outputs) <= MOST else None
     try:
         return rows is not None and _Planned(region, _absent, lambda make: None).at_hand(rows)
     except BackendUnavailableError:

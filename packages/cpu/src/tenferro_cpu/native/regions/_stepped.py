@@ -17,7 +17,7 @@ from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fused_entry import NEVER, Rows, entry
 from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.regions._region import Done
 from tenferro_cpu.native.regions._stepped_text import BLOCK, CONSTANT, FRAME, SCRATCH, stepped_text
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, Reduction, Region
@@ -37,7 +37,7 @@ def stepped(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] 
         region: what to compute.
         fallback: called with the same arguments for everything else.
     """
-    if not available():
+    if not compiles_programs():
         return None
     try:
         if not region.reduced:
