@@ -63,3 +63,7 @@ class Copy:
         unlocked: int,
     ) -> None: ...
     def __call__(self, target: Any, source: Any, /) -> Any: ...
+
+# kernels/reductions.c
+REDUCTIONS: Final[dict[str, tuple[int, int]]]
+"""Row kernels by kind and type, as in ``"sum f64"``: addresses of that over the trailing and over the leading axis."""

@@ -21,6 +21,7 @@ int tenferro_add_copy(PyObject *module);
 int tenferro_add_team(PyObject *module);
 int tenferro_add_arbiter(PyObject *module);
 int tenferro_add_pool(PyObject *module);
+int tenferro_add_reductions(PyObject *module);
 
 /* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address);

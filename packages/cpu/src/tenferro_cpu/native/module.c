@@ -15,6 +15,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_team,
     tenferro_add_arbiter,
     tenferro_add_pool,
+    tenferro_add_reductions,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)
