@@ -8,7 +8,7 @@ ADDRESSES: Final[dict[str, int]]
 """Functions and tables that generated machine code refers to, by symbol."""
 
 LEVEL: Final[str]
-"""The vector level in use: ``"v2"``, ``"v3"`` or ``"v4"`` of x86-64, ``"neon"`` or ``"generic"``."""
+"""The vector level in use: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``, as of `Host.level`."""
 
 # threads/team_module.c
 LIMIT: Final[ContextVar[int]]

@@ -10,7 +10,7 @@ enum tenferro_level tenferro_level = TENFERRO_BASE;
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static const char *const level_names[] = {"v2", "v3", "v4"};
+static const char *const level_names[] = {"generic", "avx2", "avx512"};
 
 /* Registers that the operating system saves, by the bits of XCR0. */
 static unsigned saved_registers(void)
@@ -52,7 +52,7 @@ static enum tenferro_level best_level(void)
 /* The level, lowered where the environment asks for it; a name that is unknown or too high changes nothing. */
 int tenferro_add_levels(PyObject *module)
 {
-    const char *asked = getenv("TENFERRO_VECTOR_LEVEL");
+    const char *asked = getenv("TENFERRO_CPU_LEVEL");
     tenferro_level = best_level();
     for (int level = 0; asked != NULL && level < (int)tenferro_level; level++)
         if (strcmp(asked, level_names[level]) == 0)

@@ -1,7 +1,8 @@
 /* Vector levels: files named *.simd.c are compiled once for each, with LEVEL defined as its name.
  *
  * NAME(f) is f_v2, f_v3, f_v4 or f_neon in such a file. Elsewhere TENFERRO_CHOOSE(f) is the address of the best
- * form of f that this processor runs, or of the one that the environment variable TENFERRO_VECTOR_LEVEL allows. */
+ * form of f that this processor runs, or that the environment variable TENFERRO_CPU_LEVEL allows: generic, avx2 and
+ * avx512, as generated code has it, are v2, v3 and v4. */
 #ifndef TENFERRO_LEVELS_H
 #define TENFERRO_LEVELS_H
 
