@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from native_kernels import FUNCTIONS, has_form
 from tenferro_cpu.native import available
-from tenferro_cpu.native.entries import _eager, _entry
-from tenferro_cpu.native.python._layout import Layout
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.machine import _jit
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import BackendUnavailableError
@@ -491,34 +492,18 @@ def test_the_function_keeps_what_it_refers_to_alive() -> None:
         def __call__(self, *args: Any) -> str:
             return "fallback"
 
-    entry = _entry.elementwise(0, 1, np.dtype("float64"), Kernel())
+    kernel = Kernel()
+    entry = compiled.ElementwiseEntry(0, 1, np.dtype("float64"), np.dtype("float64"), kernel, kernel)
+    del kernel
     gc.collect()
     assert entry("x") == "fallback"
-
-
-def test_another_object_layout_means_no_entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    look = Layout.found.__func__.__wrapped__  # the answer itself is kept
-    assert look(Layout) is not None
-    monkeypatch.setattr("tenferro_cpu.native.python._layout.NDIM", 40)  # half of a pointer
-    assert look(Layout) is None
-    monkeypatch.undo()
-    monkeypatch.setattr(sys, "gettotalrefcount", lambda: 0, raising=False)  # as in debug builds
-    assert look(Layout) is None
-    monkeypatch.setattr(Layout, "found", classmethod(lambda cls: None))
-    _entry.machine.cache_clear()
-    try:
-        assert _entry.elementwise(1, 1, np.dtype("float64"), np.negative) is np.negative
-    finally:
-        _entry.machine.cache_clear()
 
 
 def test_a_compiler_that_is_too_old_means_no_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise BackendUnavailableError("native kernels need LLVM 20 or newer")
 
-    monkeypatch.setattr(_entry, "engine", refuse)
-    _entry.machine.cache_clear()
-    try:
-        assert _entry.elementwise(1, 1, np.dtype("float64"), np.negative) is np.negative
-    finally:
-        _entry.machine.cache_clear()
+    monkeypatch.setattr(_jit, "engine", refuse)
+    monkeypatch.setattr(_eager, "_kernels", {})
+    entry, run = pair_of(catalog.add, "float64")  # type: ignore[misc]
+    assert entry is run

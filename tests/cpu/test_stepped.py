@@ -13,8 +13,7 @@ from native_kernels import FUNCTIONS
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fused_entry import Rows
-from tenferro_cpu.native.regions._stepped import _Plan, stepped
-from tenferro_cpu.native.regions._stepped_text import BLOCK, SCRATCH
+from tenferro_cpu.native.regions._stepped import BLOCK, SCRATCH, _Plan, stepped
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, Reduction, Region
 

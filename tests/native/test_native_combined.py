@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._combined_text import CHUNK
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.regions import _region
 from tenferro_runtime.rendering._background import COMPILING
@@ -20,7 +20,7 @@ from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Re
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
 F8, F4 = Operand(np.dtype("float64")), Operand(np.dtype("float32"))
-ROWS = [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 5, 9000]
+ROWS = [1, 2, COMBINED_ROWS - 1, COMBINED_ROWS, COMBINED_ROWS + 1, 2 * COMBINED_ROWS, 3 * COMBINED_ROWS + 5, 9000]
 WIDTHS = [1, 3, 8, 64, 511, 513, 1100]
 
 
@@ -77,7 +77,7 @@ def test_the_long_way_and_any_team(runs, kind, n, m, team):
 
 
 def test_values(runs):
-    x, row, column = operands(3 * CHUNK + 5, 70)
+    x, row, column = operands(3 * COMBINED_ROWS + 5, 70)
     full = np.exp(x) * row + column[:, None]
     np.testing.assert_allclose(runs["sum"][0](x, row, column), full.sum(0), rtol=1e-12)
     np.testing.assert_allclose(runs["max"][0](x, row, column), full.max(0), rtol=1e-13)
@@ -92,9 +92,9 @@ def test_nothing_to_combine_goes_elsewhere():
 
     run = _region.fused(region("max", outputs=(5,)), fallback, refused)
     assert run(*operands(0, 4)) == "other"
-    found = run(*operands(CHUNK + 1, 0))
+    found = run(*operands(COMBINED_ROWS + 1, 0))
     assert found.shape == (0,)
-    x, row, column = operands(CHUNK + 1, 3)
+    x, row, column = operands(COMBINED_ROWS + 1, 3)
     assert run(x[:, ::-1], row, column) == "other"
     assert run(x, row, column[1:]) == "other"
     assert len(calls) == 3
@@ -102,7 +102,7 @@ def test_nothing_to_combine_goes_elsewhere():
 
 def test_numbers_of_four_bytes():
     run = _region.fused(region("sum", F4, (5,)), refused, refused)
-    x, row, column = operands(2 * CHUNK + 3, 40, "f4")
+    x, row, column = operands(2 * COMBINED_ROWS + 3, 40, "f4")
     wanted = (np.exp(x.astype("f8")) * row + column[:, None]).sum(0)
     found = run(x, row, column)
     assert found.dtype == np.float32
@@ -110,7 +110,7 @@ def test_numbers_of_four_bytes():
 
 
 def test_partial_results_are_given_back(runs):
-    run, args = runs["min"][0], operands(CHUNK + 9, 5)
+    run, args = runs["min"][0], operands(COMBINED_ROWS + 9, 5)
     run(*args)
     COMPILING.drain()
     gc.collect()

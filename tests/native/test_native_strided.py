@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._limits import MOST_OPERANDS
 from tenferro_cpu.native.kernels._strided import VARIANTS, Variants
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import add, convert, lt, mul
@@ -168,8 +168,8 @@ def test_tables_are_bounded_and_have_each_way_once():
     for code, way in enumerate([*ways, *ways], 1):
         table.add(way, code)
     assert table._count == VARIANTS
-    assert table._words[:VARIANTS, 1].tolist() == list(range(1, VARIANTS + 1))
-    assert table._words[VARIANTS].tolist() == [0, 0]
+    assert table.table[:VARIANTS, 1].tolist() == list(range(1, VARIANTS + 1))
+    assert table.table[VARIANTS].tolist() == [0, 0]
 
 
 def test_dtypes_of_different_widths():
@@ -183,7 +183,7 @@ def test_dtypes_of_different_widths():
 def test_more_operands_than_a_call_takes_are_planned_in_python():
     """Among them more than the key of a table has bits for."""
     x, number = np.arange(6.0).reshape(2, 3).T, np.array(2.0)
-    for count in (MOST, 40):
+    for count in (MOST_OPERANDS, 40):
         lines = [Apply(add.op(), (0, 1)), *[Apply(add.op(), (count + k, k + 2)) for k in range(count - 2)]]
         kernel = Fused(KernelIR((F8,) * count, tuple(lines), (count + len(lines) - 1,)))
         wanted = 2.0 + sum([x] * (count - 1))

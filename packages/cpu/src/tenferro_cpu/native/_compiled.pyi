@@ -1,8 +1,10 @@
 """Fixed machine code of the CPU backend; absent from a pure wheel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, final
+
+import numpy as np
 
 ADDRESSES: Final[dict[str, int]]
 """Functions and tables that generated machine code refers to, by symbol."""
@@ -67,3 +69,132 @@ class Copy:
 # kernels/reductions.c
 REDUCTIONS: Final[dict[str, tuple[int, int]]]
 """Row kernels by kind and type, as in ``"sum f64"``: addresses of that over the trailing and over the leading axis."""
+
+# kernels/walk.c
+def drive(kernel: int, words: Sequence[int], cost: float, whole: bool, /) -> None: ...
+def signal_parts(elements: int = 0, /) -> tuple[int, int]:
+    """Elements of the longest run between two looks at signals, set where it is not 0; and the looks so far."""
+
+@final
+class Laid:
+    """kernels/laid.c"""
+
+    dtypes: Final[tuple[np.dtype[Any], ...]]
+    fallback: Final[Callable[..., Any]]
+    def __new__(
+        cls,
+        kernel: int,
+        words: Sequence[int],
+        dtypes: tuple[np.dtype[Any], ...],
+        inputs: int,
+        shape: tuple[int, ...],
+        fallback: Callable[..., Any],
+    ) -> Laid: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
+@final
+class FusedEntry:
+    """kernels/fused.c"""
+
+    fallback: Final[Callable[..., Any]]
+    large: Final[Callable[..., Any]]
+    most: Final[int]
+    def __new__(
+        cls,
+        *,
+        kernel: int,
+        dtypes: tuple[np.dtype[Any], ...],
+        covers: tuple[int, ...],
+        fallback: Callable[..., Any],
+        large: Callable[..., Any],
+        context: np.ndarray[Any, Any] | None,
+        trailing: int,
+        reduced: bool,
+        combined: bool,
+        most: int,
+        shortest: int,
+        longest: int,
+        widest: int,
+        paired: int,
+        few: int,
+        shared: int,
+        scan: int,
+        rest: int,
+    ) -> FusedEntry: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
+@final
+class StridedEntry:
+    """kernels/strided.c"""
+
+    fallback: Final[Callable[..., Any]]
+    large: Final[Callable[..., Any]]
+    most: Final[int]
+    def __new__(
+        cls,
+        *,
+        variants: np.ndarray[Any, Any],
+        dtypes: tuple[np.dtype[Any], ...],
+        inputs: int,
+        fallback: Callable[..., Any],
+        large: Callable[..., Any],
+        axes: tuple[tuple[int, ...], ...] | None,
+        rank: int,
+        most: int,
+        cost: float,
+        watch: bool,
+        scan: int,
+    ) -> StridedEntry: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
+@final
+class ElementwiseEntry:
+    """entries/elementwise.c
+
+    Args:
+        kernel: machine code for arrays, ``void(void **data, int64_t n, ...)``; 0 where there is a `loop`.
+        inputs: number of operands, 1 or 2.
+        dtype: dtype of the operands.
+        out: dtype of the result.
+        fallback: called with the same arguments for everything else.
+        large: called for arrays of more than `most` elements.
+        array_number: machine code whose second operand is one element.
+        number_array: machine code whose first operand is one element.
+        streaming: the three kernels with stores past the caches, for results aligned to 64 bytes; or zeros.
+        watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN, so that
+            NumPy says so in its way.
+        scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
+            noticing; the result is of floating point.
+        most: elements of the largest array.
+        shared: elements from which the thread team is called.
+        loop: a ufunc whose inner loop is the kernel.
+
+    Raises:
+        TypeError: the ufunc has no loop for these dtypes.
+    """
+
+    dtype: Final[np.dtype[Any]]
+    fallback: Final[Callable[..., Any]]
+    large: Final[Callable[..., Any]]
+    loop: Final[np.ufunc | None]
+    most: Final[int]
+    out: Final[np.dtype[Any]]
+    def __new__(
+        cls,
+        kernel: int,
+        inputs: int,
+        dtype: np.dtype[Any],
+        out: np.dtype[Any],
+        fallback: Callable[..., Any],
+        large: Callable[..., Any],
+        *,
+        array_number: int = 0,
+        number_array: int = 0,
+        streaming: tuple[int, int, int] = (0, 0, 0),
+        watch: bool = False,
+        scan: bool = False,
+        most: int = ...,
+        shared: int = ...,
+        loop: np.ufunc | None = None,
+    ) -> ElementwiseEntry: ...
+    def __call__(self, *operands: Any) -> Any: ...

@@ -22,6 +22,12 @@ int tenferro_add_team(PyObject *module);
 int tenferro_add_arbiter(PyObject *module);
 int tenferro_add_pool(PyObject *module);
 int tenferro_add_reductions(PyObject *module);
+int tenferro_add_walks(PyObject *module);
+int tenferro_add_laid(PyObject *module);
+int tenferro_add_fused(PyObject *module);
+int tenferro_add_strided(PyObject *module);
+int tenferro_add_elementwise(PyObject *module);
+int tenferro_add_stepped(PyObject *module);
 
 /* Publish an address for machine code that is generated later, in the module's dict ADDRESSES: 0, or -1. */
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address);

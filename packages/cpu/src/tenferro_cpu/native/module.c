@@ -16,6 +16,12 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_arbiter,
     tenferro_add_pool,
     tenferro_add_reductions,
+    tenferro_add_walks,
+    tenferro_add_laid,
+    tenferro_add_fused,
+    tenferro_add_strided,
+    tenferro_add_elementwise,
+    tenferro_add_stepped,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

@@ -9,18 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.entries._entry import elementwise, machine
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
-from tenferro_cpu.native.kernels import _driver
-from tenferro_cpu.native.kernels._driver import PAYS
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fused_entry import NEVER, Kind, Rows
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
-from tenferro_cpu.native.kernels._parts import in_parts, left
+from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
 from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.machine._jit import available, engine
+from tenferro_cpu.native.machine._jit import available, engine, ready
+from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
@@ -107,9 +105,14 @@ _lock = new_lock()
 
 
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
-    """Makers that put entries in front of the kernels of `table`; empty where native kernels cannot be had."""
-    if not available():
+    """Makers that put entries in front of the kernels of `table`; empty in a pure wheel.
+
+    Without a compiler of machine code the entries of `EAGER` call the inner loops of NumPy's ufuncs.
+    """
+    if compiled is None:
         return {}
+    if not available():
+        return {p: _maker_of_loops(p, table[p]) for p in EAGER if p in table and p not in _SPECIAL}
     found = {primitive: _maker(primitive, table[primitive]) for primitive in EAGER if primitive in table}
     return found | {
         primitive: _maker_of_three(primitive, table[primitive]) for primitive in THREE if primitive in table
@@ -122,7 +125,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         run = reference(ins, outs)
-        if not outs[0].shape or machine() is None:
+        if not outs[0].shape or not ready():
             return run
         dtypes = tuple([s.dtype for s in ins])
         with _lock:
@@ -130,9 +133,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
                 inputs = tuple(map(Operand, dtypes))
                 _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
         kernel = _threes[op][dtypes]
-        rest, rows = _learning(kernel, run), Rows((Kind.WHOLE,) * 3)
-        part = kernel.entry(left, near=NEVER)
-        return kernel.entry(rest, large=in_parts(part, kernel.strided(rest), rows, kernel.kernel.written))
+        return kernel.entry(_learning(kernel, run), near=NEVER)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -193,32 +194,56 @@ def _entry(
     rest: Kernel,
 ) -> Kernel:
     """The entry of an op: `rest` takes what the kernels do not, `run` warns."""
+    team()
     usual, (watch, scan) = kernels.usual, _warns(primitive, dtype)
-    how: dict[str, Any] = {
-        "out": out, "array_scalar": usual[1], "scalar_array": usual[2], "watch": watch,
-        "scan": scan, "shared": kernels.shared,
-    }  # fmt: skip
+
+    def make(fallback: Kernel, large: Kernel, most: int = NEVER, streaming: tuple[int, int, int] = (0, 0, 0)) -> Kernel:
+        return compiled.ElementwiseEntry(
+            usual[0], nin, dtype, out, fallback, large, array_number=usual[1], number_array=usual[2],
+            streaming=streaming, watch=watch, scan=scan, most=most, shared=kernels.shared,
+        )  # fmt: skip
+
     if _short(primitive, dtype):
-        return elementwise(usual[0], nin, dtype, rest, limit=LIMIT, **how)  # NumPy's broadcasts as well
+        return make(rest, rest, most=LIMIT)  # NumPy's broadcasts as well
 
     @cache
     def streaming() -> Kernel:
-        return elementwise(usual[0], nin, dtype, run, past=kernels.past(), **how)
-
-    @cache
-    def parts(kinds: tuple[Kind, ...]) -> Kernel:
-        part = elementwise(usual[0], nin, dtype, left, past=kernels.past(), **how)
-        return in_parts(part, streaming(), Rows(kinds), (Operand(out),))
+        return make(run, run, streaming=kernels.past())
 
     def large(*args: Any) -> Any:
-        arrays = [x.__class__ is np.ndarray for x in args[:nin]]
-        if args[arrays.index(True)].size <= _driver.BREATH:
-            return streaming()(*args)
-        return parts(tuple([Kind.WHOLE if found else Kind.NUMBER for found in arrays]))(*args)
+        return streaming()(*args)
 
     near = engine().host.near_bytes // (nin * dtype.itemsize + out.itemsize)
     other = kernels.broadcast(rest, watch, scan) if nin > 1 else rest
-    return elementwise(usual[0], nin, dtype, other, limit=near, large=large, **how)
+    return make(other, large, most=near)
+
+
+LOOP_NS: Final = 0.3
+"""Nanoseconds that an element takes in NumPy's loops of one rounding."""
+
+LONGEST_LOOP: Final = 32768
+"""Elements up to which loops that round several times are called here: they are never cut, so that bits are NumPy's."""
+
+
+def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
+    """Entries that call the inner loop of the ufunc that `reference` gives: its bits at a fraction of its overhead."""
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Kernel:
+        run, dtype = reference(ins, outs, **params), ins[0].dtype
+        if not isinstance(run, np.ufunc) or not outs[0].shape or any(s.dtype != dtype for s in ins):
+            return run
+        rounds = _rounds(primitive, dtype, outs[0].dtype)
+        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / LOOP_NS))
+        team()
+        try:
+            return compiled.ElementwiseEntry(
+                0, len(ins), dtype, outs[0].dtype, run, run, watch=True, most=most, shared=shared, loop=run
+            )
+        except TypeError:  # NumPy converts the operands first
+            return run
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
 
 
 def _warns(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[bool, bool]:
@@ -249,7 +274,7 @@ class _Kernels:
         self._name, self._host = entry_name(f"{op!r}_{dtype.name}"), host
         self.usual = self._addresses(False)
         self.cost = noted_cost(self._kernels[0], engine())
-        self.shared = int(PAYS / self.cost)
+        self.shared = int(TEAM_MIN_NS / self.cost)
         self._variants = Variants()
         for kernel, address in zip(self._kernels, self.usual):
             self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
@@ -321,6 +346,6 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
     with _lock:
         if key not in _kernels:
             _kernels[key] = None
-            if machine() is not None and supported(op.primitive, (dtype,) * nin, engine().host):
+            if ready() and supported(op.primitive, (dtype,) * nin, engine().host):
                 _kernels[key] = _Kernels(op, nin, dtype, engine().host)
         return _kernels[key]

@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.entries._entry import machine
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
-from tenferro_cpu.native.kernels._parts import breathing
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.machine._jit import available
+from tenferro_cpu.native.machine._jit import available, ready
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
@@ -62,7 +60,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: tuple[int, ...]) -> Kernel:
         run = reference(ins, outs, axes=axes)
         (x,) = ins
-        if not axes or x.dtype.kind not in kinds or machine() is None:
+        if not axes or x.dtype.kind not in kinds or not ready():
             return run
         kernel = _reduced(kind, x.dtype)
         planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
@@ -80,7 +78,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         scan, rest = _scanned(planned.sums, x.dtype), address if rows.combined else 0
         made = partial(entry, address, kernel.kernel, rows, cost=kernel.cost, scan=scan, rest=rest)
         if planned.sums:
-            return breathing(made, planned, rows, kernel.kernel.written)
+            return made(planned)
         short = made(planned, most=LONG)
         return made(short, widest=NARROW) if rows.combined else short
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._elementwise import Fused, remember
+from tenferro_cpu.native.kernels._limits import MOST_AXES
 from tenferro_cpu.native.kernels._render import lanes_for
-from tenferro_cpu.native.kernels._strided_text import AXES
 from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor.device_model import Access, KernelIR
 
@@ -63,7 +63,7 @@ class Apart:
     def learns(self, operands: tuple[Any, ...], shapes: set[tuple[int, ...]]) -> bool:
         """Compile for these operands of different shapes, where they broadcast to few elements; whether it was new."""
         kind = tuple([(x.shape, x.strides) if x.__class__ is np.ndarray else None for x in operands])
-        if kind in self._compiled or max(map(len, shapes)) > AXES:
+        if kind in self._compiled or max(map(len, shapes)) > MOST_AXES:
             return False
         try:
             space = np.broadcast_shapes(*shapes)
@@ -116,7 +116,7 @@ class LaidSimply:
         few = max([x.size for x in arrays]) <= FEW
         if all(map(_is_simple, arrays)):
             return self._simple(args, arrays, few)
-        if self.apart is not None and few and max([x.ndim for x in arrays]) <= AXES:
+        if self.apart is not None and few and max([x.ndim for x in arrays]) <= MOST_AXES:
             self.apart.meet(args)
         order = None if few else _order(arrays)
         if order is None:

@@ -213,7 +213,7 @@ class Fused:
         return ys[0] if len(ys) == 1 else tuple(ys)
 
     def entry(self, fallback: Callable[..., Any] | None = None, **how: Any) -> Callable[..., Any]:
-        """The kernel as a built-in function of its operands, for which small contiguous arrays cost least to call.
+        """The kernel as a C entry of its operands, for which small contiguous arrays cost least to call.
 
         Args:
             fallback: called for everything else; by default the kernel itself.
@@ -224,7 +224,7 @@ class Fused:
         return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
-        """The variants that are compiled by now, or later, as a built-in function of arrays of any strides.
+        """The variants that are compiled by now, or later, as a C entry of arrays of any strides.
 
         Args:
             fallback: called for everything else.

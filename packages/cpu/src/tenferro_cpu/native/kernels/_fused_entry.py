@@ -1,27 +1,20 @@
-"""Entries of fused kernels: operands that lie simply, small enough that the call itself counts.
+"""Entries of fused kernels: operands that lie simply, small enough that the call itself counts (fused.c).
 
-Like the entries of single operations, they are built-in functions that read arrays in place; whatever they do not
-take goes to the fallback, which plans for any layout.
+Whatever they do not take goes to the fallback, which plans for any layout.
 """
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache, partial
 from typing import Any, Final, Self
 
 import numpy as np
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._combine import LOCATED
-from tenferro_cpu.native.kernels._combined_text import CHUNK, MOST
-from tenferro_cpu.native.kernels._driver import PAYS
-from tenferro_cpu.native.kernels._fused_entry_text import fused_entry_text
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MOST_OPERANDS, NEVER, TEAM_MIN_NS
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
-from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._interpreter import interpreter
-from tenferro_cpu.native.python._layout import SCALARS
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Region
 
@@ -39,9 +32,6 @@ LONG_WORK: Final = 600_000.0
 
 POOLED: Final = 1 << 20
 """Bytes from which results come from the pool."""
-
-NEVER: Final = 2**62
-"""More elements than there are: a bound that does not bind."""
 
 
 class Kind(IntEnum):
@@ -126,15 +116,6 @@ def long_row(cost: float) -> int:
     return int(LONG_WORK / cost)
 
 
-@cache
-def _definition() -> MethodDef | None:
-    have, helpers = interpreter(), team()
-    if have is None or helpers is None:
-        return None
-    text = fused_entry_text(have.tuple_items)
-    return definition("fused", engine().function(text, "fused", have.symbols | helpers.symbols, level=2), FASTCALL)
-
-
 def entry(
     address: int,
     kernel: KernelIR,
@@ -151,7 +132,7 @@ def entry(
     widest: int = NEVER,
     large: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A built-in function of arrays that runs a kernel, or `fallback` where entries cannot be had.
+    """A callable of arrays that runs a kernel, or `fallback` where it has too many operands.
 
     Args:
         address: machine code for the accesses of `rows`.
@@ -160,8 +141,8 @@ def entry(
         fallback: called with the same arguments for everything else.
         cost: nanoseconds that one element takes, for the decision about more threads.
         context: words that the kernel is handed.
-        near: elements up to which results from the pool are taken; by default what the caches hold, because beyond
-            that the fallback writes past them.
+        near: elements up to which large results are taken, from the pool; by default what the caches hold, because
+            beyond that the fallback writes past them.
         longest: elements of the longest row that the kernel takes.
         most: larger spaces go to the fallback.
         scan: so do calls of which the only result, which is reduced, is not finite.
@@ -169,55 +150,37 @@ def entry(
         widest: elements of the longest rows that are combined.
         large: called instead of `fallback` for spaces beyond `near` and `most`.
     """
-    made, written = _definition(), kernel.written
-    if made is None or len(kernel.inputs) + len(written) > MOST or Kind.WHOLE not in rows.inputs:
+    written = kernel.written
+    dtypes = tuple([o.dtype for o in (*kernel.inputs, *written)])
+    if len(dtypes) > MOST_OPERANDS or Kind.WHOLE not in rows.inputs:
         return fallback
-    items = [o.dtype.itemsize for o in (*kernel.inputs, *written)]
-    reduces = rows.reduced or rows.combined
-    have = None if reduces else pool()
-    make = partial(
-        _builtin, made, address, kernel, rows, cost=cost, context=context, longest=longest, rest=rest, widest=widest
-    )
-    large = fallback if large is None else large
-    if have is not None:
-        bound = engine().host.near_bytes // sum(items) if near is None else near
-        large = have.giving_way(make(fallback, bound, large))
-    limit = NEVER if reduces else unpooled(written)
-    return make(fallback, limit if most is None else min(most, limit), large, scan=scan)
-
-
-def _builtin(
-    made: MethodDef,
-    address: int,
-    kernel: KernelIR,
-    rows: Rows,
-    fallback: Callable[..., Any],
-    most: int,
-    large: Callable[..., Any],
-    *,
-    cost: float,
-    context: np.ndarray[Any, Any] | None,
-    longest: int,
-    scan: bool = False,
-    rest: int = 0,
-    widest: int = NEVER,
-) -> Callable[..., Any]:
-    """The entry for at most so many elements."""
-    written, shared = kernel.written, int(PAYS / cost)
-    least = 0 if not rows.reduced else SHORT if rows.trailing else 1
+    team()
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
-    numbers = [address, len(rows.inputs), len(written), most, rows.trailing, least]
-    longest = min(longest, CHUNK * (CHUNK if rest else 1) if rows.combined else long_row(cost) if partible else NEVER)
-    short = LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0
-    numbers += [longest, short, FEW, shared, rows.inputs.index(Kind.WHOLE), rows.combined]
-    part = written[0].dtype
-    scanned = part.itemsize // (2 if part.kind == "c" else 1) if scan else 0
-    numbers += [0 if context is None else context.ctypes.data, scanned, rest]
-    numbers += [min(unpooled(written), widest) if rows.combined else NEVER]
-    kept: list[Any] = [context]
-    for operand, kind in zip((*kernel.inputs, *written), (*rows.inputs, *[Kind.WHOLE] * len(written))):
-        scalar = operand.dtype.type if kind is Kind.NUMBER and operand.dtype.name in SCALARS else None
-        numbers += [id(operand.dtype), operand.dtype.itemsize, kind, 0 if scalar is None else id(scalar)]
-        kept += [operand.dtype, scalar]
-    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept), large)
-    return builtin(made, receiver)  # type: ignore[no-any-return]
+    if rows.combined:
+        longest = min(longest, COMBINED_ROWS * (COMBINED_ROWS if rest else 1))
+        widest = min(widest, unpooled(written))
+    elif partible:
+        longest = min(longest, long_row(cost))
+
+    def make(most: int, large: Callable[..., Any]) -> Callable[..., Any]:
+        return compiled.FusedEntry(
+            kernel=address, dtypes=dtypes, covers=rows.inputs, fallback=fallback, large=large, context=context,
+            trailing=rows.trailing, reduced=rows.reduced, combined=rows.combined, most=most,
+            shortest=0 if not rows.reduced else SHORT if rows.trailing else 1, longest=longest, widest=widest,
+            paired=LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0, few=FEW,
+            shared=int(TEAM_MIN_NS / cost), scan=part_size(written[0].dtype) if scan else 0, rest=rest,
+        )  # fmt: skip
+
+    large = fallback if large is None else large
+    if rows.reduced or rows.combined:
+        return make(NEVER if most is None else most, large)
+    bound = engine().host.near_bytes // sum([d.itemsize for d in dtypes]) if near is None else near
+    have, limit = pool(), unpooled(written)
+    if have is not None:
+        large = have.giving_way(make(bound, large))
+    return make(min(NEVER if most is None else most, limit if have is not None else bound), large)
+
+
+def part_size(dtype: np.dtype[Any]) -> int:
+    """Bytes of a real number of a dtype, or of a part of a complex one."""
+    return dtype.itemsize // (2 if dtype.kind == "c" else 1)

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._combined_text import MOST
-from tenferro_cpu.native.kernels._driver import PAYS, Axis, drive
+from tenferro_cpu.native.kernels._driver import Axis, drive
 from tenferro_cpu.native.kernels._elementwise import Array, Fused, checked
+from tenferro_cpu.native.kernels._limits import MOST_OPERANDS, TEAM_MIN_NS
 from tenferro_cpu.native.machine._jit import compiles_programs
 from tenferro_tensor.device_model import Access, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
@@ -28,7 +28,7 @@ def looped(region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...
     whole = tuple(range(region.rank))
     if region.kernel.reduction is not None or any(axes not in ((), whole) for axes in region.axes):
         return None
-    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST:
+    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST_OPERANDS:
         return None
     try:
         return Looped(region, back, moving)
@@ -52,7 +52,7 @@ class Looped:
         xs = [_with_simple_rows(x, moves) for x, moves in zip(checked(self.region.kernel, raws), self.moving)]
         shape = xs[self.whole].shape[self.moving[self.whole] :]
         size = prod(shape)
-        if not size or self.fused.cost * size > PAYS:
+        if not size or self.fused.cost * size > TEAM_MIN_NS:
             return None
         dtypes = [o.dtype for o in self.region.kernel.written]
         # Two rows at least, so that a step does not write what it reads.

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 from tenferro_cpu.native.kernels._combine import LOCATED
-from tenferro_cpu.native.kernels._combined_text import CHUNK
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
@@ -22,6 +21,7 @@ from tenferro_cpu.native.kernels._elementwise import (
 from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._render_reduce import render_reduction
 from tenferro_cpu.native.kernels._render_short import Short, render_short
 from tenferro_cpu.native.machine._jit import Engine
@@ -237,8 +237,8 @@ class Reduced:
                 self._partial(space, axis, gone, pointers, both, Over.TRAILING, unit)
                 return None
             return self._trailing(axis, space.kept, pointers, both)
-        if gone or axis.extent > CHUNK:
-            self._partial(space, axis, gone, pointers, both, Over.LEADING, CHUNK)
+        if gone or axis.extent > COMBINED_ROWS:
+            self._partial(space, axis, gone, pointers, both, Over.LEADING, COMBINED_ROWS)
             return None
         return self._leading(axis, space.kept, pointers, both)
 

@@ -1,23 +1,15 @@
-"""Calls planned in machine code: operands of any strides, without a plan for each shape."""
+"""Calls planned in C: operands of any strides, without a plan for each shape (strided.c)."""
 
-import struct
 from collections.abc import Callable, Sequence
-from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._combined_text import MOST
-from tenferro_cpu.native.kernels._driver import GRAIN, PAYS, driver_addresses
-from tenferro_cpu.native.kernels._fused_entry import NEVER, unpooled
-from tenferro_cpu.native.kernels._numbers_text import FLOAT32, FLOAT64, INT64, NONE
-from tenferro_cpu.native.kernels._strided_text import AXES, FIXED, HEAD, OPERAND, STRIDED, UNIT, strided_text
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels._fused_entry import part_size, unpooled
+from tenferro_cpu.native.kernels._limits import MOST_AXES, MOST_OPERANDS
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
-from tenferro_cpu.native.python._builtin import FASTCALL, MethodDef, builtin, definition
-from tenferro_cpu.native.python._interpreter import interpreter
-from tenferro_cpu.native.python._layout import SCALARS
-from tenferro_cpu.native.python._operand_text import WATCHED, architecture
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core.forks import new_lock
@@ -25,47 +17,34 @@ from tenferro_tensor_core.forks import new_lock
 VARIANTS: Final = 32
 """Ways to lie along a row that one table has machine code for; others are planned by the fallback."""
 
-_PYTHON: Final = {"float64": FLOAT64, "float32": FLOAT32, "int64": INT64}
-
-_BITS: Final = {Access.UNIT: UNIT, Access.FIXED: FIXED, Access.STRIDED: STRIDED}
+_BITS: Final = {Access.UNIT: 0, Access.FIXED: 1, Access.STRIDED: 2}
+"""Two bits for each operand and result in the key of a variant."""
 
 
 class Variants:
-    """Machine code by how operands lie along a row, where machine code finds it."""
+    """Machine code by how operands lie along a row, where C code finds it.
+
+    Attributes:
+        table: pairs of a key and an address, up to one without an address.
+    """
 
     def __init__(self) -> None:
-        self._words = np.zeros((VARIANTS + 1, 2), np.int64)
+        self.table = np.zeros((VARIANTS + 1, 2), np.int64)
         self._count = 0
         self._lock = new_lock()
 
-    @property
-    def address(self) -> int:
-        """Where the table is; it lives as long as this object."""
-        return self._words.ctypes.data
-
     def add(self, accesses: Sequence[Access], code: int) -> None:
-        """Let calls for operands and results that lie so be `code`; there are none for more than `MOST`."""
-        if len(accesses) > MOST:
+        """Let calls for operands and results that lie so be `code`; there are none for more than `MOST_OPERANDS`."""
+        if len(accesses) > MOST_OPERANDS:
             return
         key = 0
         for access in accesses:
             key = key << 2 | _BITS[access]
         with self._lock:
-            if self._count < VARIANTS and key not in self._words[: self._count, 0]:
-                self._words[self._count, 0] = key
-                self._words[self._count, 1] = code  # last: calls stop at a row without code
+            if self._count < VARIANTS and key not in self.table[: self._count, 0]:
+                self.table[self._count, 0] = key
+                self.table[self._count, 1] = code  # last: calls stop at a row without code
                 self._count += 1
-
-
-@cache
-def _definition() -> MethodDef | None:
-    have, helpers = interpreter(), team()
-    if have is None or helpers is None:
-        return None
-    drive, piece = driver_addresses()
-    known = have.symbols | helpers.symbols | {"tenferro_drive": drive, "tenferro_drive_piece": piece}
-    text = strided_text(engine().host.triple, have.tuple_items)
-    return definition("strided", engine().function(text, "strided", known, level=2), FASTCALL)
 
 
 def strided(
@@ -80,7 +59,7 @@ def strided(
     scan: bool = False,
     most: int | None = None,
 ) -> Callable[..., Any]:
-    """A built-in function of arrays of any strides, or `fallback` where it cannot be had.
+    """A callable of arrays of any strides, or `fallback` where it has too many operands or axes.
 
     Args:
         kernel: an element-wise kernel.
@@ -94,55 +73,23 @@ def strided(
         scan: the same where the only result is not finite.
         most: larger spaces go to the fallback.
     """
-    made = _definition()
-    if (
-        made is None
-        or len(kernel.inputs) + len(kernel.written) > MOST
-        or rank > AXES
-        or (axes is not None and not rank)
-    ):
+    every = (*kernel.inputs, *kernel.written)
+    if len(every) > MOST_OPERANDS or rank > MOST_AXES or (axes is not None and not rank):
         return fallback
-    items = [o.dtype.itemsize for o in (*kernel.inputs, *kernel.written)]
-    part = kernel.written[0].dtype
-    shared = NEVER if watch or scan else int(PAYS / cost)
-    warned = [
-        WATCHED[architecture(engine().host.triple)] if watch else 0,
-        part.itemsize // (2 if part.kind == "c" else 1) if scan else 0,
-    ]
-    numbers = [shared, max(1, int(GRAIN / cost)), *warned]
-    make = partial(_builtin, made, kernel, variants, axes, rank, numbers)
+    team()
+
+    def make(most: int, large: Callable[..., Any]) -> Callable[..., Any]:
+        return compiled.StridedEntry(
+            variants=variants.table, dtypes=tuple([o.dtype for o in every]), inputs=len(kernel.inputs),
+            fallback=fallback, large=large, axes=None if axes is None else tuple(axes), rank=rank, most=most, cost=cost,
+            watch=watch, scan=part_size(kernel.written[0].dtype) if scan else 0,
+        )  # fmt: skip
+
     if most is not None:
-        return make(min(most, unpooled(kernel.written)), fallback, fallback)
+        return make(min(most, unpooled(kernel.written)), fallback)
     have, large = pool(), fallback
     if have is not None:
         # Beyond what the caches hold the fallback writes past them.
-        large = have.giving_way(make(engine().host.near_bytes // sum(items), fallback, fallback))
-    return make(unpooled(kernel.written), fallback, large)
-
-
-def _builtin(
-    made: MethodDef,
-    kernel: KernelIR,
-    variants: Variants,
-    axes: Sequence[tuple[int, ...]] | None,
-    rank: int,
-    more: list[int],
-    most: int,
-    fallback: Callable[..., Any],
-    large: Callable[..., Any],
-) -> Callable[..., Any]:
-    operands = [*kernel.inputs, *kernel.written]
-    numbers = [variants.address, len(kernel.inputs), len(kernel.written), rank, most, *more]
-    kept: list[Any] = [variants]
-    every = tuple(range(rank))
-    for operand, own in zip(operands, [*(axes or ()), *[every] * len(operands)]):
-        number = axes is None or not own
-        scalar = operand.dtype.type if number and operand.dtype.name in SCALARS else None
-        places = sum((own.index(a) if a in own else 255) << 8 * a for a in every)
-        python = _PYTHON.get(operand.dtype.name, NONE) if axes is None else NONE
-        numbers += [id(operand.dtype), operand.dtype.itemsize, len(own), 0 if scalar is None else id(scalar)]
-        numbers += [python, places]
-        kept += [operand.dtype, scalar]
-    assert len(numbers) == len(HEAD.names) + len(OPERAND.names) * len(operands)
-    receiver = (struct.pack(f"={len(numbers)}Q", *numbers), fallback, tuple(kept), large)
-    return builtin(made, receiver)  # type: ignore[no-any-return]
+        near = engine().host.near_bytes // sum([o.dtype.itemsize for o in every])
+        large = have.giving_way(make(near, fallback))
+    return make(unpooled(kernel.written), large)

@@ -365,6 +365,14 @@ def engine() -> Engine:
     return _engine
 
 
+def ready() -> bool:
+    """Whether machine code can be had, and the compiler is not too old; loads it."""
+    try:
+        return available() and engine() is not None
+    except BackendUnavailableError:
+        return False
+
+
 def folder() -> str | None:
     """The folder that keeps machine code on disk, or None where none is kept."""
     cache = user_cache("cpu") if available() else None

@@ -8,12 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._combined_text import MOST
 from tenferro_cpu.native.kernels._device import CpuRenderer
 from tenferro_cpu.native.kernels._elementwise import Fused, NotReady, remember
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._laid import layout_of
-from tenferro_cpu.native.kernels._parts import breathing
+from tenferro_cpu.native.kernels._limits import MOST_OPERANDS
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.operations._ops import rule_for
@@ -54,7 +53,7 @@ def fuses(op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtyp
 
 def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
     """Machine code for a region, or None where this processor or this process has none."""
-    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST:
+    if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST_OPERANDS:
         return None
     try:
         region = replace(region, kernel=expanded(region.kernel, CpuRenderer(engine()).decompose))
@@ -65,7 +64,8 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
 
 def at_hand(region: Region) -> bool:
     """Whether `fused` takes a moment only, for its machine code is on disk."""
-    rows = Rows.of(region) if compiles_programs() and len(region.axes) + len(region.kernel.outputs) <= MOST else None
+    many = len(region.axes) + len(region.kernel.outputs) > MOST_OPERANDS
+    rows = None if many or not compiles_programs() else Rows.of(region)
     try:
         return rows is not None and _Planned(region, _absent, lambda make: None).at_hand(rows)
     except BackendUnavailableError:
@@ -148,9 +148,7 @@ class _Planned:
         if rows.combined and isinstance(self.kernel, Reduced):
             kernel, variant = self.kernel.rest
             rest = kernel.compiled(variant)
-        make = partial(entry, address, self.region.kernel, rows, cost=self.kernel.cost, rest=rest)
-        # Element-wise calls of many elements are planned, and cut by the driver.
-        return breathing(make, otherwise, rows, self.region.kernel.written) if rows.reduced else make(otherwise)
+        return entry(address, self.region.kernel, rows, otherwise, cost=self.kernel.cost, rest=rest)
 
     def at_hand(self, rows: Rows) -> bool:
         """Whether the machine code for such rows needs no compiling."""

@@ -1,27 +1,34 @@
 """Regions carried out step by step in one native call: what runs until a kernel of their own is compiled.
 
-Nothing is compiled for a region: every step is the row kernel of its op, which eager calls use as well.
+Nothing is compiled for a region: every step is the row kernel of its op, which eager calls use as well. `stepped.c` is
+the kernel that calls them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._eager import row_kernel
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fused_entry import NEVER, Rows, entry
-from tenferro_cpu.native.kernels._parts import breathing
+from tenferro_cpu.native.kernels._fused_entry import Rows, entry
+from tenferro_cpu.native.kernels._limits import NEVER
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.machine._jit import compiles_programs, engine
+from tenferro_cpu.native.machine._jit import compiles_programs
 from tenferro_cpu.native.regions._region import Done
-from tenferro_cpu.native.regions._stepped_text import BLOCK, CONSTANT, FRAME, SCRATCH, stepped_text
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, Operand, Over, Reduction, Region
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
+
+BLOCK: Final = 512
+"""Elements of the largest block; blocks are multiples of 64, so that scratch places begin with cache lines."""
+
+FRAME, SCRATCH, CONSTANT = range(3)
+"""Kinds of places: an operand by its number; bytes of scratch before it, for each element of a block; an address."""
 
 AREA: Final = 48 << 10
 """Bytes of scratch, which are on the stack of the thread that runs a block, and in its nearest cache."""
@@ -56,10 +63,10 @@ def _entry(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] |
     if plan.block == 0:
         return None
     longest = plan.block if rows.reduced else NEVER
-    make = partial(
-        entry, _address(), region.kernel, rows, cost=plan.cost, context=plan.context(), near=NEVER, longest=longest
+    address = compiled.ADDRESSES["tenferro_stepped"]
+    return entry(
+        address, region.kernel, rows, fallback, cost=plan.cost, context=plan.context(), near=NEVER, longest=longest
     )
-    return breathing(make, fallback, rows, region.kernel.written)
 
 
 def _written_first(region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -89,11 +96,6 @@ def _written_first(region: Region, fallback: Callable[..., Any]) -> Callable[...
 def _reducing(dtype: np.dtype[Any], reduction: Reduction, region: Region) -> Callable[..., Any]:
     alone = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=reduction))
     return alone.entry() if len(region.reduced) == region.rank else partial(alone, axes=region.reduced)
-
-
-@cache
-def _address() -> int:
-    return engine().function(stepped_text(), "stepped", level=2)
 
 
 class _Plan:
@@ -142,7 +144,9 @@ class _Plan:
         return min(BLOCK, AREA // max(self.scratch, 1) // 64 * 64)
 
     def context(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """What the kernel reads; its memory is that of the array."""
+        """What the kernel reads; its memory is that of the array. Head: numbers of steps and places, bytes of scratch
+        for each element of a block, elements of a block. For each place its kind, where it is, and how many bytes its
+        next element is away; for each step a row kernel, and the places of its operands, then of its result."""
         words = [len(self._steps), len(self._places), self.scratch, self.block]
         for part in (*self._places, *self._steps):
             words += part

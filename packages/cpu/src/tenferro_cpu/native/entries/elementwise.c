@@ -1,0 +1,309 @@
+/* `ElementwiseEntry`: a kernel of one or two operands as a callable of arrays, at a tenth of a ufunc's cost.
+ *
+ * C-contiguous arrays of one shape go to the kernel, and so does one array with a number; everything else is passed on
+ * to the fallback as it came. The kernel is machine code of rows, or the inner loop of a NumPy ufunc. */
+#include "kernels/walk.h"
+#include "operands.h"
+#include "status.h"
+#include "threads/team.h"
+
+#include <numpy/ufuncobject.h>
+#include <structmember.h>
+
+/* Machine code for one combination of operands. */
+struct form {
+    row_kernel *usual, *streaming; /* `streaming` writes past the caches, to results aligned to 64 bytes; or NULL */
+};
+
+/* Bit k of a combination: operand k is a number. */
+enum { ARRAYS = 0, NUMBER_ARRAY = 1, ARRAY_NUMBER = 2, FORMS = 3 };
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *fallback, *large;
+    PyObject *ufunc; /* the owner of `loop`, or NULL */
+    struct form forms[FORMS];
+    PyUFuncGenericFunction loop;
+    void *loop_data;
+    int inputs;
+    PyArray_Descr *in, *out;
+    int64_t in_size, out_size;
+    struct number number;
+    unsigned watch; /* bits of the floating-point status that are left to the fallback */
+    int scan;       /* size of a number of the result, where it must be finite; or 0 */
+    int64_t most;   /* larger arrays go to `large` */
+    int64_t shared; /* elements from which the team is called */
+} ElementwiseEntry;
+
+/* One run of a kernel, of which threads take chunks. */
+struct job {
+    const ElementwiseEntry *self;
+    row_kernel *kernel;
+    char **data;      /* operands, then the result */
+    int numbers;      /* the combination */
+    int64_t n, length; /* elements, and those of a chunk */
+    int warned;       /* whether NumPy would warn; shared by the threads */
+};
+
+static inline void call_kernel(const struct job *job, char **data, int64_t n)
+{
+    const ElementwiseEntry *self = job->self;
+    if (self->loop == NULL) {
+        job->kernel(data, n, NULL, 1, NULL);
+        return;
+    }
+    const npy_intp count = n;
+    npy_intp steps[3] = {job->numbers & 1 ? 0 : self->in_size, job->numbers & 2 ? 0 : self->in_size};
+    steps[self->inputs] = self->out_size;
+    self->loop(data, &count, steps, self->loop_data);
+}
+
+/* Run the kernel once; whether NumPy would warn of it. */
+static inline int run_watched(const struct job *job, char **data, int64_t n)
+{
+    const ElementwiseEntry *self = job->self;
+    if (!self->watch) {
+        call_kernel(job, data, n);
+    } else {
+        if (status_read() & self->watch)
+            status_clear();
+        call_kernel(job, data, n);
+        if (status_read() & self->watch)
+            return 1;
+    }
+    return self->scan && TENFERRO_CHOOSE(tenferro_scan)(data[self->inputs], n * self->out_size, self->scan);
+}
+
+static void shifted(const struct job *job, char **into, int64_t start)
+{
+    const ElementwiseEntry *self = job->self;
+    for (int k = 0; k < self->inputs; k++)
+        into[k] = job->data[k] + (job->numbers >> k & 1 ? 0 : start * self->in_size);
+    into[self->inputs] = job->data[self->inputs] + start * self->out_size;
+}
+
+/* The status belongs to a thread, so every chunk reports its own. */
+static void run_chunk(void *context, int64_t k)
+{
+    struct job *job = context;
+    char *data[3];
+    shifted(job, data, k * job->length);
+    if (run_watched(job, data, least(job->length, job->n - k * job->length)))
+        __atomic_store_n(&job->warned, 1, __ATOMIC_RELAXED);
+}
+
+/* Without the lock, in parts between which signals are handled: 0, or -1 with an exception set. */
+static int run_long(struct job *whole)
+{
+    const int64_t elements = tenferro_signal_elements();
+    for (int64_t start = 0; start < whole->n && !whole->warned; start += elements) {
+        char *data[3];
+        struct job job = *whole;
+        shifted(whole, data, start);
+        job.data = data;
+        job.n = least(elements, whole->n - start);
+        const int64_t threads = job.n >= job.self->shared ? tenferro_team_allowed() : 1;
+        job.length = threads <= 1 ? job.n
+                                  : (job.n / (threads * CHUNKS_PER_THREAD) / CHUNK_ELEMENTS + 1) * CHUNK_ELEMENTS;
+        Py_BEGIN_ALLOW_THREADS
+        tenferro_team_run(run_chunk, &job, quotient_up(job.n, job.length), threads);
+        Py_END_ALLOW_THREADS
+        whole->warned = job.warned;
+        if (tenferro_handle_signals() < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The array that was given for the result, where it fits and shares no memory with an operand; or NULL. */
+static PyArrayObject *taken_result(const struct job *job, PyObject *given, PyArrayObject *like)
+{
+    const ElementwiseEntry *self = job->self;
+    if (!is_array_of(given, self->out, NPY_ARRAY_CARRAY) || !same_shape((PyArrayObject *)given, like))
+        return NULL;
+    const char *start = PyArray_BYTES((PyArrayObject *)given);
+    for (int k = 0; k < self->inputs; k++) {
+        const int64_t bytes = (job->numbers >> k & 1 ? 1 : job->n) * self->in_size;
+        if (start < job->data[k] + bytes && job->data[k] < start + job->n * self->out_size)
+            return NULL;
+    }
+    return (PyArrayObject *)Py_NewRef(given);
+}
+
+static PyObject *elementwise_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    ElementwiseEntry *self = (ElementwiseEntry *)callable;
+    const Py_ssize_t given = PyVectorcall_NARGS(flags) - self->inputs; /* arrays for the result */
+    PyArrayObject *like = NULL, *result;
+    struct slot slot;
+    char *data[3];
+    struct job job = {self, NULL, data, 0, 0, 0, 0};
+    if (names != NULL || (given != 0 && given != 1))
+        goto refused;
+    for (int k = 0; k < self->inputs; k++) {
+        PyArrayObject *x = (PyArrayObject *)args[k];
+        if (is_array_of(args[k], self->in, NPY_ARRAY_CARRAY_RO) && PyArray_NDIM(x) > 0) {
+            data[k] = PyArray_BYTES(x);
+            if (like != NULL && !same_shape(x, like))
+                goto refused;
+            like = x;
+        } else {
+            data[k] = job.numbers ? NULL : read_number(args[k], &self->number, &slot);
+            if (data[k] == NULL)
+                goto refused;
+            job.numbers |= 1 << k;
+        }
+    }
+    const struct form *form = &self->forms[job.numbers];
+    if (like == NULL || (form->usual == NULL && self->loop == NULL))
+        goto refused;
+    job.n = product(PyArray_DIMS(like), PyArray_NDIM(like));
+    if (job.n > self->most)
+        return pass_on(self->large, args, flags, names);
+    result = given ? taken_result(&job, args[self->inputs], like)
+                   : new_array(self->out, PyArray_NDIM(like), PyArray_DIMS(like));
+    if (result == NULL && given)
+        goto refused;
+    if (result == NULL)
+        return NULL;
+    data[self->inputs] = PyArray_BYTES(result);
+    job.kernel = form->streaming != NULL && (uintptr_t)PyArray_DATA(result) % 64 == 0 ? form->streaming : form->usual;
+    if (job.n <= UNLOCKED_ELEMENTS && job.n <= tenferro_signal_elements()) {
+        job.warned = run_watched(&job, data, job.n);
+    } else if (run_long(&job) < 0) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    if (!job.warned)
+        return (PyObject *)result;
+    Py_DECREF(result);
+refused:
+    return pass_on(self->fallback, args, flags, names);
+}
+
+static int elementwise_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    ElementwiseEntry *self = (ElementwiseEntry *)o;
+    Py_VISIT(self->fallback);
+    Py_VISIT(self->large);
+    return 0;
+}
+
+static int elementwise_clear(PyObject *o)
+{
+    ElementwiseEntry *self = (ElementwiseEntry *)o;
+    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->large);
+    return 0;
+}
+
+static void elementwise_dealloc(PyObject *o)
+{
+    ElementwiseEntry *self = (ElementwiseEntry *)o;
+    PyObject_GC_UnTrack(o);
+    elementwise_clear(o);
+    Py_CLEAR(self->ufunc);
+    Py_CLEAR(self->in);
+    Py_CLEAR(self->out);
+    Py_TYPE(o)->tp_free(o);
+}
+
+/* Take the inner loop of a ufunc for these dtypes: 0, or -1 with an exception set. */
+static int take_loop(ElementwiseEntry *self, PyObject *o)
+{
+    PyUFuncObject *ufunc = (PyUFuncObject *)o;
+    if (!PyObject_TypeCheck(o, &PyUFunc_Type)) {
+        PyErr_SetString(PyExc_TypeError, "the loop of an entry is that of a numpy.ufunc");
+        return -1;
+    }
+    const int fits = ufunc->nin == self->inputs && ufunc->nout == 1 && !ufunc->core_enabled;
+    for (int i = 0; fits && i < ufunc->ntypes; i++) {
+        const char *types = ufunc->types + (ptrdiff_t)i * ufunc->nargs;
+        int same = ufunc->functions[i] != NULL && types[self->inputs] == self->out->type_num;
+        for (int k = 0; k < self->inputs; k++)
+            same &= types[k] == self->in->type_num;
+        if (same) {
+            self->loop = ufunc->functions[i];
+            self->loop_data = ufunc->data == NULL ? NULL : ufunc->data[i];
+            self->ufunc = Py_NewRef(o);
+            return 0;
+        }
+    }
+    PyErr_SetString(PyExc_TypeError, "the ufunc has no loop for these dtypes");
+    return -1;
+}
+
+static PyObject *elementwise_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"kernel", "inputs", "dtype", "out", "fallback", "large", "array_number", "number_array",
+                            "streaming", "watch", "scan", "most", "shared", "loop", NULL};
+    unsigned long long usual[FORMS] = {0}, streaming[FORMS] = {0};
+    PyObject *fallback, *large, *loop = Py_None;
+    PyArray_Descr *in, *out;
+    int inputs, watch = 0, scan = 0;
+    long long most = INT64_MAX, shared = INT64_MAX;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KiO!O!OO|$KK(KKK)ppLLO", names, &usual[ARRAYS], &inputs,
+                                     &PyArrayDescr_Type, &in, &PyArrayDescr_Type, &out, &fallback, &large,
+                                     &usual[ARRAY_NUMBER], &usual[NUMBER_ARRAY], &streaming[ARRAYS],
+                                     &streaming[ARRAY_NUMBER], &streaming[NUMBER_ARRAY], &watch, &scan, &most,
+                                     &shared, &loop))
+        return NULL;
+    if (inputs < 1 || inputs > 2) {
+        PyErr_SetString(PyExc_ValueError, "an element-wise entry has one or two operands");
+        return NULL;
+    }
+    ElementwiseEntry *self = (ElementwiseEntry *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->call = elementwise_call;
+    self->inputs = inputs;
+    for (int form = 0; form < FORMS; form++)
+        self->forms[form] = (struct form){kernel_at(usual[form]), kernel_at(streaming[form])};
+    self->in = (PyArray_Descr *)Py_NewRef(in);
+    self->out = (PyArray_Descr *)Py_NewRef(out);
+    self->in_size = PyDataType_ELSIZE(in);
+    self->out_size = PyDataType_ELSIZE(out);
+    self->number = number_of(in);
+    self->watch = watch ? STATUS_WATCHED | (loop == Py_None ? 0 : STATUS_UNDERFLOW) : 0;
+    self->scan = scan ? (int)self->out_size / (PyTypeNum_ISCOMPLEX(out->type_num) ? 2 : 1) : 0;
+    self->most = most;
+    self->shared = shared;
+    self->fallback = Py_NewRef(fallback);
+    self->large = Py_NewRef(large);
+    if (loop != Py_None && take_loop(self, loop) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static PyMemberDef elementwise_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ElementwiseEntry, call), READONLY},
+    {"fallback", T_OBJECT, offsetof(ElementwiseEntry, fallback), READONLY, "Called with the same arguments for all else."},
+    {"large", T_OBJECT, offsetof(ElementwiseEntry, large), READONLY, "Called for arrays of more than `most` elements."},
+    {"loop", T_OBJECT, offsetof(ElementwiseEntry, ufunc), READONLY, "The ufunc whose inner loop is the kernel, or None."},
+    {"dtype", T_OBJECT, offsetof(ElementwiseEntry, in), READONLY, "The dtype of the operands."},
+    {"out", T_OBJECT, offsetof(ElementwiseEntry, out), READONLY, "The dtype of the result."},
+    {"most", T_LONGLONG, offsetof(ElementwiseEntry, most), READONLY, "Elements of the largest array."},
+    {NULL},
+};
+
+static PyTypeObject elementwise_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_cpu.native._compiled.ElementwiseEntry",
+    .tp_doc = "A kernel of one or two operands as a callable of arrays.",
+    .tp_basicsize = sizeof(ElementwiseEntry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(ElementwiseEntry, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = elementwise_new,
+    .tp_dealloc = elementwise_dealloc,
+    .tp_traverse = elementwise_traverse,
+    .tp_clear = elementwise_clear,
+    .tp_members = elementwise_members,
+};
+
+int tenferro_add_elementwise(PyObject *module)
+{
+    import_umath1(-1);
+    return PyModule_AddType(module, &elementwise_type);
+}

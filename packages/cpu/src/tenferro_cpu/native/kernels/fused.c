@@ -1,0 +1,423 @@
+/* `FusedEntry`: a fused or reducing kernel as a callable of operands that lie simply, as rows of contiguous elements.
+ *
+ * After the operands one array for each result may be given, or something else for none: it is written to where it
+ * fits. An operand may be written over where it lies exactly as a result does, because all operands of an element are
+ * read before its results are written. */
+#include "kernels/walk.h"
+#include "operands.h"
+#include "status.h"
+#include "threads/team.h"
+
+#include <structmember.h>
+
+/* How an operand covers an iteration space of rows, as `Kind` in Python. */
+enum cover { COVERS_WHOLE, COVERS_ROW, COVERS_COLUMN, COVERS_NUMBER };
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *fallback, *large, *context; /* `context`: the array that owns `words`, or None */
+    const int64_t *words;                 /* what the kernel is handed, or NULL */
+    row_kernel *kernel, *rest;            /* `rest` combines the partial results of chunks of rows */
+    int inputs, outputs, whole;           /* `whole`: an operand that covers the space whole */
+    int trailing, reduced, combined;      /* as in `Rows` in Python */
+    int scan;                             /* size of a number of the only result, where it must be finite; or 0 */
+    int64_t most;                         /* larger spaces go to `large` */
+    int64_t shortest, longest, widest;    /* bounds of the row, or of the number of rows that are combined */
+    int64_t paired, few;                  /* rows of up to `paired` elements are taken in spaces of up to `few` */
+    int64_t shared;                       /* elements from which the team is called */
+    PyArray_Descr *descrs[MOST_OPERANDS];
+    int64_t sizes[MOST_OPERANDS]; /* of an element in bytes */
+    enum cover covers[MOST_OPERANDS];
+    PyTypeObject *scalars[MOST_OPERANDS]; /* classes of NumPy scalars that are read in place; borrowed from dtypes */
+} FusedEntry;
+
+/* One call: rows of `width` elements, `many` of them; where operands begin, and how far it is to the next row and to
+ * the next element. */
+struct call {
+    const FusedEntry *self;
+    int operands, lead, length; /* axes that count the rows, and axes of a row */
+    int64_t width, many, total;
+    const npy_intp *shape;
+    char *data[MOST_OPERANDS];
+    int64_t steps[MOST_OPERANDS], units[MOST_OPERANDS];
+    PyArrayObject *made[MOST_OPERANDS];
+};
+
+/* A part of a call, cut into chunks for the team: of rows, or of the elements of the only row. */
+struct part {
+    const struct call *call;
+    char *data[MOST_OPERANDS];
+    int64_t width, many, length;
+    int by_rows;
+};
+
+static void shifted(const struct call *c, char **into, char *const *from, int64_t rows, int64_t elements)
+{
+    for (int k = 0; k < c->operands; k++)
+        into[k] = from[k] + rows * c->steps[k] + elements * c->units[k];
+}
+
+static void do_rows(const struct call *c, char **data, int64_t width, int64_t many)
+{
+    const int64_t *context = c->self->words;
+    for (int64_t row = 0; row < many; row++) {
+        if (row > 0)
+            shifted(c, data, data, 1, 0);
+        c->self->kernel(data, width, context, 1, NULL);
+    }
+}
+
+static void do_chunk(void *context, int64_t k)
+{
+    const struct part *p = context;
+    const int64_t start = k * p->length, count = least(p->length, (p->by_rows ? p->many : p->width) - start);
+    char *data[MOST_OPERANDS];
+    shifted(p->call, data, p->data, p->by_rows ? start : 0, p->by_rows ? 0 : start);
+    do_rows(p->call, data, p->by_rows ? p->width : count, p->by_rows ? count : 1);
+}
+
+static void do_part(const struct call *c, int64_t row, int64_t many, int64_t column, int64_t width)
+{
+    struct part p = {c, {0}, width, many, 0, c->self->reduced || many > 1};
+    shifted(c, p.data, c->data, row, column);
+    if (many * width <= UNLOCKED_ELEMENTS) {
+        do_rows(c, p.data, width, many);
+        return;
+    }
+    const int64_t threads = many * width >= c->self->shared ? tenferro_team_allowed() : 1;
+    const int64_t total = p.by_rows ? many : width, unit = p.by_rows ? 1 : CHUNK_ELEMENTS;
+    p.length = threads <= 1 ? total : (total / (threads * CHUNKS_PER_THREAD) / unit + 1) * unit;
+    Py_BEGIN_ALLOW_THREADS
+    tenferro_team_run(do_chunk, &p, quotient_up(total, p.length), threads);
+    Py_END_ALLOW_THREADS
+}
+
+/* All rows, in parts between which signals are handled: 0, or -1 with an exception set. */
+static int run_rows(struct call *c)
+{
+    const int64_t elements = tenferro_signal_elements();
+    if (c->total <= UNLOCKED_ELEMENTS && c->total <= elements) {
+        do_rows(c, c->data, c->width, c->width == 0 ? 0 : c->many);
+        return 0;
+    }
+    const int64_t rows = most(1, elements / c->width), columns = c->self->reduced ? c->width : least(c->width, elements);
+    for (int64_t row = 0; row < c->many; row += rows) {
+        for (int64_t column = 0; column < c->width; column += columns) {
+            do_part(c, row, least(rows, c->many - row), column, least(columns, c->width - column));
+            if (tenferro_handle_signals() < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Rows that are combined element by element: chunks of rows, and blocks of columns of each, are what the team takes.
+ * Which elements are combined in which order follows from the number of rows alone, and so does every bit. */
+struct grid {
+    const struct call *call;
+    int64_t blocks, block;     /* of columns */
+    char *into[MOST_OPERANDS]; /* where chunks write, one row after the other */
+};
+
+static void combine_block(void *context, int64_t k)
+{
+    const struct grid *g = context;
+    const struct call *c = g->call;
+    const int inputs = c->self->inputs;
+    const int64_t chunk = k / g->blocks, row = chunk * COMBINED_ROWS, column = k % g->blocks * g->block;
+    char *data[MOST_OPERANDS];
+    shifted(c, data, c->data, row, column);
+    for (int r = inputs; r < c->operands; r++)
+        data[r] = g->into[r - inputs] + (chunk * c->width + column) * c->units[r];
+    c->self->kernel(data, least(g->block, c->width - column), NULL, least(COMBINED_ROWS, c->many - row), c->steps);
+}
+
+/* The partial results of chunks, then what is made of them. */
+static void combine_all(struct grid *g, PyArrayObject **spare, int64_t chunks, int64_t threads)
+{
+    const struct call *c = g->call;
+    const int inputs = c->self->inputs, outputs = c->self->outputs;
+    char *partial[2 * MOST_OPERANDS];
+    int64_t steps[2 * MOST_OPERANDS];
+    for (int k = 0; k < outputs; k++) {
+        partial[outputs + k] = c->data[inputs + k];
+        g->into[k] = partial[k] = chunks > 1 ? PyArray_BYTES(spare[k]) : c->data[inputs + k];
+        steps[k] = steps[outputs + k] = c->units[inputs + k] * c->width;
+    }
+    const int64_t blocks = threads > 1 ? quotient_up(threads * CHUNKS_PER_THREAD, chunks) : 1;
+    g->block = quotient_up(quotient_up(c->width, blocks), CHUNK_ELEMENTS) * CHUNK_ELEMENTS;
+    g->blocks = quotient_up(c->width, g->block);
+    tenferro_team_run(combine_block, g, g->blocks * chunks, threads);
+    if (chunks > 1)
+        c->self->rest(partial, c->width, NULL, chunks, steps);
+}
+
+static int run_combined(struct call *c)
+{
+    const FusedEntry *self = c->self;
+    if (c->total <= UNLOCKED_ELEMENTS && c->many <= COMBINED_ROWS) {
+        self->kernel(c->data, c->width, NULL, c->many, c->steps);
+        return 0;
+    }
+    if (c->width == 0)
+        return 0;
+    const int64_t chunks = quotient_up(c->many, COMBINED_ROWS);
+    const npy_intp cells = chunks * c->width;
+    PyArrayObject *spare[MOST_OPERANDS];
+    struct grid grid = {.call = c};
+    if (chunks > 1 && new_arrays(spare, self->outputs, self->descrs + self->inputs, 1, &cells) < 0)
+        return -1;
+    const int64_t threads = c->total >= self->shared ? tenferro_team_allowed() : 1;
+    Py_BEGIN_ALLOW_THREADS
+    combine_all(&grid, spare, chunks, threads);
+    Py_END_ALLOW_THREADS
+    if (chunks > 1)
+        drop_arrays(spare, self->outputs);
+    return 0;
+}
+
+/* Sizes of the space; 1 where they are for this entry, 0 for the fallback, -1 for `large`. */
+static int measure(struct call *c, PyArrayObject *whole)
+{
+    const FusedEntry *self = c->self;
+    const int rank = PyArray_NDIM(whole);
+    c->shape = PyArray_DIMS(whole);
+    c->length = self->trailing == 0 ? rank : self->trailing;
+    c->lead = rank - c->length;
+    if (c->lead < 0)
+        return 0;
+    c->many = product(c->shape, c->lead);
+    c->width = product(c->shape + c->lead, c->length);
+    c->total = c->many * c->width;
+    if (c->total > self->most)
+        return -1;
+    if (self->combined) {
+        /* Many rows of less than half a vector are read along their columns, by the fallback. */
+        if (c->many < 1 || c->many > self->longest || (c->width < 4 && c->total > UNLOCKED_ELEMENTS))
+            return 0;
+    } else if (c->width < self->shortest || c->width > self->longest) {
+        return 0;
+    }
+    return c->width <= self->widest && (c->width > self->paired || c->total <= self->few);
+}
+
+/* Check one operand; note where it begins, and how far it is to the next row and the next element. */
+static int take_operand(struct call *c, int k, PyObject *o)
+{
+    const FusedEntry *self = c->self;
+    const enum cover cover = self->covers[k];
+    const int64_t size = self->sizes[k];
+    const int fixed = cover == COVERS_COLUMN || cover == COVERS_NUMBER;
+    c->units[k] = fixed ? 0 : size;
+    c->steps[k] = cover == COVERS_WHOLE ? size * c->width : cover == COVERS_COLUMN ? size : 0;
+    if (Py_TYPE(o) == self->scalars[k]) {
+        c->data[k] = (char *)&((PyDoubleScalarObject *)o)->obval;
+        return 1;
+    }
+    if (!is_array_of(o, self->descrs[k], NPY_ARRAY_CARRAY_RO))
+        return 0;
+    PyArrayObject *x = (PyArrayObject *)o;
+    /* A whole operand has all axes, a row the last ones, a column the first ones, a number none. */
+    const int first = cover == COVERS_ROW ? c->lead : 0;
+    const int last = cover == COVERS_NUMBER ? 0 : cover == COVERS_COLUMN ? c->lead : c->lead + c->length;
+    c->data[k] = PyArray_BYTES(x);
+    return PyArray_NDIM(x) == last - first && same_extents(PyArray_DIMS(x), c->shape + first, last - first);
+}
+
+/* Whether an operand shares memory with a result in another way than element by element. */
+static int clashes(const struct call *c, int k, const char *start, int64_t bytes)
+{
+    const int64_t own = c->self->sizes[k] *
+                        (c->steps[k] == 0 ? (c->units[k] == 0 ? 1 : c->width) : c->units[k] == 0 ? c->many : c->total);
+    const int apart = c->data[k] + own <= start || start + bytes <= c->data[k];
+    return !apart && !(c->data[k] == start && own == bytes);
+}
+
+/* The arrays to write, those given where they fit: 0, or -1 with an exception set. */
+static int take_results(struct call *c, PyObject *const *given)
+{
+    const FusedEntry *self = c->self;
+    const npy_intp *shape = c->shape + (self->combined ? c->lead : 0);
+    const int rank = self->combined ? c->length : self->reduced ? c->lead : c->lead + c->length;
+    for (int r = 0; r < self->outputs; r++) {
+        const int at = self->inputs + r;
+        PyArray_Descr *descr = self->descrs[at];
+        const int64_t size = self->sizes[at], bytes = size * product(shape, rank);
+        PyArrayObject *y = NULL;
+        if (given != NULL && is_array_of(given[r], descr, NPY_ARRAY_CARRAY)) {
+            y = (PyArrayObject *)given[r];
+            int fits = PyArray_NDIM(y) == rank && same_extents(PyArray_DIMS(y), shape, rank);
+            for (int k = 0; fits && k < self->inputs; k++)
+                fits = !clashes(c, k, PyArray_BYTES(y), bytes);
+            y = fits ? (PyArrayObject *)Py_NewRef(y) : NULL;
+        }
+        c->made[r] = y != NULL ? y : new_array(descr, rank, shape);
+        if (c->made[r] == NULL) {
+            drop_arrays(c->made, r);
+            return -1;
+        }
+        c->data[at] = PyArray_BYTES(c->made[r]);
+        c->units[at] = size;
+        c->steps[at] = self->reduced ? size : size * c->width;
+    }
+    return 0;
+}
+
+static PyObject *fused_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    FusedEntry *self = (FusedEntry *)callable;
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    const int spare = count == self->inputs + self->outputs;
+    if (names != NULL || (count != self->inputs && !spare) || !PyArray_CheckExact(args[self->whole]))
+        return pass_on(self->fallback, args, flags, names);
+    struct call c;
+    c.self = self;
+    c.operands = self->inputs + self->outputs;
+    const int fits = measure(&c, (PyArrayObject *)args[self->whole]);
+    if (fits <= 0)
+        return pass_on(fits < 0 ? self->large : self->fallback, args, flags, names);
+    for (int k = 0; k < self->inputs; k++)
+        if (!take_operand(&c, k, args[k]))
+            return pass_on(self->fallback, args, flags, names);
+    if (take_results(&c, spare ? args + self->inputs : NULL) < 0)
+        return NULL;
+    if ((self->combined ? run_combined(&c) : run_rows(&c)) < 0) {
+        drop_arrays(c.made, self->outputs);
+        return NULL;
+    }
+    if (self->scan && TENFERRO_CHOOSE(tenferro_scan)(PyArray_DATA(c.made[0]), PyArray_NBYTES(c.made[0]), self->scan)) {
+        drop_arrays(c.made, self->outputs);
+        return pass_on(self->fallback, args, flags, names);
+    }
+    return given_results(c.made, self->outputs);
+}
+
+static int fused_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    FusedEntry *self = (FusedEntry *)o;
+    Py_VISIT(self->fallback);
+    Py_VISIT(self->large);
+    return 0;
+}
+
+static int fused_clear(PyObject *o)
+{
+    FusedEntry *self = (FusedEntry *)o;
+    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->large);
+    return 0;
+}
+
+static void fused_dealloc(PyObject *o)
+{
+    FusedEntry *self = (FusedEntry *)o;
+    PyObject_GC_UnTrack(o);
+    fused_clear(o);
+    Py_CLEAR(self->context);
+    for (int k = 0; k < self->inputs + self->outputs; k++)
+        Py_CLEAR(self->descrs[k]);
+    Py_TYPE(o)->tp_free(o);
+}
+
+/* The dtype of each operand and result, and how operands cover the space. */
+static int fused_operands(FusedEntry *self, PyObject *dtypes, PyObject *covers)
+{
+    const Py_ssize_t every = PyTuple_GET_SIZE(dtypes), inputs = PyTuple_GET_SIZE(covers);
+    self->whole = -1;
+    if (every > MOST_OPERANDS || inputs >= every) {
+        PyErr_SetString(PyExc_ValueError, "there are too many operands, or no results");
+        return -1;
+    }
+    for (int k = 0; k < every; k++) {
+        const long cover = k < inputs ? PyLong_AsLong(PyTuple_GET_ITEM(covers, k)) : COVERS_WHOLE;
+        if (!PyArray_DescrCheck(PyTuple_GET_ITEM(dtypes, k)) || cover < 0 || cover > COVERS_NUMBER) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "operands have dtypes, and cover a space in one of four ways");
+            return -1;
+        }
+        self->descrs[k] = (PyArray_Descr *)Py_NewRef(PyTuple_GET_ITEM(dtypes, k));
+        self->sizes[k] = PyDataType_ELSIZE(self->descrs[k]);
+        self->outputs += k >= inputs;
+        self->inputs += k < inputs;
+        self->covers[k] = (enum cover)cover;
+        self->scalars[k] = cover == COVERS_NUMBER ? number_of(self->descrs[k]).scalar : NULL;
+        if (cover == COVERS_WHOLE && k < inputs && self->whole < 0)
+            self->whole = k;
+    }
+    if (self->whole < 0)
+        PyErr_SetString(PyExc_ValueError, "no operand covers the space whole");
+    return self->whole < 0 ? -1 : 0;
+}
+
+static PyObject *fused_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"kernel", "dtypes", "covers", "fallback", "large", "context", "trailing", "reduced",
+                            "combined", "most", "shortest", "longest", "widest", "paired", "few", "shared", "scan",
+                            "rest", NULL};
+    unsigned long long kernel, rest;
+    PyObject *dtypes, *covers, *fallback, *large, *context;
+    long long most, shortest, longest, widest, paired, few, shared;
+    int trailing, reduced, combined, scan;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!OOOippLLLLLLLiK", names, &kernel, &PyTuple_Type, &dtypes,
+                                     &PyTuple_Type, &covers, &fallback, &large, &context, &trailing, &reduced,
+                                     &combined, &most, &shortest, &longest, &widest, &paired, &few, &shared, &scan,
+                                     &rest))
+        return NULL;
+    if (context != Py_None && !PyArray_Check(context)) {
+        PyErr_SetString(PyExc_TypeError, "the context of a kernel is an array, or None");
+        return NULL;
+    }
+    FusedEntry *self = (FusedEntry *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->call = fused_call;
+    self->kernel = kernel_at(kernel);
+    self->rest = kernel_at(rest);
+    self->trailing = trailing;
+    self->reduced = reduced;
+    self->combined = combined;
+    self->scan = scan;
+    self->most = most;
+    self->shortest = shortest;
+    self->longest = combined && !rest ? least(longest, COMBINED_ROWS) : longest;
+    self->widest = widest;
+    self->paired = paired;
+    self->few = few;
+    self->shared = shared;
+    self->fallback = Py_NewRef(fallback);
+    self->large = Py_NewRef(large);
+    self->context = Py_NewRef(context);
+    self->words = context == Py_None ? NULL : PyArray_DATA((PyArrayObject *)context);
+    if (fused_operands(self, dtypes, covers) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static PyMemberDef fused_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FusedEntry, call), READONLY},
+    {"fallback", T_OBJECT, offsetof(FusedEntry, fallback), READONLY, "Called with the same arguments for all else."},
+    {"large", T_OBJECT, offsetof(FusedEntry, large), READONLY, "Called for spaces of more than `most` elements."},
+    {"most", T_LONGLONG, offsetof(FusedEntry, most), READONLY, "Elements of the largest space."},
+    {NULL},
+};
+
+static PyTypeObject fused_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_cpu.native._compiled.FusedEntry",
+    .tp_doc = "A fused or reducing kernel as a callable of operands that lie simply.",
+    .tp_basicsize = sizeof(FusedEntry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(FusedEntry, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = fused_new,
+    .tp_dealloc = fused_dealloc,
+    .tp_traverse = fused_traverse,
+    .tp_clear = fused_clear,
+    .tp_members = fused_members,
+};
+
+int tenferro_add_fused(PyObject *module)
+{
+    return PyModule_AddType(module, &fused_type);
+}

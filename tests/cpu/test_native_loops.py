@@ -1,0 +1,98 @@
+"""Entries that call the inner loops of NumPy's ufuncs, as eager calls do without a compiler: NumPy's bits."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.entries import _eager
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor.reference import kernels
+
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
+
+REFERENCE = kernels(np, lambda: None)
+DTYPES = ("float64", "float32", "complex128", "complex64", "int64", "int32", "int8", "uint64", "uint16", "bool")
+PRIMITIVES = [p for p in _eager.EAGER if p not in (catalog.convert, catalog.erf, catalog.erfc)]
+
+
+def looped(primitive: Any, dtype: str) -> Any:
+    """The entry of a primitive, or None where it is not one ufunc without conversions."""
+    ins = (Spec((4,), np.dtype(dtype)),) * len(primitive.operands)
+    try:
+        out = primitive.infer(*ins)
+    except TypeError:
+        return None
+    made = _eager._maker_of_loops(primitive, REFERENCE[primitive])(ins, (out,))
+    return made if isinstance(made, compiled.ElementwiseEntry) else None
+
+
+def values(dtype: str, n: int, seed: int) -> Any:
+    rng, d = np.random.default_rng(seed), np.dtype(dtype)
+    if d.kind in "biu":
+        return rng.integers(-100, 100, n).astype(d)
+    real = rng.normal(size=n) * 3
+    real[::5] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e300], len(real[::5]))
+    with np.errstate(all="ignore"):
+        return (real + 1j * real[::-1] if d.kind == "c" else real).astype(d)
+
+
+def outcome(run: Any, *args: Any) -> tuple[Any, ...]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = run(*args)
+    return type(found), found.dtype, found.shape, found.tobytes(), sorted(str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=lambda p: p.name)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bits_and_warnings_are_those_of_the_ufunc(primitive: Any, dtype: str) -> None:
+    entry = looped(primitive, dtype)
+    if entry is None:
+        return
+    for n in (0, 1, 7, 64, 1001, 40_000):
+        args = [values(dtype, n, seed) for seed, _ in enumerate(primitive.operands)]
+        assert outcome(entry, *args) == outcome(entry.loop, *args)
+        if n < 4:
+            continue
+        with np.errstate(all="ignore"):
+            calm = [np.ones(n, dtype)] * len(args)
+            np.testing.assert_array_equal(entry(*calm, into := np.empty_like(entry.loop(*calm))), entry.loop(*calm))
+            assert entry(*calm, into) is into
+        if len(args) == 2:
+            number = args[1][1]
+            assert outcome(entry, args[0], number) == outcome(entry.loop, args[0], number)
+            assert outcome(entry, number, args[0]) == outcome(entry.loop, number, args[0])
+
+
+def test_all_but_composed_functions_have_an_entry() -> None:
+    having = [p for p in PRIMITIVES if looped(p, "float64") is not None]
+    assert {catalog.add, catalog.mul, catalog.exp, catalog.lt, catalog.atan2, catalog.abs} < set(having)
+    assert looped(catalog.rsqrt, "float64") is None
+    assert looped(catalog.add, "float64").loop is np.add
+
+
+@pytest.mark.parametrize("state", ["raise", "warn", "ignore"])
+def test_errstate_is_obeyed(state: Any) -> None:
+    entry = looped(catalog.div, "float64")
+    one, zero = np.ones(9), np.zeros(9)
+    with np.errstate(all=state):
+        if state == "raise":
+            with pytest.raises(FloatingPointError):
+                entry(one, zero)
+        elif state == "warn":
+            with pytest.warns(RuntimeWarning, match="divide by zero"):
+                entry(one, zero)
+        else:
+            assert np.isinf(entry(one, zero)).all()
+    with np.errstate(under="raise"), pytest.raises(FloatingPointError):
+        entry(np.full(9, 1e-300), np.full(9, 1e300))
+
+
+def test_only_loops_of_a_ufunc_for_its_dtypes_are_taken() -> None:
+    f8, i1 = np.dtype("f8"), np.dtype("i1")
+    for loop, out in ((len, f8), (np.add, i1), (np.negative, f8), (np.divmod, f8), (np.matmul, f8)):
+        with pytest.raises(TypeError, match="loop"):
+            compiled.ElementwiseEntry(0, 2, f8, out, len, len, loop=loop)  # type: ignore[arg-type]
