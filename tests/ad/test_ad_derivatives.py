@@ -11,14 +11,13 @@ from tenferro_ad import EagerTensor, custom_rule, grad, jvp, no_grad, variable
 from tenferro_ad import _derivative as derivative
 from tenferro_ad._apply import CallSite, apply_jvp, apply_vjp
 from tenferro_ad._derivative import PLAIN
-from tenferro_ad._entries import ENTRIES
 from tenferro_ad._jvp import JVPS, Jvp
 from tenferro_ad._record import make_entry
 from tenferro_ad._rules import rule_of
-from tenferro_ad._steps import Steps
 from tenferro_ad._vjp import Vjp
 from tenferro_runtime.extension import caches, check_program, interpret
 from tenferro_tensor import SCALARS, Tensor, catalog, tensor
+from tenferro_tensor.calls import Steps
 
 RNG = np.random.default_rng(7)
 
@@ -74,8 +73,8 @@ def site_of(name):
 
 def entry_of(site):
     """The entry of an op, made anew, where recording looks for it."""
-    key = (site.op, sum(1 << i for i in site.need), *site.given)
-    return key, ENTRIES.put(key, make_entry(site.op, site.need, key, site.given))
+    entry = site.op.remember(make_entry(site.op, sum(1 << i for i in site.need), site.given))
+    return entry.key, entry
 
 
 def saved_by(entry, args, out):
@@ -104,7 +103,7 @@ def test_traced_vjp_equals_the_rule(name):
     key, first = entry_of(site)
     before = saved_by(first, args, out)  # of a node from before the trace
     for _ in range(2 * derivative.TRACE_USES_OF_MANY):
-        entry = ENTRIES.table[key]
+        entry = site.op.entries[key]
         same(entry.vjp(g, saved_by(entry, args, out)), want)
     for _ in range(4):
         same(first.vjp(g, before), want)
@@ -122,9 +121,9 @@ def test_traced_vjp_serves_values_that_are_not_concrete(name):
     want = apply_vjp(site, list(args), [out], (g,))
     key, _ = entry_of(site)
     for _ in range(4):
-        entry = ENTRIES.table[key]
+        entry = site.op.entries[key]
         entry.vjp(g, saved_by(entry, args, out))
-    entry = ENTRIES.table[key]
+    entry = site.op.entries[key]
     pulled = entry.vjp(variable(g), saved_by(entry, args, out))
     same([v.detach() if isinstance(v, EagerTensor) else v for v in pulled], want)
 
@@ -165,7 +164,7 @@ SHORT = ["mul", "mul broadcast", "mul number", "number mul", "div", "pow number"
 def test_recording_again_equals_recording_first(name):
     op, args = CASES[name]
     vs = [a if a.__class__ in SCALARS else variable(a) for a in args]
-    ENTRIES.clear()
+    op.forget()
     long = op(*vs)
     f = {"mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "add": operator.add}.get(
         op.primitive.name, op

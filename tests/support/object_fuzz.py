@@ -28,11 +28,9 @@ import tenferro_ad as ad
 import tenferro_runtime as tr
 from tenferro_ad._derivative import Derivative
 from tenferro_ad._eager import EagerTensor
-from tenferro_ad._entries import ENTRIES
-from tenferro_ad._steps import Steps
 from tenferro_einsum import einsum
 from tenferro_tensor import Array, Op, Spec, Tensor, catalog
-from tenferro_tensor.calls import Entry, Node
+from tenferro_tensor.calls import Entry, Node, Steps
 
 SHAPES = [(8,), (3, 4), (2, 2), (), (0,), (1, 8)]
 SLOTS: dict[type, tuple[str, ...]] = {
@@ -212,7 +210,7 @@ class _Step:
                 found += [n for n in getattr(node, "parents", None) or () if isinstance(n, Node)]
         ops = [catalog.add.op(), catalog.mul.op(), catalog.exp.op(), catalog.neg.op(), catalog.div.op()]
         found += [self.chance.choice(ops)]
-        vjps = [e.vjp for e in list(ENTRIES.table.values())[-3:] if isinstance(e, Entry)]
+        vjps = [e.vjp for op in ops for e in list(op.entries.values())[-3:] if isinstance(e, Entry)]
         return found + [v for v in vjps if isinstance(v, Derivative | Steps)]
 
     def act(self) -> None:
@@ -250,7 +248,7 @@ class _Step:
     def table(self) -> None:
         """Rewrite a table of plans."""
         op = self.chance.choice([catalog.add.op(), catalog.mul.op(), catalog.exp.op()])
-        table = self.chance.choice([op.entries, ENTRIES.table])
+        table = op.entries
         before = dict(table)
         self.undo.append(lambda: (table.clear(), table.update(before)))
         kind = self.chance.randrange(3)

@@ -7,16 +7,14 @@ Cotangents are values like all others: whatever interprets them records or trace
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_ad._node import SourcedNode, Vjp, released
-from tenferro_tensor.calls import Node
+from tenferro_ad._node import SourcedNode, released
+from tenferro_tensor.calls import Node, backward
 from tenferro_tensor.transfers import forbidding
-from tenferro_tensor_core import GradientError
 
 CHECKS: Final[list[Callable[[Iterable[Node]], None]]] = []
 """What looks at the nodes of a backward pass before it begins, where transfers are forbidden."""
@@ -53,40 +51,6 @@ def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -
                 _note_source(error, failed[0])
             raise
     return cotangents
-
-
-def backward(cotangents: dict[Node, Any], release: Vjp | None, failed: list[Node]) -> None:
-    """Replace cotangents of nodes by those of the leaves below them, newest nodes first.
-
-    Args:
-        cotangents: the cotangents by node, changed in place.
-        release: what stands as `vjp` in nodes that have been visited; by default they stay as they are.
-        failed: is given the node whose `vjp` raised an error.
-    """
-    todo = [(-node.seq, node) for node in cotangents if node.vjp is not None]
-    heapify(todo)
-    while todo:
-        node = heappop(todo)[1]
-        assert node.vjp is not None
-        try:
-            pulled = node.vjp(cotangents.pop(node), node.saved)
-        except Exception:
-            failed.append(node)
-            raise
-        for parent, c in zip(node.parents, pulled):
-            if c is None:
-                continue
-            have = cotangents.get(parent)
-            if have is not None:
-                cotangents[parent] = have + c
-                continue
-            if parent.seq >= node.seq:
-                raise GradientError("the graph holds a node older than its operand: leave nodes as they are")
-            cotangents[parent] = c
-            if parent.vjp is not None:
-                heappush(todo, (-parent.seq, parent))
-        if release is not None:
-            node.vjp, node.parents, node.saved = release, (), None
 
 
 def reachable(roots: Iterable[Node]) -> list[Node]:

@@ -74,12 +74,17 @@ def released(g: Any, saved: Any) -> NoReturn:
     )
 
 
-def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: Any) -> Node:
-    """A node at the next place in the order; tensors that it saves own their memory from here on."""
-    for x in saved or ():
+def owned_all(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Values that a node saves; the concrete ones own their memory from here on."""
+    for x in values:
         if x.__class__ is Tensor:
             owned(x)
-    return Node(vjp, parents, saved)
+    return values
+
+
+def make_node(vjp: Vjp, parents: tuple[Node, ...], saved: tuple[Any, ...]) -> Node:
+    """A node at the next place in the order."""
+    return Node(vjp, parents, owned_all(saved))
 
 
 def make_variable_leaf() -> Leaf:

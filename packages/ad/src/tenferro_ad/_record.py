@@ -13,15 +13,13 @@ from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
 from tenferro_ad._blame import blamed
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
-from tenferro_ad._entries import ENTRIES
-from tenferro_ad._node import SourcedNode
+from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
 from tenferro_ad._vjp import Vjp
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
 from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.entries import device_of
-from tenferro_tensor.ownership import owned
 from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError
 
@@ -59,34 +57,10 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         inner = stage_above(level)
         if inner is not None:
             return inner.bind(op, operands)
-    entry = ENTRIES.table.get((op, mask, *parts))
+    entry = op.entries.get((mask, *parts))
     if entry is None:
         return _record_first(level, op, mask, lower, parents)
-    return record_with(entry, level, op, lower, tuple(parents))
-
-
-def record_with(entry: Entry, level: int, op: Op, lower: list[Any], parents: tuple[Node, ...]) -> Any:
-    """Run an op, and record it as its entry says."""
-    out = op(*lower)
-    vjp = entry.vjp
-    if vjp is None:
-        return out
-    outs = out if out.__class__ is tuple else (out,)
-    if outs[0].__class__ is not Tensor:
-        vjp = blamed(vjp, outs[0])
-    count = len(lower)
-    saved = tuple([lower[i] if i < count else outs[i - count] for i in entry.save])
-    for x in saved:
-        if x.__class__ is Tensor:
-            owned(x)
-    if state.recording_scopes and _modes.sourced():
-        node: Node = SourcedNode(vjp, parents, saved)
-        node.where = _modes.user_line()  # type: ignore[attr-defined]
-    else:
-        node = Node(vjp, parents, saved)
-    if out.__class__ is tuple:
-        return wrap_many(out, level, node)
-    return wrap(out, level, node)
+    return _record_as(entry, level, op, lower, tuple(parents))
 
 
 def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list[Node]) -> Any:
@@ -94,26 +68,52 @@ def _record_first(level: int, op: Op, mask: int, lower: list[Any], parents: list
     if not op.primitive.elementwise:
         lower = list(materialised(tuple(lower)))
     need = tuple([i for i in range(len(lower)) if mask >> i & 1])
-    hook = RECORDERS.get(op.primitive)
-    if hook is not None:
-        return hook(op, level, lower, need, tuple(parents))
+    recorder = RECORDERS.get(op.primitive)
+    if recorder is not None:
+        return recorder(op, level, lower, need, tuple(parents))
     parts = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower])
-    key = (op, mask, *parts)
-    entry = ENTRIES.table.get(key)
+    entry = op.entries.get((mask, *parts))
     if entry is None:
         try:
-            entry = ENTRIES.put(key, make_entry(op, need, key, parts))
+            entry = op.remember(make_entry(op, mask, parts))
         except AmbiguousPlacementError:
             device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
             raise
-    return record_with(entry, level, op, lower, tuple(parents))
+    return _record_as(entry, level, op, lower, tuple(parents))
 
 
-def make_entry(op: Op, need: tuple[int, ...], key: Any, parts: tuple[Any, ...]) -> Entry:
-    """The entry of an op with its derivative."""
-    site = CallSite(op, rule_of(op), need, parts)
+def make_entry(op: Op, mask: int, parts: tuple[Any, ...]) -> Entry:
+    """The entry of an op with its derivative.
+
+    It has no kernel until the op has run on concrete values: those inside may be of other levels, or traced.
+    """
+    key = (mask, *parts)
+    site = CallSite(op, rule_of(op), tuple([i for i in range(len(parts)) if mask >> i & 1]), parts)
     out = site.outs if site.many else site.outs[0]
-    return Entry(key, None, out, site.save, Vjp(site, key)) if site.active else Entry(key, None, out, (), None)
+    return Entry(key, None, out, site.save, Vjp(site, key)) if site.active else Entry(key, None, out)
+
+
+def _record_as(entry: Entry, level: int, op: Op, lower: list[Any], parents: tuple[Node, ...]) -> Any:
+    """Run an op on the values inside, and record it as its entry says."""
+    out = op(*lower)
+    outs = out if entry.many else (out,)
+    if outs[0].__class__ is Tensor and entry.run is None and not state.open_scopes:
+        plain = op.entries.get((0, *entry.key[1:]))
+        if plain is not None:
+            op.remember(Entry(entry.key, plain.run, plain.out, entry.save, entry.vjp))
+    vjp = entry.vjp
+    if vjp is None:
+        return out
+    if outs[0].__class__ is not Tensor:
+        vjp = blamed(vjp, outs[0])
+    values = (*lower, *outs)
+    saved = tuple([values[i] for i in entry.save])
+    if state.recording_scopes and _modes.sourced():
+        node: Node = SourcedNode(vjp, parents, owned_all(saved))
+        node.where = _modes.user_line()  # type: ignore[attr-defined]
+    else:
+        node = Node(vjp, parents, owned_all(saved))
+    return wrap_many(out, level, node) if entry.many else wrap(out, level, node)
 
 
 state.recorded, state.record = EagerTensor, record

@@ -60,7 +60,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
         return out
     builder = recording(out)
     source = user_line() if builder is None else builder.blame or user_line()
-    return wrap(out, level, make_node(TransferPull(op, x.spec, source), parents, None))
+    return wrap(out, level, make_node(TransferPull(op, x.spec, source), parents, ()))
 
 
 def _require_none(nodes: Iterable[Node]) -> None:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Final
 
 from tenferro_ad._apply import CallSite, apply_vjp
 from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, key_of_numbers
-from tenferro_ad._entries import ENTRIES
-from tenferro_ad._steps import Derivation, Steps
+from tenferro_ad._steps import Derivation
 from tenferro_runtime.extension import Builder, General, optimise
 from tenferro_tensor import SCALARS
-from tenferro_tensor.calls import Entry
+from tenferro_tensor.calls import Entry, Steps
 
 _CONVERTERS: Final = {"float64": float, "complex128": complex}
 """What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
@@ -24,14 +23,14 @@ class Vjp(Derivative):
     Once the rule of an op is traced, the entry of the op gets the steps themselves; nodes recorded before keep this.
 
     Attributes:
-        key: key of the entry.
+        key: key of the entry among those of the op.
         kept: which of the saved values the steps read, where they do not read all.
     """
 
     __slots__ = ("kept", "key")
     traces: ClassVar = Counter()
 
-    def __init__(self, site: CallSite, key: Any) -> None:
+    def __init__(self, site: CallSite, key: tuple[Any, ...]) -> None:
         super().__init__(site)
         self.key = key
         self.kept: tuple[int, ...] | None = None
@@ -61,10 +60,11 @@ class Vjp(Derivative):
         run = super().run_for(variant, given, saved)
         if variant != PLAIN or PLAIN not in self.steps:
             return run
-        entry = ENTRIES.table.get(self.key)
+        op = self.site.op
+        entry = op.entries.get(self.key)
         if entry is not None and entry.vjp is self and isinstance(run, Steps):
             save = self.site.save if self.kept is None else tuple([self.site.save[i] for i in self.kept])
-            ENTRIES.put(self.key, Entry(entry.key, entry.run, entry.out, save, run))
+            op.remember(Entry(self.key, entry.run, entry.out, save, run))
         return self if self.kept is not None else run
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:

@@ -9,7 +9,9 @@ try:
         OpBase,
         ProgramEntry,
         RecordedBase,
+        Steps,
         TensorBase,
+        backward,
         item,
         operator,
         reflected,
@@ -30,6 +32,7 @@ except ImportError:
         state,
         unary,
     )
+    from tenferro_tensor._interpreted_backward import Steps, backward  # type: ignore[assignment]
 
 __all__ = [
     "SCALARS",
@@ -38,7 +41,9 @@ __all__ = [
     "OpBase",
     "ProgramEntry",
     "RecordedBase",
+    "Steps",
     "TensorBase",
+    "backward",
     "item",
     "key_parts",
     "operator",

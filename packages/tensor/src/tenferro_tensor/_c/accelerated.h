@@ -18,5 +18,7 @@ int tenferro_add_values(PyObject *module);
 int tenferro_add_state(PyObject *module);
 int tenferro_add_ops(PyObject *module);
 int tenferro_add_call(PyObject *module);
+int tenferro_add_steps(PyObject *module);
+int tenferro_add_backward(PyObject *module);
 
 #endif

@@ -121,13 +121,16 @@ static PyObject *run_program(ProgramEntry *p, PyObject **raws, Py_ssize_t n)
     return result;
 }
 
-/* The result of an op whose entry for these operands is known; NULL without an exception where the generic path has to
-   decide. `room` has `n` places for parts, and `n` + 1 for raw operands. */
+/* The result of an op whose entry for these operands is known, recorded where some of them are; NULL without an
+   exception where the generic path has to decide. `room` has `n` places for parts, and `n` + 1 for raw operands. */
 static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject **room)
 {
     PyObject **raws = room + n + 1, *raw = NULL, *result = NULL;
-    if (!UNSCOPED || !parts_of(operands, n, room)) {
+    if (!UNSCOPED) {
         return NULL;
+    }
+    if (!parts_of(operands, n, room)) {
+        return tenferro_record(op, operands, n);
     }
     Entry *entry = tenferro_entry(op, 0, room, n);
     if (entry == NULL) {

@@ -83,7 +83,8 @@ typedef struct {
     PyObject *record;            /* record(level, op, operands): records in Python what C does not; NULL before it is set */
 } State;
 
-extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, ProgramEntry_Type, OpBase_Type;
+extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, ProgramEntry_Type, OpBase_Type,
+    Steps_Type;
 extern State tenferro_state;
 
 /* Whether nothing is asked of concrete operations but to be done. */
@@ -108,5 +109,12 @@ Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
 /* How an op is called. */
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+/* Records an op on operands of which some are recorded, and all others concrete, recorded or Python's scalars: NULL
+   without an exception where it is for Python to record. */
+PyObject *tenferro_record(Op *op, PyObject *const *operands, Py_ssize_t n);
+
+/* Runs `Steps`: cotangents of the operands of an op, from that of the output, or a list of them, and saved values. */
+PyObject *tenferro_run_steps(PyObject *steps, PyObject *given, PyObject *saved);
 
 #endif

@@ -1,0 +1,349 @@
+/* `Steps`: a derivative of one op as calls over numbered registers. Registers hold the inputs first, then constants,
+   then the result of each call. Its Python twin is in _interpreted.py. */
+#include "_c/values.h"
+
+/* One call: `function` of the registers at operands[first], ..., operands[first + count - 1]. */
+typedef struct {
+    PyObject *function; /* borrowed from `calls` */
+    Py_ssize_t first, count;
+} Call;
+
+/* One output: PASSED_ON is an input as it is, MADE a register with a spec, ABSENT stands for zero. */
+typedef enum { ABSENT, PASSED_ON, MADE } OutputKind;
+typedef struct {
+    OutputKind kind;
+    Py_ssize_t place; /* of an input, or of a register */
+    PyObject *spec;   /* borrowed from `outputs`; NULL but for MADE */
+} Output;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op;        /* which errors name */
+    PyObject *tensors;   /* tuple of bool: which inputs are concrete tensors */
+    PyObject *constants; /* tuple */
+    PyObject *calls;     /* tuple of (function, tuple of registers) */
+    PyObject *outputs;   /* tuple of None, (input, None) and (register, spec) */
+    PyObject *otherwise; /* called as `Steps` are, where an input is not concrete or a scope is open */
+    Py_ssize_t inputs, registers, widest; /* counts; `widest` is the largest number of operands of a call */
+    unsigned char *is_tensor;             /* the same as `tensors`, `calls` and `outputs`, ready to be used */
+    Call *call;
+    Py_ssize_t *operands;
+    Output *output;
+} Steps;
+
+#define FEW 40 /* objects that a run keeps on the stack */
+
+static int index_within(PyObject *number, Py_ssize_t bound, Py_ssize_t *found)
+{
+    *found = PyLong_Check(number) ? PyLong_AsSsize_t(number) : -1;
+    if (!PyErr_Occurred() && *found >= 0 && *found < bound) {
+        return 1;
+    }
+    if (!PyErr_Occurred()) {
+        PyErr_Format(PyExc_ValueError, "the number of a register, less than %zd, is due, got %R", bound, number);
+    }
+    return 0;
+}
+
+static int read_calls(Steps *s)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(s->calls), all = 0, first = s->registers;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *call = PyTuple_GET_ITEM(s->calls, i), *operands = NULL;
+        if (PyTuple_CheckExact(call) && PyTuple_GET_SIZE(call) == 2) {
+            operands = PyTuple_GET_ITEM(call, 1);
+        }
+        if (operands == NULL || !PyTuple_CheckExact(operands)) {
+            PyErr_SetString(PyExc_TypeError, "a call is a function with a tuple of registers");
+            return 0;
+        }
+        all += PyTuple_GET_SIZE(operands);
+    }
+    s->call = PyMem_New(Call, n);
+    s->operands = PyMem_New(Py_ssize_t, all);
+    if (s->call == NULL || s->operands == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    Py_ssize_t at = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *call = PyTuple_GET_ITEM(s->calls, i), *operands = PyTuple_GET_ITEM(call, 1);
+        Py_ssize_t count = PyTuple_GET_SIZE(operands);
+        s->call[i] = (Call){PyTuple_GET_ITEM(call, 0), at, count};
+        s->widest = Py_MAX(s->widest, count);
+        for (Py_ssize_t k = 0; k < count; k++) {
+            if (!index_within(PyTuple_GET_ITEM(operands, k), first + i, &s->operands[at++])) {
+                return 0;
+            }
+        }
+    }
+    s->registers += n;
+    return 1;
+}
+
+static int read_outputs(Steps *s)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(s->outputs);
+    s->output = PyMem_New(Output, n);
+    if (s->output == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *output = PyTuple_GET_ITEM(s->outputs, i);
+        s->output[i] = (Output){ABSENT, 0, NULL};
+        if (output == Py_None) {
+            continue;
+        }
+        if (!PyTuple_CheckExact(output) || PyTuple_GET_SIZE(output) != 2) {
+            PyErr_SetString(PyExc_TypeError, "an output is None or a pair of a register and a spec");
+            return 0;
+        }
+        PyObject *spec = PyTuple_GET_ITEM(output, 1);
+        int made = spec != Py_None;
+        s->output[i].kind = made ? MADE : PASSED_ON;
+        s->output[i].spec = made ? spec : NULL;
+        if (!index_within(PyTuple_GET_ITEM(output, 0), made ? s->registers : s->inputs, &s->output[i].place)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int read_tensors(Steps *s)
+{
+    s->inputs = PyTuple_GET_SIZE(s->tensors);
+    s->is_tensor = PyMem_New(unsigned char, s->inputs);
+    if (s->is_tensor == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < s->inputs; i++) {
+        s->is_tensor[i] = PyTuple_GET_ITEM(s->tensors, i) == Py_True;
+    }
+    s->registers = s->inputs + PyTuple_GET_SIZE(s->constants);
+    return 1;
+}
+
+static PyObject *steps_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+static PyObject *steps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"op", "tensors", "constants", "calls", "outputs", "otherwise", NULL};
+    PyObject *op, *tensors, *constants, *calls, *outputs, *otherwise;
+    PyTypeObject *t = &PyTuple_Type;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O!O:Steps", names, &op, t, &tensors, t, &constants, t,
+                                     &calls, t, &outputs, &otherwise)) {
+        return NULL;
+    }
+    Steps *s = (Steps *)type->tp_alloc(type, 0);
+    if (s == NULL) {
+        return NULL;
+    }
+    s->vectorcall = steps_vectorcall;
+    s->op = Py_NewRef(op);
+    s->tensors = Py_NewRef(tensors);
+    s->constants = Py_NewRef(constants);
+    s->calls = Py_NewRef(calls);
+    s->outputs = Py_NewRef(outputs);
+    s->otherwise = Py_NewRef(otherwise);
+    if (!read_tensors(s) || !read_calls(s) || !read_outputs(s)) {
+        Py_CLEAR(s);
+    }
+    return (PyObject *)s;
+}
+
+static PyObject *wrong_number(Steps *s, Py_ssize_t got)
+{
+    return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, s->inputs, got);
+}
+
+/* Hold the inputs in `objects`: what is given, without None, and what was saved. Returns their number, or one more than
+   there may be. */
+static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject **objects)
+{
+    Py_ssize_t n = 0;
+    PyObject *parts[2] = {given, saved};
+    for (int p = 0; p < 2; p++) {
+        if (p == 0 && !PyList_Check(given)) {
+            if (s->inputs == 0) {
+                return 1;
+            }
+            objects[n++] = Py_NewRef(given);
+            continue;
+        }
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parts[p]); i++) {
+            PyObject *x = PySequence_Fast_GET_ITEM(parts[p], i);
+            if (p == 0 && x == Py_None) {
+                continue;
+            }
+            if (n == s->inputs) {
+                return n + 1;
+            }
+            objects[n++] = Py_NewRef(x);
+        }
+    }
+    return n;
+}
+
+/* Fill the registers of the inputs: 1, or 0 where one of them is not concrete. */
+static int raw_inputs(Steps *s, PyObject **objects, PyObject **registers)
+{
+    for (Py_ssize_t i = 0; i < s->inputs; i++) {
+        PyObject *x = objects[i];
+        if (s->is_tensor[i]) {
+            x = IS_TENSOR(x) ? ((Tensor *)x)->data : NULL;
+            if (x == NULL) {
+                return 0;
+            }
+        }
+        registers[i] = Py_NewRef(x);
+    }
+    return 1;
+}
+
+static int run_calls(Steps *s, PyObject **registers, PyObject **arguments)
+{
+    Py_ssize_t at = s->inputs, n = PyTuple_GET_SIZE(s->constants);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        registers[at++] = Py_NewRef(PyTuple_GET_ITEM(s->constants, i));
+    }
+    n = PyTuple_GET_SIZE(s->calls);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Call *call = &s->call[i];
+        for (Py_ssize_t k = 0; k < call->count; k++) {
+            arguments[k + 1] = registers[s->operands[call->first + k]];
+        }
+        size_t nargsf = (size_t)call->count | PY_VECTORCALL_ARGUMENTS_OFFSET;
+        registers[at] = PyObject_Vectorcall(call->function, arguments + 1, nargsf, NULL);
+        if (registers[at++] == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *wrapped_outputs(Steps *s, PyObject **objects, PyObject **registers)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(s->outputs);
+    PyObject *result = PyTuple_New(n);
+    for (Py_ssize_t i = 0; i < n && result != NULL; i++) {
+        Output *o = &s->output[i];
+        PyObject *z = o->kind == MADE ? tenferro_tensor(Py_NewRef(registers[o->place]), o->spec)
+                                      : Py_NewRef(o->kind == PASSED_ON ? objects[o->place] : Py_None);
+        if (z == NULL) {
+            Py_CLEAR(result);
+        } else {
+            PyTuple_SET_ITEM(result, i, z);
+        }
+    }
+    return result;
+}
+
+/* `room` has places for the inputs, the registers and the arguments of a call, all NULL. */
+static PyObject *run_in(Steps *s, PyObject *given, PyObject *saved, PyObject **room)
+{
+    PyObject **objects = room, **registers = room + s->inputs, *result = NULL;
+    Py_ssize_t n = inputs_of(s, given, saved, objects);
+    if (n != s->inputs) {
+        result = wrong_number(s, n);
+    } else if (!raw_inputs(s, objects, registers)) {
+        result = PyObject_CallFunctionObjArgs(s->otherwise, given, saved, NULL);
+    } else if (run_calls(s, registers, registers + s->registers)) {
+        result = wrapped_outputs(s, objects, registers);
+    }
+    for (Py_ssize_t i = 0; i < s->inputs + s->registers; i++) {
+        Py_XDECREF(room[i]);
+    }
+    return result;
+}
+
+PyObject *tenferro_run_steps(PyObject *self, PyObject *given, PyObject *saved)
+{
+    Steps *s = (Steps *)self;
+    if (!UNSCOPED || tenferro_state.tensor == NULL || !(PyTuple_Check(saved) || PyList_Check(saved))) {
+        return PyObject_CallFunctionObjArgs(s->otherwise, given, saved, NULL);
+    }
+    Py_ssize_t size = s->inputs + s->registers + s->widest + 1;
+    PyObject *few[FEW], **room = few;
+    if (size > FEW && (room = PyMem_New(PyObject *, size)) == NULL) {
+        return PyErr_NoMemory();
+    }
+    memset(room, 0, (size_t)size * sizeof *room);
+    Py_INCREF(s);
+    PyObject *result = run_in(s, given, saved, room);
+    Py_DECREF(s);
+    if (room != few) {
+        PyMem_Free(room);
+    }
+    return result;
+}
+
+static PyObject *steps_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    if (PyVectorcall_NARGS(nargsf) != 2 || (names != NULL && PyTuple_GET_SIZE(names))) {
+        PyErr_SetString(PyExc_TypeError, "Steps are called as steps(given, saved)");
+        return NULL;
+    }
+    return tenferro_run_steps(self, args[0], args[1]);
+}
+
+/* There is no tp_clear, as for tuples: cycles are broken elsewhere, and a run finds every field. */
+static int steps_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Steps *s = (Steps *)self;
+    Py_VISIT(s->op);
+    Py_VISIT(s->tensors);
+    Py_VISIT(s->constants);
+    Py_VISIT(s->calls);
+    Py_VISIT(s->outputs);
+    Py_VISIT(s->otherwise);
+    return 0;
+}
+
+static void steps_dealloc(PyObject *self)
+{
+    Steps *s = (Steps *)self;
+    PyObject_GC_UnTrack(self);
+    PyMem_Free(s->is_tensor);
+    PyMem_Free(s->call);
+    PyMem_Free(s->operands);
+    PyMem_Free(s->output);
+    Py_XDECREF(s->op);
+    Py_XDECREF(s->tensors);
+    Py_XDECREF(s->constants);
+    Py_XDECREF(s->calls);
+    Py_XDECREF(s->outputs);
+    Py_XDECREF(s->otherwise);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef steps_members[] = {
+    {"op", T_OBJECT_EX, offsetof(Steps, op), READONLY, "The op, which errors name."},
+    {"tensors", T_OBJECT_EX, offsetof(Steps, tensors), READONLY, "Which inputs are concrete tensors."},
+    {"constants", T_OBJECT_EX, offsetof(Steps, constants), READONLY, "What the registers behind the inputs hold."},
+    {"calls", T_OBJECT_EX, offsetof(Steps, calls), READONLY, "Functions, with the registers of their operands."},
+    {"outputs", T_OBJECT_EX, offsetof(Steps, outputs), READONLY, "What is returned."},
+    {"otherwise", T_OBJECT_EX, offsetof(Steps, otherwise), READONLY, "What runs where an input is not concrete."},
+    {NULL},
+};
+
+PyTypeObject Steps_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.Steps",
+    .tp_doc = "Steps(op, tensors, constants, calls, outputs, otherwise)\n--\n\nA derivative as calls over registers.",
+    .tp_basicsize = sizeof(Steps),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Steps, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = steps_new,
+    .tp_dealloc = steps_dealloc,
+    .tp_traverse = steps_traverse,
+    .tp_members = steps_members,
+};
+
+int tenferro_add_steps(PyObject *module)
+{
+    return PyModule_AddType(module, &Steps_Type);
+}
