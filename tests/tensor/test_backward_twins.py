@@ -40,7 +40,7 @@ def product(twin: Any) -> Any:
     """The derivative of a product with one number: cotangents of both operands, and the number as it is."""
     calls = ((np.multiply, (0, 2)), (np.multiply, (0, 1)), (np.add, (5, 4)))
     outputs = ((6, X.spec), None, (2, None), (7, X.spec))
-    return twin.Steps("mul", (True, True, True, False), (np.float64(10.0),), calls, outputs, refused)
+    return twin.Steps("mul", (None, None, None, object), (np.float64(10.0),), calls, outputs, refused)
 
 
 def test_calls_run_over_registers(twin: Any) -> None:
@@ -54,7 +54,7 @@ def test_calls_run_over_registers(twin: Any) -> None:
 
 
 def test_a_list_is_given_without_what_is_absent(twin: Any) -> None:
-    steps = twin.Steps("op", (True, True), (), ((np.subtract, (0, 1)),), ((2, X.spec),), refused)
+    steps = twin.Steps("op", (None, None), (), ((np.subtract, (0, 1)),), ((2, X.spec),), refused)
     for given, saved in (([None, X, None], (Y,)), ([X, Y], ()), ([], (X, Y)), ([X], [Y])):
         np.testing.assert_array_equal(steps(given, saved)[0].data, [-2.0, -3.0])
 
@@ -72,11 +72,19 @@ def test_wrong_numbers_of_inputs_are_value_errors(twin: Any) -> None:
             steps(given, saved)
 
 
+def test_numbers_that_are_due_are_told_apart(twin: Any) -> None:
+    for due in (2, 2.0, True, 0.0, -0.0, float("nan"), 1 + 2j, 2**70, -1):
+        steps = twin.Steps("op", (None, due), (), (), ((0, None),), refused)
+        for number in (2, 2.0, True, 0.0, -0.0, float("nan"), 2**70, -1, "text", None):
+            found = steps(X, (number,))
+            assert (found == (X,)) == (type(number) is type(due) and repr(number) == repr(due)), (due, number)
+
+
 def test_errors_of_calls_pass(twin: Any) -> None:
     def fail(*_: Any) -> Any:
         raise ArithmeticError("of a kernel")
 
-    steps = twin.Steps("op", (True,), (), ((np.negative, (0,)), (fail, ())), ((1, X.spec),), refused)
+    steps = twin.Steps("op", (None,), (), ((np.negative, (0,)), (fail, ())), ((1, X.spec),), refused)
     with pytest.raises(ArithmeticError, match="of a kernel"):
         steps(X, ())
 
@@ -109,12 +117,12 @@ def test_steps_leak_nothing(twin: Any) -> None:
         {"calls": ((len, (9,)),)}, {"calls": ((len, (-1,)),)}, {"calls": ((len, ("0",)),)}, {"calls": ((len,),)},
         {"calls": (len,)}, {"calls": ((len, [0]),)}, {"calls": [(len, (0,))]}, {"calls": ((len, (2**80,)),)},
         {"outputs": ((7, X.spec),)}, {"outputs": ((1, None),)}, {"outputs": (3,)}, {"outputs": None},
-        {"tensors": 3}, {"constants": []},
+        {"inputs": 3}, {"constants": []},
     ],
 )  # fmt: skip
 def test_damaged_steps_cannot_be_made_in_c(wrong: dict[str, Any]) -> None:
     right: dict[str, Any] = {
-        "op": "op", "tensors": (True,), "constants": (), "calls": ((np.negative, (0,)),),
+        "op": "op", "inputs": (None,), "constants": (), "calls": ((np.negative, (0,)),),
         "outputs": ((1, X.spec),), "otherwise": refused,
     }  # fmt: skip
     TWINS["c"].Steps(**right)

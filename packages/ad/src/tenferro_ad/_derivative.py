@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from tenferro_ad._apply import CallSite
 from tenferro_ad._steps import Derivation, make_steps
 from tenferro_tensor import Primitive, Spec
-from tenferro_tensor.calls import state
+from tenferro_tensor.calls import Steps, state
 from tenferro_tensor_core import TracingError, key_of
 
 TRACE_USES: Final = 2
@@ -39,16 +39,18 @@ class Derivative:
 
     Attributes:
         site: the op and its circumstances.
-        steps: steps by what else than specs they depend on; the rule itself where it cannot be traced.
-        uses: how often it was called while it was not traced.
+        head: what is called: the steps of one variant, which hand on what they are not for, at last to `by_variant`.
+        steps: steps by variant; the rule itself where it cannot be traced.
+        uses: how often it was called while there were no steps.
     """
 
-    __slots__ = ("site", "steps", "uses")
+    __slots__ = ("head", "site", "steps", "uses")
     traces: ClassVar[Counter[Primitive]]
     """Number of traces by primitive, in this mode."""
 
     def __init__(self, site: CallSite) -> None:
         self.site = site
+        self.head: Run = self.by_variant
         self.steps: dict[Variant, Run] = {}
         self.uses = 0
 
@@ -58,11 +60,13 @@ class Derivative:
         return self.site.op
 
     def __call__(self, given: Any, saved: Any) -> Any:
+        return self.head(given, saved)
+
+    def by_variant(self, given: Any, saved: Any) -> Any:
+        """Call the steps for these inputs, which are traced when they are due, or apply the rule."""
         variant = self.variant(given, saved)
         run = self.steps.get(variant)
-        if run is None:
-            run = self.run_for(variant, given, saved)
-        return run(given, saved)
+        return (self._run_for(variant, given, saved) if run is None else run)(given, saved)
 
     def variant(self, given: Any, saved: Any) -> Variant:
         """What the steps for these inputs depend on besides specs."""
@@ -88,25 +92,26 @@ class Derivative:
         """The Python numbers among the inputs, by position."""
         raise NotImplementedError
 
-    def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
-        """What to call for inputs of a variant that has no steps yet: these are traced when they are due."""
+    def lead(self, head: Run) -> None:
+        """Call these steps from now on."""
+        self.head = head
+
+    def _run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
         self.uses += 1
         if state.open_scopes or not self._due():
             return self.by_rule
         numbers = self.numbers(given, saved)
+        literals: Mapping[int, Any] | None = numbers
         if numbers and len(self.steps) >= LITERAL_TRACES:
-            return self._any_number(variant[0])
-        if len(self.steps) >= VARIANTS_MAX:
-            return self.by_rule
-        self.steps[variant] = run = self._traced(variant, numbers)
-        return run
-
-    def _any_number(self, present: tuple[bool, ...]) -> Run:
-        """The steps that take Python numbers as inputs."""
-        variant = (present, None)
+            variant, literals = (variant[0], None), None
         run = self.steps.get(variant)
         if run is None:
-            run = self.steps[variant] = self._traced(variant, None)
+            run = self.by_rule if len(self.steps) >= VARIANTS_MAX else self._traced(variant, literals)
+            self.steps[variant] = run
+            if isinstance(run, Steps) and literals is not None and not self.site.many:
+                self.lead(
+                    Steps(run.op, run.inputs, run.constants, run.calls, run.outputs, self.head) if numbers else run
+                )
         return run
 
     def _traced(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Run:

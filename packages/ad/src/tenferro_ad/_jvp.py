@@ -30,15 +30,13 @@ class Jvp(Derivative):
     def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
         return {i: a for i, a in enumerate(given) if a.__class__ in SCALARS}
 
-    def _any_number(self, present: tuple[bool, ...]) -> Run:
-        return self.by_rule
-
     def otherwise(self, d: Derivation) -> Run:
         return self.by_rule  # values and tangents may be of different levels
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
-        assert numbers is not None
+        if numbers is None:
+            return None
         builder = Builder()
         operands = [numbers[i] if i in numbers else builder.input(s) for i, s in enumerate(site.given)]
         tangents = [builder.input(site.given[i]) for i in site.need]
@@ -46,12 +44,12 @@ class Jvp(Derivative):
         if builder.captured:
             return None
         program = optimise(builder.close([*outs, *[t for t in pushed if t is not None]]))
-        tensors = tuple([i not in numbers for i in range(len(operands))] + [True] * len(tangents))
+        inputs = tuple([numbers.get(i) for i in range(len(operands))] + [None] * len(tangents))
         variables = iter(program.output_ids)
         found = [(next(variables), s) for s in site.outs]
         moved = [None if t is None else (next(variables), s) for t, s in zip(pushed, site.outs)]
-        arguments = tuple([i for i, tensor in enumerate(tensors) if tensor])
-        return Derivation(program, arguments, (*found, *moved), tensors, {})
+        arguments = tuple([i for i in range(len(inputs)) if i not in numbers])
+        return Derivation(program, arguments, (*found, *moved), inputs, {})
 
 
 JVPS: Final[BoundedCache[Any, Jvp]] = BoundedCache("jvp entries", 4096, recency=False)

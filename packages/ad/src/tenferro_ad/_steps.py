@@ -26,21 +26,22 @@ class Derivation(NamedTuple):
         program: the program.
         arguments: for each of its inputs, the number of the input of `Steps` that it stands for.
         outputs: for each output of `Steps`, the variable of the program and its spec, or ``None`` for zero.
-        tensors: for each input of `Steps` whether it is a concrete tensor; others are Python numbers.
+        inputs: for each input of `Steps` ``None`` for a concrete tensor, `object` for a Python number that is an input
+            of the program, else the number itself, a literal of the program.
         numbers: for inputs that are Python numbers and arguments of the program, what converts them.
     """
 
     program: Program
     arguments: tuple[int, ...]
     outputs: tuple[tuple[int, Spec] | None, ...]
-    tensors: tuple[bool, ...]
+    inputs: tuple[Any, ...]
     numbers: Mapping[int, Callable[[Any], Any]]
 
 
 def make_steps(op: Op, d: Derivation, otherwise: Callable[[Any, Any], Any] | None) -> Steps:
     """The steps of a derivative; by default values that are not concrete go through the same program, op by op."""
     argument = dict(zip(d.program.input_ids, d.arguments))
-    passed_on = {v for v, i in argument.items() if d.tensors[i]}
+    passed_on = {v for v, i in argument.items() if d.inputs[i] is None}
     made = [o[0] for o in d.outputs if o is not None and o[0] not in passed_on]
     program = remove_dead_code(d.program.with_(output_ids=tuple(made)))
     steps, alias = aliases(raw_steps(program))
@@ -51,14 +52,14 @@ def make_steps(op: Op, d: Derivation, otherwise: Callable[[Any, Any], Any] | Non
         None if o is None else (argument[o[0]], None) if o[0] in passed_on else (registers[o[0]], o[1])
         for o in d.outputs
     ])  # fmt: skip
-    return Steps(op, d.tensors, held, calls, outputs, otherwise or _OpByOp(d))
+    return Steps(op, d.inputs, held, calls, outputs, otherwise or _OpByOp(d))
 
 
 def _calls(
     steps: Sequence[Step], constants: Mapping[int, Any], argument: Mapping[int, int], d: Derivation
 ) -> tuple[tuple[Any, ...], tuple[Call, ...], dict[int, int]]:
     """Steps of a program as constants and calls, and the registers of its variables."""
-    count = len(d.tensors)
+    count = len(d.inputs)
     held = [*constants.values()]
     literals: dict[tuple[int, int], int] = {}
     for n, step in enumerate(steps):

@@ -11,7 +11,8 @@ from tenferro_ad._derivative import PLAIN, Derivative, Run, Variant, key_of_numb
 from tenferro_ad._steps import Derivation
 from tenferro_runtime.extension import Builder, General, optimise
 from tenferro_tensor import SCALARS
-from tenferro_tensor.calls import Entry, Steps
+from tenferro_tensor.calls import Entry
+from tenferro_tensor.tables import TABLES, EntryTable
 
 _CONVERTERS: Final = {"float64": float, "complex128": complex}
 """What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
@@ -36,10 +37,17 @@ class Vjp(Derivative):
         self.kept: tuple[int, ...] | None = None
 
     def __call__(self, given: Any, saved: Any) -> Any:
-        steps = self.steps.get(PLAIN)
-        if steps is None or self.kept is None:
-            return super().__call__(given, saved)
-        return steps(given, tuple([saved[i] for i in self.kept]))
+        if self.kept is not None:
+            saved = tuple([saved[i] for i in self.kept])
+        return self.head(given, saved)
+
+    def lead(self, head: Run) -> None:
+        before, self.head = self.head, head
+        save = self.site.save if self.kept is None else tuple([self.site.save[i] for i in self.kept])
+        for table in (self.site.op, *[t for t in TABLES if isinstance(t, EntryTable)]):
+            entry = table.entries.get(self.key)
+            if entry is not None and (entry.vjp is self or entry.vjp is before):
+                table.remember(Entry(self.key, entry.run, entry.out, save, head))
 
     def variant(self, given: Any, saved: Any) -> Variant:
         there = tuple([g is not None for g in given]) if self.site.many else ()
@@ -56,16 +64,9 @@ class Vjp(Derivative):
     def numbers(self, given: Any, saved: Any) -> dict[int, Any]:
         return {i: v for i, v in zip(self.site.save, saved) if v.__class__ in SCALARS}
 
-    def run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
-        run = super().run_for(variant, given, saved)
-        if variant != PLAIN or PLAIN not in self.steps:
-            return run
-        op = self.site.op
-        entry = op.entries.get(self.key)
-        if entry is not None and entry.vjp is self and isinstance(run, Steps):
-            save = self.site.save if self.kept is None else tuple([self.site.save[i] for i in self.kept])
-            op.remember(Entry(self.key, entry.run, entry.out, save, run))
-        return self if self.kept is not None else run
+    def _run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
+        run = super()._run_for(variant, given, saved)
+        return run if self.kept is None else self
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
@@ -74,20 +75,23 @@ class Vjp(Derivative):
         cotangents = [builder.input(s) if t else None for s, t in zip(site.outs, there)]
         count, first = len(site.given), sum(there)
         slots: list[Any] = [None] * (count + len(site.outs))
-        arguments, tensors, converters = [*range(first)], [True] * first, {}
+        arguments, converters = [*range(first)], {}
+        inputs: list[Any] = [None] * first
         for i in site.save:
             number = i < count and site.given[i] in SCALARS
             if number and numbers is not None:
                 slots[i] = numbers[i]
-            elif number:
+                inputs.append(numbers[i])
+                continue
+            if number:
                 dtype = site.specs[i].dtype
                 slots[i] = builder.input(site.specs[i].with_(shape=()))
-                converters[len(tensors)] = _CONVERTERS.get(dtype.name, dtype.type)
-                arguments.append(len(tensors))
+                converters[len(inputs)] = _CONVERTERS.get(dtype.name, dtype.type)
+                arguments.append(len(inputs))
             else:
                 slots[i] = builder.input(site.given[i] if i < count else site.outs[i - count])
-                arguments.append(len(tensors))
-            tensors.append(not number)
+                arguments.append(len(inputs))
+            inputs.append(object if number else None)
         pulled = apply_vjp(site, slots[:count], slots[count:], cotangents)
         if builder.captured:
             return None
@@ -99,8 +103,8 @@ class Vjp(Derivative):
             self.kept = tuple([k for k, v in enumerate(program.input_ids[1:]) if v in read])
             kept = [0, *[k + 1 for k in self.kept]]
             program = program.with_(input_ids=tuple([program.input_ids[k] for k in kept]))
-            arguments, tensors = [*range(len(kept))], [True] * len(kept)
+            arguments, inputs = [*range(len(kept))], [None] * len(kept)
         variables = iter(program.output_ids)
         specs = [site.given[i] for i in site.need]
         found = tuple([None if c is None else (next(variables), s) for c, s in zip(pulled, specs)])
-        return Derivation(program, tuple(arguments), found, tuple(tensors), converters)
+        return Derivation(program, tuple(arguments), found, tuple(inputs), converters)

@@ -98,7 +98,7 @@ class Steps:
     @property
     def op(self) -> Any: ...
     @property
-    def tensors(self) -> tuple[bool, ...]: ...
+    def inputs(self) -> tuple[Any, ...]: ...
     @property
     def constants(self) -> tuple[Any, ...]: ...
     @property
@@ -110,7 +110,7 @@ class Steps:
     def __init__(
         self,
         op: Any,
-        tensors: tuple[bool, ...],
+        inputs: tuple[Any, ...],
         constants: tuple[Any, ...],
         calls: tuple[tuple[Callable[..., Any], tuple[int, ...]], ...],
         outputs: tuple[tuple[int, Any] | None, ...],

@@ -23,40 +23,42 @@ class Steps:
 
     Attributes:
         op: the op, which errors name.
-        tensors: for each input whether it is a concrete tensor; others are Python numbers.
+        inputs: for each input ``None`` for a concrete tensor, `object` for any Python number, else the number that it
+            has to be.
         constants: what the registers behind the inputs hold.
         calls: functions on raw arrays, with the registers of their operands.
         outputs: for each of them ``None`` for zero, the number of an input that is passed on with ``None``, or a
             register with the spec of what is in it.
-        otherwise: ``otherwise(given, saved)``, called where an input is not concrete or a device scope is open.
+        otherwise: ``otherwise(given, saved)``, called where an input is not so, or a device scope is open.
     """
 
-    __slots__ = ("_getters", "calls", "constants", "op", "otherwise", "outputs", "tensors")
+    __slots__ = ("_getters", "calls", "constants", "inputs", "op", "otherwise", "outputs")
 
     def __init__(
         self,
         op: Any,
-        tensors: tuple[bool, ...],
+        inputs: tuple[Any, ...],
         constants: tuple[Any, ...],
         calls: tuple[tuple[Callable[..., Any], tuple[int, ...]], ...],
         outputs: tuple[tuple[int, Any] | None, ...],
         otherwise: Callable[[Any, Any], Any],
     ) -> None:
-        self.op, self.tensors, self.constants, self.calls = op, tensors, constants, calls
+        self.op, self.inputs, self.constants, self.calls = op, inputs, constants, calls
         self.outputs, self.otherwise = outputs, otherwise
         self._getters = [(function, _getter(operands)) for function, operands in calls]
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> Any:
-        inputs = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
+        values = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
         tensor = state.tensor
         registers: list[Any] = []
-        for x, concrete in zip(inputs, self.tensors, strict=True):
-            if not concrete:
-                registers.append(x)
-            elif x.__class__ is tensor:
-                registers.append(x._data)
-            else:
+        for x, due in zip(values, self.inputs, strict=True):
+            if due is None:
+                if x.__class__ is not tensor:
+                    return self.otherwise(given, saved)
+                x = x._data
+            elif due is not object and x is not due and not (x.__class__ is due.__class__ and repr(x) == repr(due)):
                 return self.otherwise(given, saved)
+            registers.append(x)
         if state.open_scopes:
             return self.otherwise(given, saved)
         registers += self.constants
@@ -69,7 +71,7 @@ class Steps:
                 continue
             register, spec = output
             if spec is None:
-                found.append(inputs[register])
+                found.append(values[register])
                 continue
             z = _new(tensor)
             z._data, z.spec = registers[register], spec

@@ -20,14 +20,13 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *op;        /* which errors name */
-    PyObject *tensors;   /* tuple of bool: which inputs are concrete tensors */
+    PyObject *inputs;    /* tuple: None for a concrete tensor, the class object for any number, else what it has to be */
     PyObject *constants; /* tuple */
     PyObject *calls;     /* tuple of (function, tuple of registers) */
     PyObject *outputs;   /* tuple of None, (input, None) and (register, spec) */
-    PyObject *otherwise; /* called as `Steps` are, where an input is not concrete or a scope is open */
-    Py_ssize_t inputs, registers, widest; /* counts; `widest` is the largest number of operands of a call */
-    unsigned char *is_tensor;             /* the same as `tensors`, `calls` and `outputs`, ready to be used */
-    Call *call;
+    PyObject *otherwise; /* called as `Steps` are, where an input is not so, or a scope is open */
+    Py_ssize_t registers, widest; /* the number of registers, and the largest number of operands of a call */
+    Call *call;                   /* the same as `calls` and `outputs`, ready to be used */
     Py_ssize_t *operands;
     Output *output;
 } Steps;
@@ -104,25 +103,10 @@ static int read_outputs(Steps *s)
         int made = spec != Py_None;
         s->output[i].kind = made ? MADE : PASSED_ON;
         s->output[i].spec = made ? spec : NULL;
-        if (!index_within(PyTuple_GET_ITEM(output, 0), made ? s->registers : s->inputs, &s->output[i].place)) {
+        if (!index_within(PyTuple_GET_ITEM(output, 0), made ? s->registers : PyTuple_GET_SIZE(s->inputs), &s->output[i].place)) {
             return 0;
         }
     }
-    return 1;
-}
-
-static int read_tensors(Steps *s)
-{
-    s->inputs = PyTuple_GET_SIZE(s->tensors);
-    s->is_tensor = PyMem_New(unsigned char, s->inputs);
-    if (s->is_tensor == NULL) {
-        PyErr_NoMemory();
-        return 0;
-    }
-    for (Py_ssize_t i = 0; i < s->inputs; i++) {
-        s->is_tensor[i] = PyTuple_GET_ITEM(s->tensors, i) == Py_True;
-    }
-    s->registers = s->inputs + PyTuple_GET_SIZE(s->constants);
     return 1;
 }
 
@@ -130,10 +114,10 @@ static PyObject *steps_vectorcall(PyObject *self, PyObject *const *args, size_t 
 
 static PyObject *steps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"op", "tensors", "constants", "calls", "outputs", "otherwise", NULL};
-    PyObject *op, *tensors, *constants, *calls, *outputs, *otherwise;
+    static char *names[] = {"op", "inputs", "constants", "calls", "outputs", "otherwise", NULL};
+    PyObject *op, *inputs, *constants, *calls, *outputs, *otherwise;
     PyTypeObject *t = &PyTuple_Type;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O!O:Steps", names, &op, t, &tensors, t, &constants, t,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O!O:Steps", names, &op, t, &inputs, t, &constants, t,
                                      &calls, t, &outputs, &otherwise)) {
         return NULL;
     }
@@ -143,12 +127,13 @@ static PyObject *steps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     s->vectorcall = steps_vectorcall;
     s->op = Py_NewRef(op);
-    s->tensors = Py_NewRef(tensors);
+    s->inputs = Py_NewRef(inputs);
     s->constants = Py_NewRef(constants);
     s->calls = Py_NewRef(calls);
     s->outputs = Py_NewRef(outputs);
     s->otherwise = Py_NewRef(otherwise);
-    if (!read_tensors(s) || !read_calls(s) || !read_outputs(s)) {
+    s->registers = PyTuple_GET_SIZE(inputs) + PyTuple_GET_SIZE(constants);
+    if (!read_calls(s) || !read_outputs(s)) {
         Py_CLEAR(s);
     }
     return (PyObject *)s;
@@ -156,18 +141,18 @@ static PyObject *steps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyObject *wrong_number(Steps *s, Py_ssize_t got)
 {
-    return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, s->inputs, got);
+    return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, PyTuple_GET_SIZE(s->inputs), got);
 }
 
 /* Hold the inputs in `objects`: what is given, without None, and what was saved. Returns their number, or one more than
    there may be. */
 static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject **objects)
 {
-    Py_ssize_t n = 0;
+    Py_ssize_t n = 0, most = PyTuple_GET_SIZE(s->inputs);
     PyObject *parts[2] = {given, saved};
     for (int p = 0; p < 2; p++) {
         if (p == 0 && !PyList_Check(given)) {
-            if (s->inputs == 0) {
+            if (most == 0) {
                 return 1;
             }
             objects[n++] = Py_NewRef(given);
@@ -178,7 +163,7 @@ static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject
             if (p == 0 && x == Py_None) {
                 continue;
             }
-            if (n == s->inputs) {
+            if (n == most) {
                 return n + 1;
             }
             objects[n++] = Py_NewRef(x);
@@ -187,16 +172,31 @@ static Py_ssize_t inputs_of(Steps *s, PyObject *given, PyObject *saved, PyObject
     return n;
 }
 
-/* Fill the registers of the inputs: 1, or 0 where one of them is not concrete. */
+/* Whether a value is the number that is due: of the same class, and of the same bits. */
+static int is_number(PyObject *x, PyObject *due)
+{
+    if (x == due || !Py_IS_TYPE(x, Py_TYPE(due))) {
+        return x == due;
+    }
+    if (PyFloat_CheckExact(x)) {
+        double a = PyFloat_AS_DOUBLE(x), b = PyFloat_AS_DOUBLE(due);
+        return memcmp(&a, &b, sizeof a) == 0;
+    }
+    return PyLong_CheckExact(x) && PyObject_RichCompareBool(x, due, Py_EQ) == 1;
+}
+
+/* Fill the registers of the inputs: 1, or 0 where one of them is not what is due. */
 static int raw_inputs(Steps *s, PyObject **objects, PyObject **registers)
 {
-    for (Py_ssize_t i = 0; i < s->inputs; i++) {
-        PyObject *x = objects[i];
-        if (s->is_tensor[i]) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s->inputs); i++) {
+        PyObject *due = PyTuple_GET_ITEM(s->inputs, i), *x = objects[i];
+        if (due == Py_None) {
             x = IS_TENSOR(x) ? ((Tensor *)x)->data : NULL;
-            if (x == NULL) {
-                return 0;
-            }
+        } else if (due != (PyObject *)&PyBaseObject_Type && !is_number(x, due)) {
+            x = NULL;
+        }
+        if (x == NULL) {
+            return 0;
         }
         registers[i] = Py_NewRef(x);
     }
@@ -205,7 +205,7 @@ static int raw_inputs(Steps *s, PyObject **objects, PyObject **registers)
 
 static int run_calls(Steps *s, PyObject **registers, PyObject **arguments)
 {
-    Py_ssize_t at = s->inputs, n = PyTuple_GET_SIZE(s->constants);
+    Py_ssize_t at = PyTuple_GET_SIZE(s->inputs), n = PyTuple_GET_SIZE(s->constants);
     for (Py_ssize_t i = 0; i < n; i++) {
         registers[at++] = Py_NewRef(PyTuple_GET_ITEM(s->constants, i));
     }
@@ -244,16 +244,16 @@ static PyObject *wrapped_outputs(Steps *s, PyObject **objects, PyObject **regist
 /* `room` has places for the inputs, the registers and the arguments of a call, all NULL. */
 static PyObject *run_in(Steps *s, PyObject *given, PyObject *saved, PyObject **room)
 {
-    PyObject **objects = room, **registers = room + s->inputs, *result = NULL;
-    Py_ssize_t n = inputs_of(s, given, saved, objects);
-    if (n != s->inputs) {
+    Py_ssize_t count = PyTuple_GET_SIZE(s->inputs), n = inputs_of(s, given, saved, room);
+    PyObject **objects = room, **registers = room + count, *result = NULL;
+    if (n != count) {
         result = wrong_number(s, n);
     } else if (!raw_inputs(s, objects, registers)) {
         result = PyObject_CallFunctionObjArgs(s->otherwise, given, saved, NULL);
     } else if (run_calls(s, registers, registers + s->registers)) {
         result = wrapped_outputs(s, objects, registers);
     }
-    for (Py_ssize_t i = 0; i < s->inputs + s->registers; i++) {
+    for (Py_ssize_t i = 0; i < count + s->registers; i++) {
         Py_XDECREF(room[i]);
     }
     return result;
@@ -265,7 +265,7 @@ PyObject *tenferro_run_steps(PyObject *self, PyObject *given, PyObject *saved)
     if (!UNSCOPED || tenferro_state.tensor == NULL || !(PyTuple_Check(saved) || PyList_Check(saved))) {
         return PyObject_CallFunctionObjArgs(s->otherwise, given, saved, NULL);
     }
-    Py_ssize_t size = s->inputs + s->registers + s->widest + 1;
+    Py_ssize_t size = PyTuple_GET_SIZE(s->inputs) + s->registers + s->widest + 1;
     PyObject *few[FEW], **room = few;
     if (size > FEW && (room = PyMem_New(PyObject *, size)) == NULL) {
         return PyErr_NoMemory();
@@ -294,7 +294,7 @@ static int steps_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Steps *s = (Steps *)self;
     Py_VISIT(s->op);
-    Py_VISIT(s->tensors);
+    Py_VISIT(s->inputs);
     Py_VISIT(s->constants);
     Py_VISIT(s->calls);
     Py_VISIT(s->outputs);
@@ -306,12 +306,11 @@ static void steps_dealloc(PyObject *self)
 {
     Steps *s = (Steps *)self;
     PyObject_GC_UnTrack(self);
-    PyMem_Free(s->is_tensor);
     PyMem_Free(s->call);
     PyMem_Free(s->operands);
     PyMem_Free(s->output);
     Py_XDECREF(s->op);
-    Py_XDECREF(s->tensors);
+    Py_XDECREF(s->inputs);
     Py_XDECREF(s->constants);
     Py_XDECREF(s->calls);
     Py_XDECREF(s->outputs);
@@ -321,18 +320,18 @@ static void steps_dealloc(PyObject *self)
 
 static PyMemberDef steps_members[] = {
     {"op", T_OBJECT_EX, offsetof(Steps, op), READONLY, "The op, which errors name."},
-    {"tensors", T_OBJECT_EX, offsetof(Steps, tensors), READONLY, "Which inputs are concrete tensors."},
+    {"inputs", T_OBJECT_EX, offsetof(Steps, inputs), READONLY, "What the inputs have to be."},
     {"constants", T_OBJECT_EX, offsetof(Steps, constants), READONLY, "What the registers behind the inputs hold."},
     {"calls", T_OBJECT_EX, offsetof(Steps, calls), READONLY, "Functions, with the registers of their operands."},
     {"outputs", T_OBJECT_EX, offsetof(Steps, outputs), READONLY, "What is returned."},
-    {"otherwise", T_OBJECT_EX, offsetof(Steps, otherwise), READONLY, "What runs where an input is not concrete."},
+    {"otherwise", T_OBJECT_EX, offsetof(Steps, otherwise), READONLY, "What runs where an input is not so."},
     {NULL},
 };
 
 PyTypeObject Steps_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.Steps",
-    .tp_doc = "Steps(op, tensors, constants, calls, outputs, otherwise)\n--\n\nA derivative as calls over registers.",
+    .tp_doc = "Steps(op, inputs, constants, calls, outputs, otherwise)\n--\n\nA derivative as calls over registers.",
     .tp_basicsize = sizeof(Steps),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Steps, vectorcall),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.calls import SCALARS, Steps, state
+from tenferro_tensor.calls import SCALARS, state
 from tenferro_tensor.functions.manipulation import moveaxis, permute_dims, ravel
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor.functions.reductions import sum as _sum
@@ -53,7 +53,7 @@ class _Matmul(EntryTable):
         z = op(x, y)
         mask = sum([1 << i for i, a in enumerate(operands) if a.__class__ is state.recorded])
         entry = op.entries.get((mask, x.spec, y.spec))
-        if entry is not None and (mask == 0 or isinstance(entry.vjp, Steps)):  # others are still to be replaced
+        if entry is not None:
             self.remember(entry)
         return z
 
