@@ -154,7 +154,7 @@ PyObject *tenferro_record(Op *op, PyObject *const *operands, Py_ssize_t n)
     hold(&o); /* comparing keys and running kernels may run code that drops them */
     PyObject *result = NULL;
     Entry *entry = tenferro_entry(op, o.mask, o.parts, n);
-    if (entry != NULL && !entry->many && entry->run != Py_None && may_keep(&o, entry)) {
+    if (entry != NULL && Py_IS_TYPE(entry, &Entry_Type) && !entry->many && entry->run != Py_None && may_keep(&o, entry)) {
         PyObject *raw = PyObject_Vectorcall(entry->run, o.raws + 1, (size_t)n | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         if (raw != NULL) {
             result = tenferro_tensor(raw, entry->out);
