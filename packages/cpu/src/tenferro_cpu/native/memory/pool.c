@@ -9,6 +9,8 @@
 #include "memory/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
@@ -49,16 +51,17 @@ typedef struct tenferro_block block;
 
 _Static_assert(sizeof(block) <= ALIGNMENT, "the header fits before the data");
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int taken; /* the lock: it is held for less time than a mutex takes */
 
 static void lock(void)
 {
-    pthread_mutex_lock(&mutex);
+    while (atomic_exchange_explicit(&taken, 1, memory_order_acquire))
+        sched_yield();
 }
 
 static void unlock(void)
 {
-    pthread_mutex_unlock(&mutex);
+    atomic_store_explicit(&taken, 0, memory_order_release);
 }
 
 int tenferro_pool_prepare(void)
