@@ -2,6 +2,7 @@
 
 The compiler is ``$CC``, else the system's, else the one of the PyPI package ziglang, which is asked for only then.
 Without Python's headers, or with ``TENFERRO_PURE=1``, the wheel is pure Python and works without the extension.
+``$CFLAGS`` and ``$LDFLAGS`` are added to the flags, as for sanitizers.
 
 `[tool.hatch.build.hooks.custom]` of a distribution says what there is to compile::
 
@@ -26,7 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # tests compile without a build backend
+    BuildHookInterface = object
 
 LEVELS = {
     "x86_64": {"v2": ("x86-64-v2",), "v3": ("x86-64-v3",), "v4": ("x86-64-v4",)},
@@ -106,17 +110,18 @@ def compile_extension(package: Path, target: Path) -> None:
     headers = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.h"))))
     identity = [*compiler, version_of(compiler), sys.version, np.__version__, headers.hexdigest()]
     levels = LEVELS.get(platform.machine(), {"generic": ()})
+    given = FLAGS + tuple(shlex.split(os.environ.get("CFLAGS", "")))
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(os.environ.get("TENFERRO_BUILD_CACHE") or folder)
         kept.mkdir(parents=True, exist_ok=True)
 
         def compiled(job: tuple[Path, tuple[str, ...]]) -> str:
             source, extra = job
-            key = [*identity, source.name, source.read_text(), *FLAGS, *extra]
+            key = [*identity, source.name, source.read_text(), *given, *extra]
             found = kept / f"{source.stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.o"
             if not found.exists():
                 made = Path(folder, found.name + ".new")
-                command = [*compiler, *FLAGS, *extra, *includes, "-c", str(source), "-o", str(made)]
+                command = [*compiler, *given, *extra, *includes, "-c", str(source), "-o", str(made)]
                 subprocess.run(command, check=True, capture_output=True, text=True)
                 shutil.move(made, found)
             return str(found)
@@ -133,7 +138,8 @@ def compile_extension(package: Path, target: Path) -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(compiled, jobs))
         linked = Path(folder, target.name)
-        command = [*compiler, *link, "-pthread", *objects, "-lm", "-o", str(linked)]
+        added = shlex.split(os.environ.get("LDFLAGS", ""))
+        command = [*compiler, *link, "-pthread", *objects, *added, "-lm", "-o", str(linked)]
         subprocess.run(command, check=True, capture_output=True, text=True)
         # A file that is replaced, not written to: processes that have the old one loaded keep it.
         fresh = target.with_suffix(f".{os.getpid()}")

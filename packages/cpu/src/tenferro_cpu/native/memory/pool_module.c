@@ -95,16 +95,20 @@ static int leave(PyObject *before)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *ours = PyDataMem_SetHandler(before);
+    if (ours == NULL) { /* memory is short; a handler that stays in force would serve all other code */
+        PyErr_Clear();
+        ours = PyDataMem_SetHandler(before);
+    }
     Py_DECREF(before);
-    if (ours == NULL) {
+    if (ours != NULL)
+        PyErr_Restore(type, value, trace);
+    else {
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
-        return -1;
     }
-    Py_DECREF(ours);
-    PyErr_Restore(type, value, trace);
-    return 0;
+    Py_XDECREF(ours);
+    return ours == NULL ? -1 : 0;
 }
 
 /* The tuple `self` holds the handler, the callable, and the handler that gives way or None. */
