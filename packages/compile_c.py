@@ -2,7 +2,6 @@
 
 The compiler is ``$CC``, else the system's, else the one of the PyPI package ziglang, which is asked for only then.
 Without Python's headers, or with ``TENFERRO_PURE=1``, the wheel is pure Python and works without the extension.
-``$CFLAGS`` and ``$LDFLAGS`` are added to the flags, as for sanitizers.
 
 `[tool.hatch.build.hooks.custom]` of a distribution says what there is to compile::
 
@@ -96,8 +95,15 @@ def compiler_of_system() -> list[str]:
     return chosen or next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), [])
 
 
-def compile_extension(package: Path, target: Path) -> None:
-    """Compile all C files below a package into one extension module."""
+def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), link_more: tuple[str, ...] = ()) -> None:
+    """Compile all C files below a package into one extension module.
+
+    Args:
+        package: the folder of the sources.
+        target: the file of the module.
+        more: further flags, as of a sanitizer; vector levels above the first, which take longest, are left without.
+        link_more: further arguments of the linker.
+    """
     import numpy as np
 
     compiler = compiler_of_system() or [sys.executable, "-m", "ziglang", "cc"]
@@ -110,18 +116,17 @@ def compile_extension(package: Path, target: Path) -> None:
     headers = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.h"))))
     identity = [*compiler, version_of(compiler), sys.version, np.__version__, headers.hexdigest()]
     levels = LEVELS.get(platform.machine(), {"generic": ()})
-    given = FLAGS + tuple(shlex.split(os.environ.get("CFLAGS", "")))
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(os.environ.get("TENFERRO_BUILD_CACHE") or folder)
         kept.mkdir(parents=True, exist_ok=True)
 
         def compiled(job: tuple[Path, tuple[str, ...]]) -> str:
             source, extra = job
-            key = [*identity, source.name, source.read_text(), *given, *extra]
+            key = [*identity, source.name, source.read_text(), *FLAGS, *extra]
             found = kept / f"{source.stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.o"
             if not found.exists():
                 made = Path(folder, found.name + ".new")
-                command = [*compiler, *given, *extra, *includes, "-c", str(source), "-o", str(made)]
+                command = [*compiler, *FLAGS, *extra, *includes, "-c", str(source), "-o", str(made)]
                 subprocess.run(command, check=True, capture_output=True, text=True)
                 shutil.move(made, found)
             return str(found)
@@ -132,14 +137,13 @@ def compile_extension(package: Path, target: Path) -> None:
                 zig = "ziglang" in compiler
                 for level, march in levels.items():
                     flags = [f"-mcpu={m.replace('-', '_')}" if zig else f"-march={m}" for m in march]
-                    jobs.append((source, (f"-DLEVEL={level}", *flags)))
+                    jobs.append((source, (f"-DLEVEL={level}", *flags, *(more if level == next(iter(levels)) else ()))))
             else:
-                jobs.append((source, ()))
+                jobs.append((source, more))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(compiled, jobs))
         linked = Path(folder, target.name)
-        added = shlex.split(os.environ.get("LDFLAGS", ""))
-        command = [*compiler, *link, "-pthread", *objects, *added, "-lm", "-o", str(linked)]
+        command = [*compiler, *link, "-pthread", *objects, *link_more, "-lm", "-o", str(linked)]
         subprocess.run(command, check=True, capture_output=True, text=True)
         # A file that is replaced, not written to: processes that have the old one loaded keep it.
         fresh = target.with_suffix(f".{os.getpid()}")

@@ -49,21 +49,15 @@ def runtime_of(sanitizer: str) -> str:
     return next((path for path in found if os.path.isabs(path) and os.path.exists(path)), "")
 
 
-def build(folder: Path, flags: str) -> None:
-    """Compile all extensions with more flags, and link ``faults.c`` into each."""
-    have, before = compiler(), dict(os.environ)
-    faults = folder / "faults.o"
-    source = SOURCES / "faults.c"
-    done = run([*have.compiler_of_system(), "-fPIC", *flags.split(), "-c", str(source), "-o", str(faults)])
+def build(folder: Path, flags: tuple[str, ...]) -> None:
+    """Compile all extensions with more flags (but vector levels above the first), and link ``faults.c`` into each."""
+    have, faults = compiler(), str(folder / "faults.o")
+    source = str(SOURCES / "faults.c")
+    done = run([*have.compiler_of_system(), "-fPIC", *flags, "-c", source, "-o", faults])
     assert done.returncode == 0, done.stderr
     wraps = ",".join(f"--wrap={name}" for name in WRAPPED)
-    try:
-        os.environ |= {"CFLAGS": flags, "LDFLAGS": f"{flags} {faults} -Wl,{wraps}"}
-        for name, package in EXTENSIONS.items():
-            have.compile_extension(package, folder / f"{name}.so")
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    for name, package in EXTENSIONS.items():
+        have.compile_extension(package, folder / f"{name}.so", flags, (*flags, faults, f"-Wl,{wraps}"))
 
 
 class Finder:
