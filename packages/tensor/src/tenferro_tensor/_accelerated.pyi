@@ -72,13 +72,15 @@ class ProgramEntry(Entry):
     ) -> None: ...
 
 class OpBase:
-    arity: int
     bound: int
     @property
     def entries(self) -> dict[Any, Entry]: ...
     def __call__(self, *operands: Any) -> Any: ...
     def remember(self, entry: Entry, /) -> Entry: ...
     def forget(self) -> None: ...
+
+class ProgramsBase(OpBase):
+    arity: int
 
 class State:
     open_scopes: int

@@ -129,30 +129,41 @@ class OpBase:
     """An op, which finds the entry of a call. Its class has a method ``generic(operands)`` for all other cases.
 
     Attributes:
-        arity: operands by position that have entries; calls in another form go to the method
-            ``bound_call(args, kwargs)``. -1 for any number of operands.
         entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated)
             and what each operand is: its spec, or the class of a Python scalar. Where an open scope selects a device,
             that comes first.
         bound: most entries; the table starts anew when it is full.
     """
 
-    __slots__ = ("arity", "bound", "entries")
+    __slots__ = ("bound", "entries")
     entries: dict[Any, Entry]
-    arity: int
     bound: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = object.__new__(cls)
-        self.entries, self.arity, self.bound = {}, -1, ENTRIES_MAX
+        self.entries, self.bound = {}, ENTRIES_MAX
         return self
 
-    def __call__(self, *operands: Any, **named: Any) -> Any:
-        if named or self.arity not in (-1, len(operands)):
-            if self.arity == -1:
-                raise TypeError(f"{self!r} takes no keyword arguments")
-            return self.bound_call(operands, named)  # type: ignore[attr-defined]
+    def __call__(self, *operands: Any) -> Any:
+        n = len(operands)
         if not state.open_scopes:
+            tensor = state.tensor
+            if n == 1:  # `known`, unrolled
+                (x,) = operands
+                if x.__class__ is tensor:
+                    entry = self.entries.get((0, x.spec))
+                    if entry.__class__ is Entry and not entry.many:
+                        z = _new(tensor)
+                        z._data, z.spec = entry.run(x._data), entry.out
+                        return z
+            elif n == 2:
+                x, y = operands
+                if x.__class__ is y.__class__ is tensor:
+                    entry = self.entries.get((0, x.spec, y.spec))
+                    if entry.__class__ is Entry and not entry.many:
+                        z = _new(tensor)
+                        z._data, z.spec = entry.run(x._data, y._data), entry.out
+                        return z
             result = known(self, operands)
             if result is not None:
                 return result
@@ -168,6 +179,44 @@ class OpBase:
     def forget(self) -> None:
         """Drop all entries; they are made again when they are needed."""
         self.entries.clear()
+
+
+class ProgramsBase(OpBase):
+    """A function that runs programs: its entries are `ProgramEntry`s for concrete tensors. In C, an `OpBase` can do so.
+
+    Attributes:
+        arity: operands by position that have entries; calls in another form go to the method
+            ``bound_call(args, kwargs)``.
+    """
+
+    __slots__ = ("arity",)
+    arity: int
+
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        if named or self.arity != len(operands):
+            return self.bound_call(operands, named)  # type: ignore[attr-defined]
+        if not state.open_scopes:
+            tensor = state.tensor
+            key: list[Any] = [0]
+            raws: list[Any] = []
+            for x in operands:
+                if x.__class__ is not tensor:
+                    return self.generic(operands)  # type: ignore[attr-defined]
+                key.append(x.spec)
+                raws.append(x._data)
+            entry: Any = self.entries.get(tuple(key))
+            if entry is not None and (entry.fresh is None or entry.fresh()):
+                try:
+                    raw = entry.run(entry.values, *raws)
+                    if entry.out is None:
+                        return entry.finish(raw)
+                    z = _new(tensor)
+                    z._data, z.spec = raw, entry.out
+                    return z
+                except Exception as error:
+                    entry.failed(error)
+                    raise
+        return self.generic(operands)  # type: ignore[attr-defined]
 
 
 class State:
@@ -217,25 +266,11 @@ def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
     entry = op.entries.get(tuple(parts))
     if entry is None:
         return None
-    if entry.__class__ is ProgramEntry:
-        return run_program(entry, raws)
     try:
         raw = entry.run(*raws)
     except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
         return None
     return wrapped(entry, raw)
-
-
-def run_program(entry: ProgramEntry, raws: list[Any]) -> Any:
-    """The result of a program; ``None`` where its entry is not right any more."""
-    if entry.fresh is not None and not entry.fresh():
-        return None
-    try:
-        raw = entry.run(entry.values, *raws)
-        return entry.finish(raw) if entry.out is None else _tensor(raw, entry.out)
-    except Exception as error:
-        entry.failed(error)
-        raise
 
 
 def wrapped(entry: Entry, raw: Any) -> Any:
@@ -261,14 +296,15 @@ def operator(op: OpBase) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         tensor = state.tensor
         if self.__class__ is tensor and not state.open_scopes:  # `known`, unrolled
-            if other.__class__ is tensor:
+            kind = other.__class__
+            if kind is tensor:
                 entry = find((0, self.spec, other.spec))
                 if entry is not None:
                     z = _new(tensor)
                     z._data, z.spec = entry.run(self._data, other._data), entry.out
                     return z
-            elif other.__class__ in SCALARS:
-                entry = find((0, self.spec, other.__class__))
+            elif kind in SCALARS:
+                entry = find((0, self.spec, kind))
                 if entry is not None:
                     z = _new(tensor)
                     try:
@@ -283,17 +319,39 @@ def operator(op: OpBase) -> Callable[[Any, Any], Any]:
 
 def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
     """The method ``op(other, self)``."""
+    find = op.entries.get
 
     def method(self: Any, other: Any) -> Any:
-        result = None if state.open_scopes else known(op, (other, self))
-        return self._operate(op, other, self) if result is None else result
+        tensor = state.tensor
+        if self.__class__ is tensor and other.__class__ in SCALARS and not state.open_scopes:
+            entry = find((0, other.__class__, self.spec))
+            if entry is not None:
+                z = _new(tensor)
+                try:
+                    z._data, z.spec = entry.run(other, self._data), entry.out
+                except OverflowError:
+                    return self._operate(op, other, self)
+                return z
+        return self._operate(op, other, self)
 
     return method
 
 
 def unary(op: OpBase) -> Callable[[Any], Any]:
     """The method ``op(self)``."""
-    return lambda self: op(self)
+    find = op.entries.get
+
+    def method(self: Any) -> Any:
+        tensor = state.tensor
+        if self.__class__ is tensor and not state.open_scopes:
+            entry = find((0, self.spec))
+            if entry is not None:
+                z = _new(tensor)
+                z._data, z.spec = entry.run(self._data), entry.out
+                return z
+        return op(self)
+
+    return method
 
 
 def item(op: OpBase) -> Callable[[Any, Any], Any]:
@@ -301,11 +359,23 @@ def item(op: OpBase) -> Callable[[Any, Any], Any]:
     find = op.entries.get
 
     def method(self: Any, key: Any) -> Any:
-        if self.__class__ is state.tensor and not state.open_scopes:
-            parts = key_parts(key)
-            entry = None if parts is None else find((0, self.spec, *parts))
+        tensor = state.tensor
+        if self.__class__ is tensor and not state.open_scopes:
+            kind = key.__class__
+            if kind is int:
+                entry = find((0, self.spec, key))
+            elif kind is slice:
+                try:
+                    entry = find((0, self.spec, slice, key.start, key.stop, key.step))
+                except TypeError:  # a bound that has no hash
+                    entry = None
+            else:
+                parts = key_parts(key)
+                entry = None if parts is None else find((0, self.spec, *parts))
             if entry is not None:
-                return _tensor(self._data[key], entry.out)
+                z = _new(tensor)
+                z._data, z.spec = self._data[key], entry.out
+                return z
         return self._item(key)
 
     return method

@@ -14,7 +14,7 @@ from typing import Any
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Tensor
-from tenferro_tensor.calls import OpBase, ProgramEntry
+from tenferro_tensor.calls import ProgramEntry, ProgramsBase
 from tenferro_tensor_core import ArgumentError, key_of
 
 
@@ -145,7 +145,7 @@ def fast_key(signature: Signature, values: tuple[Any, ...]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-class Entrance(OpBase):
+class Entrance(ProgramsBase):
     """A compiled function as users call it: its entries are programs for concrete tensors of known specs.
 
     Args:

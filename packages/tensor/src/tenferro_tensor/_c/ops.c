@@ -352,5 +352,9 @@ PyTypeObject OpBase_Type = {
 
 int tenferro_add_ops(PyObject *module)
 {
-    return PyModule_AddType(module, &Entry_Type) < 0 || PyModule_AddType(module, &ProgramEntry_Type) < 0 || PyModule_AddType(module, &OpBase_Type) < 0 ? -1 : 0;
+    if (PyModule_AddType(module, &Entry_Type) < 0 || PyModule_AddType(module, &ProgramEntry_Type) < 0
+        || PyModule_AddType(module, &OpBase_Type) < 0) {
+        return -1;
+    }
+    return PyModule_AddObjectRef(module, "ProgramsBase", (PyObject *)&OpBase_Type); /* two classes in Python */
 }
