@@ -493,7 +493,7 @@ def test_the_function_keeps_what_it_refers_to_alive() -> None:
             return "fallback"
 
     kernel = Kernel()
-    entry = compiled.ElementwiseEntry(0, 1, np.dtype("float64"), np.dtype("float64"), kernel, kernel)
+    entry = compiled.ElementwiseEntry(0, (np.dtype("float64"),) * 2, kernel, kernel)
     del kernel
     gc.collect()
     assert entry("x") == "fallback"

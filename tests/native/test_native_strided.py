@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels import _limits
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._limits import MOST_OPERANDS
 from tenferro_cpu.native.kernels._strided import VARIANTS, Variants
@@ -225,3 +227,8 @@ def test_many_calls_leak_nothing(several):
     gc.collect()
     assert max(abs(sys.getrefcount(o) - b) for o, b in zip(watched, before, strict=True)) < 10
     assert sys.getallocatedblocks() - blocks < 500
+
+
+@pytest.mark.parametrize("name", ["MOST_OPERANDS", "MOST_AXES", "COMBINED_ROWS"])
+def test_bounds_are_those_of_the_c_code(name):
+    assert getattr(compiled, name) == getattr(_limits, name)

@@ -1,6 +1,7 @@
 """Fixed machine code of the CPU backend; absent from a pure wheel."""
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, final
 
@@ -71,34 +72,51 @@ REDUCTIONS: Final[dict[str, tuple[int, int]]]
 """Row kernels by kind and type, as in ``"sum f64"``: addresses of that over the trailing and over the leading axis."""
 
 # kernels/walk.c
-def drive(kernel: int, words: Sequence[int], cost: float, whole: bool, /) -> None: ...
+MOST_OPERANDS: Final[int]
+MOST_AXES: Final[int]
+COMBINED_ROWS: Final[int]
+
+def drive(kernel: int, words: array[int], cost: float, whole: bool, /) -> None: ...
 def signal_parts(elements: int = 0, /) -> tuple[int, int]:
     """Elements of the longest run between two looks at signals, set where it is not 0; and the looks so far."""
 
+# entries/entry.c
+class _Entry:
+    """What entries have: callables that run a kernel, and pass on what it does not take.
+
+    Attributes:
+        fallback: called with the same arguments for everything else.
+        large: called for spaces of more than `most` elements.
+        dtypes: those of the operands, then of the results.
+        owner: an object whose memory the entry reads, or None.
+        most: elements of the largest space.
+    """
+
+    fallback: Final[Callable[..., Any]]
+    large: Final[Callable[..., Any]]
+    dtypes: Final[tuple[np.dtype[Any], ...]]
+    owner: Final[Any]
+    most: Final[int]
+    def __call__(self, *operands: Any) -> Any: ...
+
 @final
-class Laid:
+class Laid(_Entry):
     """kernels/laid.c"""
 
-    dtypes: Final[tuple[np.dtype[Any], ...]]
-    fallback: Final[Callable[..., Any]]
     def __new__(
         cls,
         kernel: int,
-        words: Sequence[int],
+        words: bytes,
         dtypes: tuple[np.dtype[Any], ...],
         inputs: int,
         shape: tuple[int, ...],
         fallback: Callable[..., Any],
     ) -> Laid: ...
-    def __call__(self, *operands: Any) -> Any: ...
 
 @final
-class FusedEntry:
+class FusedEntry(_Entry):
     """kernels/fused.c"""
 
-    fallback: Final[Callable[..., Any]]
-    large: Final[Callable[..., Any]]
-    most: Final[int]
     def __new__(
         cls,
         *,
@@ -121,15 +139,11 @@ class FusedEntry:
         scan: int,
         rest: int,
     ) -> FusedEntry: ...
-    def __call__(self, *operands: Any) -> Any: ...
 
 @final
-class StridedEntry:
+class StridedEntry(_Entry):
     """kernels/strided.c"""
 
-    fallback: Final[Callable[..., Any]]
-    large: Final[Callable[..., Any]]
-    most: Final[int]
     def __new__(
         cls,
         *,
@@ -145,17 +159,14 @@ class StridedEntry:
         watch: bool,
         scan: int,
     ) -> StridedEntry: ...
-    def __call__(self, *operands: Any) -> Any: ...
 
 @final
-class ElementwiseEntry:
+class ElementwiseEntry(_Entry):
     """entries/elementwise.c
 
     Args:
         kernel: machine code for arrays, ``void(void **data, int64_t n, ...)``; 0 where there is a `loop`.
-        inputs: number of operands, 1 or 2.
-        dtype: dtype of the operands.
-        out: dtype of the result.
+        dtypes: that of each operand, and of the result.
         fallback: called with the same arguments for everything else.
         large: called for arrays of more than `most` elements.
         array_number: machine code whose second operand is one element.
@@ -163,8 +174,8 @@ class ElementwiseEntry:
         streaming: the three kernels with stores past the caches, for results aligned to 64 bytes; or zeros.
         watch: let the fallback compute once more where the kernel divided by zero, overflowed or made a NaN, so that
             NumPy says so in its way.
-        scan: the same where the kernel wrote an infinity or a NaN, for kernels that make them without the processor
-            noticing; the result is of floating point.
+        scan: bytes of a number of the result: the same where the kernel wrote an infinity or a NaN, for kernels that
+            make them without the processor noticing.
         most: elements of the largest array.
         shared: elements from which the thread team is called.
         loop: a ufunc whose inner loop is the kernel.
@@ -173,18 +184,10 @@ class ElementwiseEntry:
         TypeError: the ufunc has no loop for these dtypes.
     """
 
-    dtype: Final[np.dtype[Any]]
-    fallback: Final[Callable[..., Any]]
-    large: Final[Callable[..., Any]]
-    loop: Final[np.ufunc | None]
-    most: Final[int]
-    out: Final[np.dtype[Any]]
     def __new__(
         cls,
         kernel: int,
-        inputs: int,
-        dtype: np.dtype[Any],
-        out: np.dtype[Any],
+        dtypes: tuple[np.dtype[Any], ...],
         fallback: Callable[..., Any],
         large: Callable[..., Any],
         *,
@@ -192,9 +195,8 @@ class ElementwiseEntry:
         number_array: int = 0,
         streaming: tuple[int, int, int] = (0, 0, 0),
         watch: bool = False,
-        scan: bool = False,
+        scan: int = 0,
         most: int = ...,
         shared: int = ...,
         loop: np.ufunc | None = None,
     ) -> ElementwiseEntry: ...
-    def __call__(self, *operands: Any) -> Any: ...

@@ -141,18 +141,6 @@ static inline void drop_arrays(PyArrayObject **made, int count)
         Py_DECREF(made[k]);
 }
 
-/* Call another object with the same arguments, which have no names. */
-static inline PyObject *pass_on(PyObject *other, PyObject *const *args, size_t flags, PyObject *names)
-{
-    if (other != NULL && names == NULL)
-        return PyObject_Vectorcall(other, args, flags, NULL);
-    if (names != NULL)
-        PyErr_SetString(PyExc_TypeError, "entries of kernels take no keyword arguments");
-    else
-        PyErr_SetString(PyExc_ReferenceError, "this entry is being collected as garbage");
-    return NULL;
-}
-
 /* One result, or a tuple of several; takes over the references, also when it fails. */
 static inline PyObject *given_results(PyArrayObject **made, int count)
 {

@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._fused_entry import part_size
 from tenferro_cpu.native.kernels._identity import identity, noted_cost
 from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
 from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
@@ -199,8 +200,8 @@ def _entry(
 
     def make(fallback: Kernel, large: Kernel, most: int = NEVER, streaming: tuple[int, int, int] = (0, 0, 0)) -> Kernel:
         return compiled.ElementwiseEntry(
-            usual[0], nin, dtype, out, fallback, large, array_number=usual[1], number_array=usual[2],
-            streaming=streaming, watch=watch, scan=scan, most=most, shared=kernels.shared,
+            usual[0], (*(dtype,) * nin, out), fallback, large, array_number=usual[1], number_array=usual[2],
+            streaming=streaming, watch=watch, scan=part_size(out) if scan else 0, most=most, shared=kernels.shared,
         )  # fmt: skip
 
     if _short(primitive, dtype):
@@ -236,9 +237,8 @@ def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
         most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / LOOP_NS))
         team()
         try:
-            return compiled.ElementwiseEntry(
-                0, len(ins), dtype, outs[0].dtype, run, run, watch=True, most=most, shared=shared, loop=run
-            )
+            dtypes = (*(dtype,) * len(ins), outs[0].dtype)
+            return compiled.ElementwiseEntry(0, dtypes, run, run, watch=True, most=most, shared=shared, loop=run)
         except TypeError:  # NumPy converts the operands first
             return run
 

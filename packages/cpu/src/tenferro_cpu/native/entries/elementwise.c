@@ -2,13 +2,11 @@
  *
  * C-contiguous arrays of one shape go to the kernel, and so does one array with a number; everything else is passed on
  * to the fallback as it came. The kernel is machine code of rows, or the inner loop of a NumPy ufunc. */
-#include "kernels/walk.h"
-#include "operands.h"
+#include "entries/entry.h"
 #include "status.h"
 #include "threads/team.h"
 
 #include <numpy/ufuncobject.h>
-#include <structmember.h>
 
 /* Machine code for one combination of operands. */
 struct form {
@@ -19,20 +17,15 @@ struct form {
 enum { ARRAYS = 0, NUMBER_ARRAY = 1, ARRAY_NUMBER = 2, FORMS = 3 };
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
-    PyObject *fallback, *large;
-    PyObject *ufunc; /* the owner of `loop`, or NULL */
+    struct entry entry; /* the owner is the ufunc of `loop`, or None; the operands have one dtype */
     struct form forms[FORMS];
     PyUFuncGenericFunction loop;
     void *loop_data;
     int inputs;
-    PyArray_Descr *in, *out;
     int64_t in_size, out_size;
     struct number number;
     unsigned watch; /* bits of the floating-point status that are left to the fallback */
     int scan;       /* size of a number of the result, where it must be finite; or 0 */
-    int64_t most;   /* larger arrays go to `large` */
     int64_t shared; /* elements from which the team is called */
 } ElementwiseEntry;
 
@@ -120,7 +113,7 @@ static int run_long(struct job *whole)
 static PyArrayObject *taken_result(const struct job *job, PyObject *given, PyArrayObject *like)
 {
     const ElementwiseEntry *self = job->self;
-    if (!is_array_of(given, self->out, NPY_ARRAY_CARRAY) || !same_shape((PyArrayObject *)given, like))
+    if (!is_array_of(given, self->entry.descrs[self->inputs], NPY_ARRAY_CARRAY) || !same_shape((PyArrayObject *)given, like))
         return NULL;
     const char *start = PyArray_BYTES((PyArrayObject *)given);
     for (int k = 0; k < self->inputs; k++) {
@@ -143,7 +136,7 @@ static PyObject *elementwise_call(PyObject *callable, PyObject *const *args, siz
         goto refused;
     for (int k = 0; k < self->inputs; k++) {
         PyArrayObject *x = (PyArrayObject *)args[k];
-        if (is_array_of(args[k], self->in, NPY_ARRAY_CARRAY_RO) && PyArray_NDIM(x) > 0) {
+        if (is_array_of(args[k], self->entry.descrs[k], NPY_ARRAY_CARRAY_RO) && PyArray_NDIM(x) > 0) {
             data[k] = PyArray_BYTES(x);
             if (like != NULL && !same_shape(x, like))
                 goto refused;
@@ -159,10 +152,10 @@ static PyObject *elementwise_call(PyObject *callable, PyObject *const *args, siz
     if (like == NULL || (form->usual == NULL && self->loop == NULL))
         goto refused;
     job.n = product(PyArray_DIMS(like), PyArray_NDIM(like));
-    if (job.n > self->most)
-        return pass_on(self->large, args, flags, names);
+    if (job.n > self->entry.most)
+        return pass_on(self->entry.large, args, flags, names);
     result = given ? taken_result(&job, args[self->inputs], like)
-                   : new_array(self->out, PyArray_NDIM(like), PyArray_DIMS(like));
+                   : new_array(self->entry.descrs[self->inputs], PyArray_NDIM(like), PyArray_DIMS(like));
     if (result == NULL && given)
         goto refused;
     if (result == NULL)
@@ -179,34 +172,7 @@ static PyObject *elementwise_call(PyObject *callable, PyObject *const *args, siz
         return (PyObject *)result;
     Py_DECREF(result);
 refused:
-    return pass_on(self->fallback, args, flags, names);
-}
-
-static int elementwise_traverse(PyObject *o, visitproc visit, void *arg)
-{
-    ElementwiseEntry *self = (ElementwiseEntry *)o;
-    Py_VISIT(self->fallback);
-    Py_VISIT(self->large);
-    return 0;
-}
-
-static int elementwise_clear(PyObject *o)
-{
-    ElementwiseEntry *self = (ElementwiseEntry *)o;
-    Py_CLEAR(self->fallback);
-    Py_CLEAR(self->large);
-    return 0;
-}
-
-static void elementwise_dealloc(PyObject *o)
-{
-    ElementwiseEntry *self = (ElementwiseEntry *)o;
-    PyObject_GC_UnTrack(o);
-    elementwise_clear(o);
-    Py_CLEAR(self->ufunc);
-    Py_CLEAR(self->in);
-    Py_CLEAR(self->out);
-    Py_TYPE(o)->tp_free(o);
+    return pass_on(self->entry.fallback, args, flags, names);
 }
 
 /* Take the inner loop of a ufunc for these dtypes: 0, or -1 with an exception set. */
@@ -220,13 +186,12 @@ static int take_loop(ElementwiseEntry *self, PyObject *o)
     const int fits = ufunc->nin == self->inputs && ufunc->nout == 1 && !ufunc->core_enabled;
     for (int i = 0; fits && i < ufunc->ntypes; i++) {
         const char *types = ufunc->types + (ptrdiff_t)i * ufunc->nargs;
-        int same = ufunc->functions[i] != NULL && types[self->inputs] == self->out->type_num;
+        int same = ufunc->functions[i] != NULL && types[self->inputs] == self->entry.descrs[self->inputs]->type_num;
         for (int k = 0; k < self->inputs; k++)
-            same &= types[k] == self->in->type_num;
+            same &= types[k] == self->entry.descrs[k]->type_num;
         if (same) {
             self->loop = ufunc->functions[i];
             self->loop_data = ufunc->data == NULL ? NULL : ufunc->data[i];
-            self->ufunc = Py_NewRef(o);
             return 0;
         }
     }
@@ -236,71 +201,43 @@ static int take_loop(ElementwiseEntry *self, PyObject *o)
 
 static PyObject *elementwise_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"kernel", "inputs", "dtype", "out", "fallback", "large", "array_number", "number_array",
-                            "streaming", "watch", "scan", "most", "shared", "loop", NULL};
+    static char *names[] = {"kernel", "dtypes", "fallback", "large", "array_number", "number_array", "streaming",
+                            "watch", "scan", "most", "shared", "loop", NULL};
     unsigned long long usual[FORMS] = {0}, streaming[FORMS] = {0};
-    PyObject *fallback, *large, *loop = Py_None;
-    PyArray_Descr *in, *out;
-    int inputs, watch = 0, scan = 0;
-    long long most = INT64_MAX, shared = INT64_MAX;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KiO!O!OO|$KK(KKK)ppLLO", names, &usual[ARRAYS], &inputs,
-                                     &PyArrayDescr_Type, &in, &PyArrayDescr_Type, &out, &fallback, &large,
-                                     &usual[ARRAY_NUMBER], &usual[NUMBER_ARRAY], &streaming[ARRAYS],
-                                     &streaming[ARRAY_NUMBER], &streaming[NUMBER_ARRAY], &watch, &scan, &most,
-                                     &shared, &loop))
-        return NULL;
-    if (inputs < 1 || inputs > 2) {
-        PyErr_SetString(PyExc_ValueError, "an element-wise entry has one or two operands");
-        return NULL;
-    }
+    PyObject *dtypes, *fallback, *large, *loop = Py_None;
+    int watch = 0, scan = 0;
     ElementwiseEntry *self = (ElementwiseEntry *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->call = elementwise_call;
-    self->inputs = inputs;
+    self->entry.most = self->shared = INT64_MAX;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KO!OO|$KK(KKK)piLLO", names, &usual[ARRAYS], &PyTuple_Type,
+                                     &dtypes, &fallback, &large, &usual[ARRAY_NUMBER], &usual[NUMBER_ARRAY],
+                                     &streaming[ARRAYS], &streaming[ARRAY_NUMBER], &streaming[NUMBER_ARRAY], &watch,
+                                     &scan, &self->entry.most, &self->shared, &loop) ||
+        tenferro_fill_entry(&self->entry, elementwise_call, dtypes, (int)PyTuple_GET_SIZE(dtypes) - 1, fallback, large,
+                            loop) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    const int inputs = self->inputs = self->entry.inputs;
     for (int form = 0; form < FORMS; form++)
         self->forms[form] = (struct form){kernel_at(usual[form]), kernel_at(streaming[form])};
-    self->in = (PyArray_Descr *)Py_NewRef(in);
-    self->out = (PyArray_Descr *)Py_NewRef(out);
-    self->in_size = PyDataType_ELSIZE(in);
-    self->out_size = PyDataType_ELSIZE(out);
-    self->number = number_of(in);
+    self->in_size = self->entry.sizes[0];
+    self->out_size = self->entry.sizes[inputs];
+    self->number = number_of(self->entry.descrs[0]);
     self->watch = watch ? STATUS_WATCHED | (loop == Py_None ? 0 : STATUS_UNDERFLOW) : 0;
-    self->scan = scan ? (int)self->out_size / (PyTypeNum_ISCOMPLEX(out->type_num) ? 2 : 1) : 0;
-    self->most = most;
-    self->shared = shared;
-    self->fallback = Py_NewRef(fallback);
-    self->large = Py_NewRef(large);
-    if (loop != Py_None && take_loop(self, loop) < 0)
+    self->scan = scan;
+    if (inputs > 2 || self->entry.descrs[0] != self->entry.descrs[inputs - 1]) {
+        PyErr_SetString(PyExc_ValueError, "an element-wise entry has one or two operands, of one dtype");
         Py_CLEAR(self);
+    } else if (loop != Py_None && take_loop(self, loop) < 0) {
+        Py_CLEAR(self);
+    }
     return (PyObject *)self;
 }
 
-static PyMemberDef elementwise_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ElementwiseEntry, call), READONLY},
-    {"fallback", T_OBJECT, offsetof(ElementwiseEntry, fallback), READONLY, "Called with the same arguments for all else."},
-    {"large", T_OBJECT, offsetof(ElementwiseEntry, large), READONLY, "Called for arrays of more than `most` elements."},
-    {"loop", T_OBJECT, offsetof(ElementwiseEntry, ufunc), READONLY, "The ufunc whose inner loop is the kernel, or None."},
-    {"dtype", T_OBJECT, offsetof(ElementwiseEntry, in), READONLY, "The dtype of the operands."},
-    {"out", T_OBJECT, offsetof(ElementwiseEntry, out), READONLY, "The dtype of the result."},
-    {"most", T_LONGLONG, offsetof(ElementwiseEntry, most), READONLY, "Elements of the largest array."},
-    {NULL},
-};
-
-static PyTypeObject elementwise_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "tenferro_cpu.native._compiled.ElementwiseEntry",
-    .tp_doc = "A kernel of one or two operands as a callable of arrays.",
-    .tp_basicsize = sizeof(ElementwiseEntry),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(ElementwiseEntry, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_new = elementwise_new,
-    .tp_dealloc = elementwise_dealloc,
-    .tp_traverse = elementwise_traverse,
-    .tp_clear = elementwise_clear,
-    .tp_members = elementwise_members,
-};
+static PyTypeObject elementwise_type =
+    ENTRY_TYPE(ElementwiseEntry, elementwise_new, "A kernel of one or two operands of one dtype.");
 
 int tenferro_add_elementwise(PyObject *module)
 {

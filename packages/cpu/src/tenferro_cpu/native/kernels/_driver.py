@@ -4,6 +4,7 @@ Where the work pays for it, one axis is cut and the thread team takes the chunks
 are handled between the parts.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -53,7 +54,7 @@ class Step:
         return self.inner.extent * rows * prod([axis.extent for axis in self.outer])
 
 
-def words(pointers: Sequence[int], step: Step) -> list[int]:
+def words(pointers: Sequence[int], step: Step) -> "array[int]":
     """A walk as the C code takes it, strides in bytes: number of operands, length of a row, rank of the outer axes,
     number of combined rows; pointers, inner strides and combined rows' strides of the operands; outer extents, and axis
     by axis outer strides of the operands."""
@@ -63,7 +64,7 @@ def words(pointers: Sequence[int], step: Step) -> list[int]:
     found += [axis.extent for axis in outer]
     for axis in outer:
         found += axis.strides
-    return found
+    return array("q", found)
 
 
 def drive(

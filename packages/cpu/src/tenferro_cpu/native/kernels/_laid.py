@@ -43,7 +43,7 @@ def laid(
     large = prod(shape) > unpooled(written) or cost * step.elements > TEAM_MIN_NS
     if large or len(block) > LARGEST or len(every) > MOST_OPERANDS:
         return None
-    return compiled.Laid(step.kernel, block, tuple([o.dtype for o in every]), len(inputs), shape, fallback)
+    return compiled.Laid(step.kernel, block.tobytes(), tuple([o.dtype for o in every]), len(inputs), shape, fallback)
 
 
 def layout_of(arrays: Sequence[Any]) -> Any:

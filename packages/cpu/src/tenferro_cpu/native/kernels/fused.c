@@ -3,31 +3,24 @@
  * After the operands one array for each result may be given, or something else for none: it is written to where it
  * fits. An operand may be written over where it lies exactly as a result does, because all operands of an element are
  * read before its results are written. */
-#include "kernels/walk.h"
-#include "operands.h"
+#include "entries/entry.h"
 #include "status.h"
 #include "threads/team.h"
-
-#include <structmember.h>
 
 /* How an operand covers an iteration space of rows, as `Kind` in Python. */
 enum cover { COVERS_WHOLE, COVERS_ROW, COVERS_COLUMN, COVERS_NUMBER };
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
-    PyObject *fallback, *large, *context; /* `context`: the array that owns `words`, or None */
-    const int64_t *words;                 /* what the kernel is handed, or NULL */
-    row_kernel *kernel, *rest;            /* `rest` combines the partial results of chunks of rows */
-    int inputs, outputs, whole;           /* `whole`: an operand that covers the space whole */
-    int trailing, reduced, combined;      /* as in `Rows` in Python */
-    int scan;                             /* size of a number of the only result, where it must be finite; or 0 */
-    int64_t most;                         /* larger spaces go to `large` */
-    int64_t shortest, longest, widest;    /* bounds of the row, or of the number of rows that are combined */
-    int64_t paired, few;                  /* rows of up to `paired` elements are taken in spaces of up to `few` */
-    int64_t shared;                       /* elements from which the team is called */
-    PyArray_Descr *descrs[MOST_OPERANDS];
-    int64_t sizes[MOST_OPERANDS]; /* of an element in bytes */
+    struct entry entry;         /* the owner is an array of words that the kernel is handed, or None */
+    const int64_t *words;       /* those, or NULL */
+    row_kernel *kernel, *rest;  /* `rest` combines the partial results of chunks of rows */
+    int whole;                  /* an operand that covers the space whole */
+    int trailing, reduced, combined; /* as in `Rows` in Python */
+    int scan;                   /* size of a number of the only result, where it must be finite; or 0 */
+    int64_t shortest, longest;  /* bounds of the row; `longest` is of the number of rows where they are combined */
+    int64_t widest;             /* bound of the row where rows are combined */
+    int64_t paired, few;        /* rows of up to `paired` elements are taken in spaces of up to `few` */
+    int64_t shared;             /* elements from which the team is called */
     enum cover covers[MOST_OPERANDS];
     PyTypeObject *scalars[MOST_OPERANDS]; /* classes of NumPy scalars that are read in place; borrowed from dtypes */
 } FusedEntry;
@@ -124,7 +117,7 @@ static void combine_block(void *context, int64_t k)
 {
     const struct grid *g = context;
     const struct call *c = g->call;
-    const int inputs = c->self->inputs;
+    const int inputs = c->self->entry.inputs;
     const int64_t chunk = k / g->blocks, row = chunk * COMBINED_ROWS, column = k % g->blocks * g->block;
     char *data[MOST_OPERANDS];
     shifted(c, data, c->data, row, column);
@@ -137,7 +130,7 @@ static void combine_block(void *context, int64_t k)
 static void combine_all(struct grid *g, PyArrayObject **spare, int64_t chunks, int64_t threads)
 {
     const struct call *c = g->call;
-    const int inputs = c->self->inputs, outputs = c->self->outputs;
+    const int inputs = c->self->entry.inputs, outputs = c->self->entry.outputs;
     char *partial[2 * MOST_OPERANDS];
     int64_t steps[2 * MOST_OPERANDS];
     for (int k = 0; k < outputs; k++) {
@@ -166,14 +159,14 @@ static int run_combined(struct call *c)
     const npy_intp cells = chunks * c->width;
     PyArrayObject *spare[MOST_OPERANDS];
     struct grid grid = {.call = c};
-    if (chunks > 1 && new_arrays(spare, self->outputs, self->descrs + self->inputs, 1, &cells) < 0)
+    if (chunks > 1 && new_arrays(spare, self->entry.outputs, self->entry.descrs + self->entry.inputs, 1, &cells) < 0)
         return -1;
     const int64_t threads = c->total >= self->shared ? tenferro_team_allowed() : 1;
     Py_BEGIN_ALLOW_THREADS
     combine_all(&grid, spare, chunks, threads);
     Py_END_ALLOW_THREADS
     if (chunks > 1)
-        drop_arrays(spare, self->outputs);
+        drop_arrays(spare, self->entry.outputs);
     return 0;
 }
 
@@ -190,7 +183,7 @@ static int measure(struct call *c, PyArrayObject *whole)
     c->many = product(c->shape, c->lead);
     c->width = product(c->shape + c->lead, c->length);
     c->total = c->many * c->width;
-    if (c->total > self->most)
+    if (c->total > self->entry.most)
         return -1;
     if (self->combined) {
         /* Many rows of less than half a vector are read along their columns, by the fallback. */
@@ -207,7 +200,7 @@ static int take_operand(struct call *c, int k, PyObject *o)
 {
     const FusedEntry *self = c->self;
     const enum cover cover = self->covers[k];
-    const int64_t size = self->sizes[k];
+    const int64_t size = self->entry.sizes[k];
     const int fixed = cover == COVERS_COLUMN || cover == COVERS_NUMBER;
     c->units[k] = fixed ? 0 : size;
     c->steps[k] = cover == COVERS_WHOLE ? size * c->width : cover == COVERS_COLUMN ? size : 0;
@@ -215,7 +208,7 @@ static int take_operand(struct call *c, int k, PyObject *o)
         c->data[k] = (char *)&((PyDoubleScalarObject *)o)->obval;
         return 1;
     }
-    if (!is_array_of(o, self->descrs[k], NPY_ARRAY_CARRAY_RO))
+    if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_CARRAY_RO))
         return 0;
     PyArrayObject *x = (PyArrayObject *)o;
     /* A whole operand has all axes, a row the last ones, a column the first ones, a number none. */
@@ -228,7 +221,7 @@ static int take_operand(struct call *c, int k, PyObject *o)
 /* Whether an operand shares memory with a result in another way than element by element. */
 static int clashes(const struct call *c, int k, const char *start, int64_t bytes)
 {
-    const int64_t own = c->self->sizes[k] *
+    const int64_t own = c->self->entry.sizes[k] *
                         (c->steps[k] == 0 ? (c->units[k] == 0 ? 1 : c->width) : c->units[k] == 0 ? c->many : c->total);
     const int apart = c->data[k] + own <= start || start + bytes <= c->data[k];
     return !apart && !(c->data[k] == start && own == bytes);
@@ -240,15 +233,15 @@ static int take_results(struct call *c, PyObject *const *given)
     const FusedEntry *self = c->self;
     const npy_intp *shape = c->shape + (self->combined ? c->lead : 0);
     const int rank = self->combined ? c->length : self->reduced ? c->lead : c->lead + c->length;
-    for (int r = 0; r < self->outputs; r++) {
-        const int at = self->inputs + r;
-        PyArray_Descr *descr = self->descrs[at];
-        const int64_t size = self->sizes[at], bytes = size * product(shape, rank);
+    for (int r = 0; r < self->entry.outputs; r++) {
+        const int at = self->entry.inputs + r;
+        PyArray_Descr *descr = self->entry.descrs[at];
+        const int64_t size = self->entry.sizes[at], bytes = size * product(shape, rank);
         PyArrayObject *y = NULL;
         if (given != NULL && is_array_of(given[r], descr, NPY_ARRAY_CARRAY)) {
             y = (PyArrayObject *)given[r];
             int fits = PyArray_NDIM(y) == rank && same_extents(PyArray_DIMS(y), shape, rank);
-            for (int k = 0; fits && k < self->inputs; k++)
+            for (int k = 0; fits && k < self->entry.inputs; k++)
                 fits = !clashes(c, k, PyArray_BYTES(y), bytes);
             y = fits ? (PyArrayObject *)Py_NewRef(y) : NULL;
         }
@@ -268,86 +261,48 @@ static PyObject *fused_call(PyObject *callable, PyObject *const *args, size_t fl
 {
     FusedEntry *self = (FusedEntry *)callable;
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
-    const int spare = count == self->inputs + self->outputs;
-    if (names != NULL || (count != self->inputs && !spare) || !PyArray_CheckExact(args[self->whole]))
-        return pass_on(self->fallback, args, flags, names);
+    const int spare = count == self->entry.inputs + self->entry.outputs;
+    if (names != NULL || (count != self->entry.inputs && !spare) || !PyArray_CheckExact(args[self->whole]))
+        return pass_on(self->entry.fallback, args, flags, names);
     struct call c;
     c.self = self;
-    c.operands = self->inputs + self->outputs;
+    c.operands = self->entry.inputs + self->entry.outputs;
     const int fits = measure(&c, (PyArrayObject *)args[self->whole]);
     if (fits <= 0)
-        return pass_on(fits < 0 ? self->large : self->fallback, args, flags, names);
-    for (int k = 0; k < self->inputs; k++)
+        return pass_on(fits < 0 ? self->entry.large : self->entry.fallback, args, flags, names);
+    for (int k = 0; k < self->entry.inputs; k++)
         if (!take_operand(&c, k, args[k]))
-            return pass_on(self->fallback, args, flags, names);
-    if (take_results(&c, spare ? args + self->inputs : NULL) < 0)
+            return pass_on(self->entry.fallback, args, flags, names);
+    if (take_results(&c, spare ? args + self->entry.inputs : NULL) < 0)
         return NULL;
     if ((self->combined ? run_combined(&c) : run_rows(&c)) < 0) {
-        drop_arrays(c.made, self->outputs);
+        drop_arrays(c.made, self->entry.outputs);
         return NULL;
     }
     if (self->scan && TENFERRO_CHOOSE(tenferro_scan)(PyArray_DATA(c.made[0]), PyArray_NBYTES(c.made[0]), self->scan)) {
-        drop_arrays(c.made, self->outputs);
-        return pass_on(self->fallback, args, flags, names);
+        drop_arrays(c.made, self->entry.outputs);
+        return pass_on(self->entry.fallback, args, flags, names);
     }
-    return given_results(c.made, self->outputs);
+    return given_results(c.made, self->entry.outputs);
 }
 
-static int fused_traverse(PyObject *o, visitproc visit, void *arg)
+/* How the operands cover the space: 0, or -1 with an exception set. */
+static int take_covers(FusedEntry *self, PyObject *covers)
 {
-    FusedEntry *self = (FusedEntry *)o;
-    Py_VISIT(self->fallback);
-    Py_VISIT(self->large);
-    return 0;
-}
-
-static int fused_clear(PyObject *o)
-{
-    FusedEntry *self = (FusedEntry *)o;
-    Py_CLEAR(self->fallback);
-    Py_CLEAR(self->large);
-    return 0;
-}
-
-static void fused_dealloc(PyObject *o)
-{
-    FusedEntry *self = (FusedEntry *)o;
-    PyObject_GC_UnTrack(o);
-    fused_clear(o);
-    Py_CLEAR(self->context);
-    for (int k = 0; k < self->inputs + self->outputs; k++)
-        Py_CLEAR(self->descrs[k]);
-    Py_TYPE(o)->tp_free(o);
-}
-
-/* The dtype of each operand and result, and how operands cover the space. */
-static int fused_operands(FusedEntry *self, PyObject *dtypes, PyObject *covers)
-{
-    const Py_ssize_t every = PyTuple_GET_SIZE(dtypes), inputs = PyTuple_GET_SIZE(covers);
     self->whole = -1;
-    if (every > MOST_OPERANDS || inputs >= every) {
-        PyErr_SetString(PyExc_ValueError, "there are too many operands, or no results");
-        return -1;
-    }
-    for (int k = 0; k < every; k++) {
-        const long cover = k < inputs ? PyLong_AsLong(PyTuple_GET_ITEM(covers, k)) : COVERS_WHOLE;
-        if (!PyArray_DescrCheck(PyTuple_GET_ITEM(dtypes, k)) || cover < 0 || cover > COVERS_NUMBER) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_TypeError, "operands have dtypes, and cover a space in one of four ways");
-            return -1;
-        }
-        self->descrs[k] = (PyArray_Descr *)Py_NewRef(PyTuple_GET_ITEM(dtypes, k));
-        self->sizes[k] = PyDataType_ELSIZE(self->descrs[k]);
-        self->outputs += k >= inputs;
-        self->inputs += k < inputs;
+    for (int k = 0; k < self->entry.inputs; k++) {
+        const long cover = PyLong_AsLong(PyTuple_GET_ITEM(covers, k));
+        if (cover < 0 || cover > COVERS_NUMBER)
+            break;
         self->covers[k] = (enum cover)cover;
-        self->scalars[k] = cover == COVERS_NUMBER ? number_of(self->descrs[k]).scalar : NULL;
-        if (cover == COVERS_WHOLE && k < inputs && self->whole < 0)
+        if (cover == COVERS_NUMBER)
+            self->scalars[k] = number_of(self->entry.descrs[k]).scalar;
+        if (cover == COVERS_WHOLE && self->whole < 0)
             self->whole = k;
     }
-    if (self->whole < 0)
+    if (self->whole < 0 && !PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "no operand covers the space whole");
-    return self->whole < 0 ? -1 : 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static PyObject *fused_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -357,65 +312,27 @@ static PyObject *fused_new(PyTypeObject *type, PyObject *args, PyObject *keyword
                             "rest", NULL};
     unsigned long long kernel, rest;
     PyObject *dtypes, *covers, *fallback, *large, *context;
-    long long most, shortest, longest, widest, paired, few, shared;
-    int trailing, reduced, combined, scan;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!OOOippLLLLLLLiK", names, &kernel, &PyTuple_Type, &dtypes,
-                                     &PyTuple_Type, &covers, &fallback, &large, &context, &trailing, &reduced,
-                                     &combined, &most, &shortest, &longest, &widest, &paired, &few, &shared, &scan,
-                                     &rest))
-        return NULL;
-    if (context != Py_None && !PyArray_Check(context)) {
-        PyErr_SetString(PyExc_TypeError, "the context of a kernel is an array, or None");
+    FusedEntry *self = (FusedEntry *)type->tp_alloc(type, 0);
+    if (self == NULL ||
+        !PyArg_ParseTupleAndKeywords(args, keywords, "$KOO!OOOippLLLLLLLiK", names, &kernel, &dtypes, &PyTuple_Type,
+                                     &covers, &fallback, &large, &context, &self->trailing, &self->reduced,
+                                     &self->combined, &self->entry.most, &self->shortest, &self->longest,
+                                     &self->widest, &self->paired, &self->few, &self->shared, &self->scan, &rest) ||
+        tenferro_fill_entry(&self->entry, fused_call, dtypes, (int)PyTuple_GET_SIZE(covers), fallback, large,
+                            context) < 0 ||
+        take_covers(self, covers) < 0) {
+        Py_XDECREF(self);
         return NULL;
     }
-    FusedEntry *self = (FusedEntry *)type->tp_alloc(type, 0);
-    if (self == NULL)
-        return NULL;
-    self->call = fused_call;
     self->kernel = kernel_at(kernel);
     self->rest = kernel_at(rest);
-    self->trailing = trailing;
-    self->reduced = reduced;
-    self->combined = combined;
-    self->scan = scan;
-    self->most = most;
-    self->shortest = shortest;
-    self->longest = combined && !rest ? least(longest, COMBINED_ROWS) : longest;
-    self->widest = widest;
-    self->paired = paired;
-    self->few = few;
-    self->shared = shared;
-    self->fallback = Py_NewRef(fallback);
-    self->large = Py_NewRef(large);
-    self->context = Py_NewRef(context);
-    self->words = context == Py_None ? NULL : PyArray_DATA((PyArrayObject *)context);
-    if (fused_operands(self, dtypes, covers) < 0)
-        Py_CLEAR(self);
+    self->words = PyArray_Check(context) ? PyArray_DATA((PyArrayObject *)context) : NULL;
+    if (self->combined && !rest)
+        self->longest = least(self->longest, COMBINED_ROWS);
     return (PyObject *)self;
 }
 
-static PyMemberDef fused_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FusedEntry, call), READONLY},
-    {"fallback", T_OBJECT, offsetof(FusedEntry, fallback), READONLY, "Called with the same arguments for all else."},
-    {"large", T_OBJECT, offsetof(FusedEntry, large), READONLY, "Called for spaces of more than `most` elements."},
-    {"most", T_LONGLONG, offsetof(FusedEntry, most), READONLY, "Elements of the largest space."},
-    {NULL},
-};
-
-static PyTypeObject fused_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "tenferro_cpu.native._compiled.FusedEntry",
-    .tp_doc = "A fused or reducing kernel as a callable of operands that lie simply.",
-    .tp_basicsize = sizeof(FusedEntry),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(FusedEntry, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_new = fused_new,
-    .tp_dealloc = fused_dealloc,
-    .tp_traverse = fused_traverse,
-    .tp_clear = fused_clear,
-    .tp_members = fused_members,
-};
+static PyTypeObject fused_type = ENTRY_TYPE(FusedEntry, fused_new, "A fused or reducing kernel of rows.");
 
 int tenferro_add_fused(PyObject *module)
 {

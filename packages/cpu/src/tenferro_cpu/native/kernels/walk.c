@@ -140,7 +140,8 @@ int tenferro_walk(struct walk *w, double cost, int whole)
 
 int tenferro_walk_of_words(struct walk *w, int64_t *words, int64_t count)
 {
-    *w = (struct walk){NULL, words[0], words[1], words[2], words[3], NULL, NULL, NULL, NULL, NULL};
+    const int64_t none[4] = {0}, *head = count < 4 ? none : words;
+    *w = (struct walk){NULL, head[0], head[1], head[2], head[3], NULL, NULL, NULL, NULL, NULL};
     int good = 0 < w->operands && w->operands <= count && 0 <= w->rank && w->rank <= MOST_RANK && w->width >= 0 &&
                w->rows >= 0 && count == 4 + 3 * w->operands + w->rank * (w->operands + 1);
     if (good) {
@@ -157,47 +158,21 @@ int tenferro_walk_of_words(struct walk *w, int64_t *words, int64_t count)
     return good ? 0 : -1;
 }
 
-int64_t *tenferro_words_of(PyObject *sequence, Py_ssize_t *count)
-{
-    PyObject *items = PySequence_Fast(sequence, "the words of a walk are a sequence of integers");
-    if (items == NULL)
-        return NULL;
-    *count = PySequence_Fast_GET_SIZE(items);
-    int64_t *words = *count < 4 ? NULL : PyMem_New(int64_t, (size_t)*count);
-    if (*count < 4)
-        PyErr_SetString(PyExc_ValueError, "these are not the words of a walk");
-    else if (words == NULL)
-        PyErr_NoMemory();
-    for (Py_ssize_t k = 0; words != NULL && k < *count; k++) {
-        words[k] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, k));
-        if (words[k] == -1 && PyErr_Occurred()) {
-            PyMem_Free(words);
-            words = NULL;
-        }
-    }
-    Py_DECREF(items);
-    return words;
-}
-
 static PyObject *drive(PyObject *module, PyObject *args)
 {
     unsigned long long kernel;
-    PyObject *sequence;
+    Py_buffer words;
     double cost;
     int whole;
-    Py_ssize_t count;
     struct walk walk;
-    if (!PyArg_ParseTuple(args, "KOdp", &kernel, &sequence, &cost, &whole))
+    if (!PyArg_ParseTuple(args, "Kw*dp", &kernel, &words, &cost, &whole))
         return NULL;
-    int64_t *words = tenferro_words_of(sequence, &count);
-    if (words == NULL)
-        return NULL;
-    int status = tenferro_walk_of_words(&walk, words, count);
+    int status = tenferro_walk_of_words(&walk, words.buf, words.len / 8);
     if (status == 0) {
         walk.kernel = kernel_at(kernel);
         status = tenferro_walk(&walk, cost, whole);
     }
-    PyMem_Free(words);
+    PyBuffer_Release(&words);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 

@@ -36,11 +36,8 @@ struct walk {
  * handler set: then a part of the space is done. */
 int tenferro_walk(struct walk *walk, double cost, int whole);
 
-/* Point a walk, but for its kernel, into words that Python made: see `words` in _driver.py. 0, or -1 with an exception. */
+/* Point a walk, but for its kernel, into words: see `words` in _driver.py. 0, or -1 with an exception set. */
 int tenferro_walk_of_words(struct walk *walk, int64_t *words, int64_t count);
-
-/* Such words, to be freed with PyMem_Free, or NULL with an exception. */
-int64_t *tenferro_words_of(PyObject *sequence, Py_ssize_t *count);
 
 /* Elements that are done at once: then signals are handled. */
 int64_t tenferro_signal_elements(void);

@@ -1,0 +1,101 @@
+"""The n-th allocation of a call fails, for every n: it raises `MemoryError`, leaks nothing, and works afterwards."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tenferro_cpu.native import available
+
+pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+
+CODE = """
+import sys
+import _testcapi
+import numpy as np
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._reduce import Reduced
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Over, Access, Reduction
+from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
+from tenferro_tensor.reference import kernels
+
+def absent(*args):
+    raise AssertionError("left to the fallback")
+
+F8 = Operand(np.dtype("f8"))
+SPEC = Spec((4,), F8.dtype)
+LINES = (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (2, 1)))
+x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+reverse = y[::-1]
+tall = np.ones((2000, 40))
+add = _eager.entries(kernels(np, absent))[catalog.add]((SPEC, SPEC), (SPEC,))
+loop = compiled.ElementwiseEntry(0, (F8.dtype,) * 3, absent, absent, loop=np.add)
+several = Fused(KernelIR((F8, F8), LINES, (3, 2)))
+several(x.T[:, :1] + x.T, x.T)
+several(x, reverse)
+summed = Reduced(KernelIR((F8,), (), (0,), reduction=Reduction("sum")))
+UNITS = ((Access.UNIT,), (Access.UNIT,))
+rest = summed.address(Over.LEADING, *UNITS)
+rows = Rows((Kind.WHOLE,), trailing=1, combined=True)
+combined = entry(rest, summed.kernel, rows, absent, cost=summed.cost, rest=rest)
+cube = np.ones((3, 5, 4))
+summed(cube, axes=(1,))
+(laid,) = [f for f in summed._laid.values() if f is not None]
+assert isinstance(laid, compiled.Laid)
+fused, strided = several.entry(absent), several.strided(absent)
+CALLS = {
+    "elementwise": lambda: add(x, x),
+    "number": lambda: add(x, 2.5),
+    "loop": lambda: loop(y, y),
+    "long": lambda: add(tall, tall),
+    "fused": lambda: fused(x, x),
+    "strided": lambda: strided(x, reverse),
+    "laid": lambda: laid(cube),
+    "combined": lambda: combined(tall),
+    "made": lambda: compiled.ElementwiseEntry(0, (F8.dtype,) * 3, absent, absent, loop=np.add)(y, y),
+}
+EXPECTED = {
+    "elementwise": x + x, "number": x + 2.5, "loop": y + y, "long": tall + tall, "fused": (x * x + x, x * x),
+    "strided": (x * reverse + reverse, x * reverse), "laid": cube.sum(1), "combined": tall.sum(0),
+    "made": y + y,
+}
+
+def attempt(call, n):
+    if n is not None:
+        _testcapi.set_nomemory(n, n + 1)
+    try:
+        return call()
+    except MemoryError:
+        return None
+    finally:
+        if n is not None:
+            _testcapi.remove_mem_hooks()
+
+def good(found, wanted):
+    return all(map(np.array_equal, found, wanted)) if isinstance(wanted, tuple) else np.array_equal(found, wanted)
+
+for name, call in CALLS.items():
+    failed = 0
+    for n in range(60):
+        found = attempt(call, n)
+        failed += found is None
+        assert found is None or good(found, EXPECTED[name]), (name, n)
+    assert failed, name
+    assert good(call(), EXPECTED[name]), name
+    before, held = sys.getallocatedblocks(), sys.getrefcount(F8.dtype)
+    for _ in range(20):
+        for n in range(60):
+            attempt(call, n)
+    assert sys.getallocatedblocks() - before < 200, (name, sys.getallocatedblocks() - before)
+    assert abs(sys.getrefcount(F8.dtype) - held) < 20, name
+print("done")
+"""
+
+
+def test_every_allocation_may_fail() -> None:
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "done\n", done.stderr
