@@ -1,6 +1,5 @@
 """Matrix products in machine code against the reference kernel: every dtype, order of memory and size."""
 
-import ctypes
 import gc
 import itertools
 import sys
@@ -14,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_check import spec_of
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction._kernel import CpuContraction
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.products import _products
-from tenferro_cpu.native.products._small_matmul import SmallProduct, render
 from tenferro_tensor import catalog as c
 from tenferro_tensor.reference import kernels
 
-native = pytest.mark.skipif(not _jit.available() or _products.machine() is None, reason="needs machine code")
+native = pytest.mark.skipif(compiled is None, reason="needs the C extension")
+engine = pytest.mark.skipif(not _jit.available(), reason="needs the contraction engine")
 
 KINDS = "fdFD"
 TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-12, "D": 1e-12}
@@ -73,7 +73,7 @@ def test_square_matrices_in_either_order_of_memory(kind: str, n: int) -> None:
         assert not seen or n <= 8
 
 
-@native
+@engine
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_products_by_turned_matrices_are_contracted(kind: str) -> None:
     """The engine takes what BLAS would have to turn; other single products are left to BLAS."""
@@ -87,7 +87,7 @@ def test_large_products_by_turned_matrices_are_contracted(kind: str) -> None:
             agree(kind, kernel(x, y), reference(x, y))
 
 
-@native
+@engine
 @pytest.mark.parametrize("kind", KINDS)
 def test_stacks_of_large_matrices_are_contracted(kind: str) -> None:
     """The engine takes them, in every order of memory; threads share them."""
@@ -204,38 +204,87 @@ def test_special_values(kind: str) -> None:
         np.testing.assert_array_equal(np.isinf(z.real) & ~np.isnan(z), np.isinf(expected.real) & ~np.isnan(expected))
 
 
+def terms_in_order(x: Any, y: Any) -> Any:
+    """A first product and then fused additions, in the order of the terms; parts of complex numbers apart."""
+    import math
+
+    rows, inner, columns = len(x), len(y), y.shape[1]
+    wide = x.real.dtype.char == "d"
+
+    def fused(a: Any, b: Any, c: Any) -> Any:
+        if not wide:  # a product of single numbers is exact in double
+            return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
+        return math.fma(a, b, c)  # type: ignore[attr-defined,unused-ignore]
+
+    out = np.empty((rows, columns), x.dtype)
+    for i, j in itertools.product(range(rows), range(columns)):
+        sums = []
+        for left, right in itertools.product(*[(z.real, z.imag) if z.dtype.kind == "c" else (z,) for z in (x, y)]):
+            total = left[i, 0] * right[0, j]
+            for k in range(1, inner):
+                total = fused(left[i, k], right[k, j], total)
+            sums.append(total)
+        if len(sums) == 1:
+            out[i, j] = sums[0]
+        else:
+            out[i, j] = complex(fused(sums[3], -1.0, sums[0]), fused(sums[2], 1.0, sums[1]))
+    return out
+
+
 @native
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_written_beyond_the_result(kind: str) -> None:
-    """Straight-line kernels on buffers with guards on both sides."""
-    rng, host = np.random.default_rng(3), _jit.engine().host
-    for m, k, n, swap in itertools.product((1, 3, 8), (1, 5), (1, 2, 3, 5, 7, 8), (False, True)):
-        text = render(SmallProduct(kind, m, k, n, swap, swap, host.registers, host.vector_bytes))
-        f = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(
-            _jit.engine().function(text, "product")
-        )
-        x = sample(rng, kind, 5, *((k, m) if swap else (m, k)))
-        y = sample(rng, kind, 5, *((n, k) if swap else (k, n)))
-        guarded = np.full(5 * m * n + 32, 7, kind)
-        out = guarded[16:-16]
-        f(x.ctypes.data, y.ctypes.data, out.ctypes.data, 5, x[0].nbytes, y[0].nbytes)
-        assert (guarded[:16] == 7).all() and (guarded[-16:] == 7).all()
-        expected = (x.swapaxes(1, 2) if swap else x) @ (y.swapaxes(1, 2) if swap else y)
-        agree(kind, out.reshape(5, m, n), expected)
+def test_small_products_of_any_form_have_the_same_bits(kind: str) -> None:
+    """Alone, in stacks, with either operand stored as its transpose, and with symbolic sizes."""
+    import math
+
+    rng = np.random.default_rng(3)
+    for m, k, n in itertools.product((1, 2, 3, 4, 5, 8), (1, 2, 5), (1, 2, 3, 5, 7, 8)):
+        x, y = sample(rng, kind, 3, m, k), sample(rng, kind, 3, k, n)
+        stack = both(x, y, ((2,), (1,)), ((0,), (0,)))[0](x, y)
+        xt, yt = x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy()
+        turned = both(xt, yt, ((1,), (2,)), ((0,), (0,)))[0](xt, yt)
+        np.testing.assert_array_equal(turned, stack)
+        for a, b, expected in zip(x, y, stack):
+            np.testing.assert_array_equal(both(a, b, ((1,), (0,)))[0](a, b), expected)
+            if kind in "fF" or hasattr(math, "fma"):
+                np.testing.assert_array_equal(terms_in_order(a, b), expected)
 
 
 @native
-@pytest.mark.parametrize("level", ["generic", "avx2"])
-def test_narrow_processors(level: str) -> None:
-    """Kernels compiled for fewer and narrower registers give the same."""
-    engine = _jit.Engine(limit=level)
-    rng = np.random.default_rng(4)
-    for kind in KINDS:
-        text = render(SmallProduct(kind, 8, 8, 7, False, True, engine.host.registers, engine.host.vector_bytes))
-        f = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(engine.function(text, "product"))
-        x, y, out = sample(rng, kind, 2, 8, 8), sample(rng, kind, 2, 7, 8), np.empty((2, 8, 7), kind)
-        f(x.ctypes.data, y.ctypes.data, out.ctypes.data, 2, x[0].nbytes, y[0].nbytes)
-        agree(kind, out, x @ y.swapaxes(1, 2))
+def test_an_allocation_fails() -> None:
+    """It is a `MemoryError`, whichever allocation it was, and nothing is lost."""
+    testcapi = pytest.importorskip("_testcapi")
+    for shape in ((4, 4), (4,), (20, 20)):
+        x = np.ones(shape)
+        kernel, _, seen = both(x, x, ((x.ndim - 1,), (0,)))
+        y, failures, held = x + 1, 0, [(n, n + 1000) for n in range(1000)]
+        expected = kernel(x, y)
+        before = sys.getrefcount(x), sys.getrefcount(x.dtype)
+        for n in range(10):
+            testcapi.set_nomemory(n, n + 1)
+            try:
+                held.append(kernel(x, y))
+            except MemoryError:
+                failures += 1
+            finally:
+                testcapi.remove_mem_hooks()
+        assert failures > 0
+        np.testing.assert_array_equal(kernel(x, y), expected)
+        held.clear()
+        assert not seen and (sys.getrefcount(x), sys.getrefcount(x.dtype)) == before
+
+
+@native
+def test_what_is_no_product_is_refused() -> None:
+    good: Any = {"axes": (2, 2), "stack": 0, "contracted": 1, "swap": (False, False), "shapes": b"", "gemm": 0}
+    good |= dict.fromkeys(("integer_bytes", "most_work", "one_thread", "per_thread", "unlocked"), 8)
+    compiled.Product(len, np.dtype("d"), **good)
+    for changed in ({"axes": (9, 2)}, {"contracted": 0}, {"stack": 2}, {"per_thread": 0}, {"shapes": b"x"}):
+        with pytest.raises(ValueError, match="no such product"):
+            compiled.Product(len, np.dtype("d"), **(good | changed))
+    for dtype in ("i4", ">f8", "O"):
+        with pytest.raises(ValueError, match="no such product"):
+            compiled.Product(len, np.dtype(dtype), **good)
 
 
 @native

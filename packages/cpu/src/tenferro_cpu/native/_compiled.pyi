@@ -200,3 +200,29 @@ class ElementwiseEntry(_Entry):
         shared: int = ...,
         loop: np.ufunc | None = None,
     ) -> ElementwiseEntry: ...
+    def __call__(self, *operands: Any) -> Any: ...
+
+# products/product.c
+class Product:
+    """Multiplies two arrays that are laid out as stacks of matrices; the fallback takes all other operands."""
+
+    fallback: Callable[..., Any]
+
+    def __init__(
+        self,
+        fallback: Callable[..., Any],
+        dtype: Any,
+        *,
+        axes: tuple[int, int],
+        stack: int,
+        contracted: int,
+        swap: tuple[bool, bool],
+        shapes: bytes,
+        gemm: int,
+        integer_bytes: int,
+        most_work: int,
+        one_thread: int,
+        per_thread: int,
+        unlocked: int,
+    ) -> None: ...
+    def __call__(self, left: Any, right: Any, /, *sizes: Any) -> Any: ...

@@ -18,6 +18,7 @@
 /* Each folder adds its types and functions to the module: 0, or -1 with an exception set. */
 int tenferro_add_levels(PyObject *module);
 int tenferro_add_copy(PyObject *module);
+int tenferro_add_product(PyObject *module);
 int tenferro_add_team(PyObject *module);
 int tenferro_add_arbiter(PyObject *module);
 int tenferro_add_pool(PyObject *module);

@@ -12,6 +12,7 @@ static struct PyModuleDef definition = {
 static int (*const parts[])(PyObject *) = {
     tenferro_add_levels,
     tenferro_add_copy,
+    tenferro_add_product,
     tenferro_add_team,
     tenferro_add_arbiter,
     tenferro_add_pool,

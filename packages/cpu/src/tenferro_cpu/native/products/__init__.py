@@ -1,1 +1,1 @@
-"""Products of matrices: small ones in machine code, others through the best BLAS there is."""
+"""Products of matrices: small ones by C kernels, others through the best BLAS there is."""

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.machine._jit import available
+from tenferro_cpu.native._extension import compiled
 from tenferro_tensor_core.forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
@@ -190,8 +190,8 @@ def _choose() -> Provider:
     switch = os.environ.get(SWITCH, "auto")
     if switch == "default":
         return Provider(own, True, f"{SWITCH}=default leaves the choice to NumPy")
-    if not available():
-        return Provider(own, True, "without native kernels products are NumPy's")
+    if compiled is None:
+        return Provider(own, True, "without the C extension products are NumPy's")
     if own is None or own.name != "openblas":
         return Provider(own, True, "NumPy does not carry an OpenBLAS")
     if own.core not in OVERLOOKED:
