@@ -104,6 +104,7 @@ def test_steps_leak_nothing(twin: Any) -> None:
                 pass
 
     run()
+    gc.collect()
     before = [sys.getrefcount(o) for o in watched]
     run()
     gc.collect()

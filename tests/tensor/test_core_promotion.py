@@ -9,7 +9,7 @@ import pytest
 
 from tenferro_tensor import Spec, Tensor, broadcast_shapes, catalog, clear_plans, tensor
 from tenferro_tensor._primitive import DOMAINS
-from tenferro_tensor._tensor import evaluate
+from tenferro_tensor.entries import evaluate
 from tenferro_tensor.operators import BINARY_OPERATORS
 from tenferro_tensor_core import DTYPES, ArgumentError, DTypeError, ShapeError, dim
 

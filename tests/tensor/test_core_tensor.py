@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import HOST, Spec, Tensor, catalog, clear_plans, plan_stats, primitive, tensor
-from tenferro_tensor._tensor import evaluate
+from tenferro_tensor.entries import evaluate
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor_core import ArgumentError, DTypeError, GradientError, HostAdapterError, float32, float64, int64
 

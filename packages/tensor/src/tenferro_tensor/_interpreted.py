@@ -126,7 +126,10 @@ class ProgramEntry(Entry):
 
 
 class OpBase:
-    """An op, which finds the entry of a call. Its class has a method ``generic(operands)`` for all other cases.
+    """An op, which finds the entry of a call.
+
+    Its class has a method ``generic(operands)`` for all other cases, and ``evaluate(operands)``, to which C code goes
+    directly where all operands are concrete.
 
     Attributes:
         entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated)

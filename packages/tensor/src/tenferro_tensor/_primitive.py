@@ -107,6 +107,10 @@ class Op(OpBase):
                 return self.generic(_adopted(self, operands))
         return state.tensor.evaluate(self, operands) if bind is None else bind(self, operands)
 
+    def evaluate(self, operands: tuple[Any, ...]) -> Any:
+        """Run the op on concrete operands."""
+        return state.tensor.evaluate(self, operands)
+
     def infer(self, *specs: Spec) -> Spec | tuple[Spec, ...]:
         """Output spec, or tuple of specs for a primitive of several outputs."""
         return self.primitive.infer(*specs, **self.params)
@@ -301,7 +305,7 @@ def _lookup(module: str, name: str) -> Any:
 
 def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
     """The law of element-wise primitives: one shape, and one dtype for all but the chooser."""
-    ruled = [s for i, s in enumerate(specs) if i != p.chooser]
+    ruled = specs if p.chooser is None else (*specs[: p.chooser], *specs[p.chooser + 1 :])
     for s in specs[1:]:
         if s.shape != specs[0].shape:
             raise ShapeError(
@@ -309,7 +313,9 @@ def _require_uniform(p: Primitive, specs: tuple[Spec, ...]) -> None:
                 "broadcast them first",
                 shapes=tuple(s.shape for s in specs),
             )
-    if any(s.dtype != ruled[0].dtype for s in ruled):
+    for s in ruled:
+        if s.dtype == ruled[0].dtype:
+            continue
         raise DTypeError(
             f"{p.name} needs operands of one dtype, got {', '.join(map(repr, specs))}; convert them first",
             dtypes=tuple(str(s.dtype) for s in specs),

@@ -40,22 +40,27 @@ def _extent(d: Any) -> DimLike:
     return n
 
 
-def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> None:
-    """What NumPy or the machine cannot hold is refused here, before a kernel meets it in its own way."""
+def _require_possible(shape: tuple[DimLike, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a shape is symbolic; what NumPy or the machine cannot hold is refused here, not by a kernel."""
     if len(shape) > MAX_AXES:
         raise ShapeError(
             f"an array of {len(shape)} axes was asked for, but arrays have at most {MAX_AXES}, as in NumPy; merge axes "
             "with reshape first",
             axes=len(shape),
         )
-    # As NumPy counts: empty axes do not make room for others without end.
-    count = math.prod([d for d in shape if isinstance(d, int) and d])
+    count, symbolic = 1, False
+    for d in shape:
+        if d.__class__ is int:
+            count *= d or 1  # as NumPy counts: empty axes make no room for others
+        else:
+            symbolic = True
     if count * dtype.itemsize > sys.maxsize:
         raise ShapeError(
             f"an array of {dtype.name} with shape {shape} would have {count} elements, more than memory can be "
             "addressed for; use smaller extents",
             shape=shape,
         )
+    return symbolic
 
 
 class Spec:
@@ -105,13 +110,13 @@ class Spec:
         with _lock:
             self = _interned.get((shape, dtype, place))
             if self is None:
-                _require_possible(shape, dtype)
+                symbolic = _require_possible(shape, dtype)
                 self = object.__new__(cls)
                 self.shape, self.dtype, self.place = shape, dtype, place
                 self.ndim = len(shape)
                 self.cplx = dtype.kind == "c"
                 self.inexact = dtype.kind in "fc"
-                self.symbolic = any(d.__class__ is not int for d in shape)
+                self.symbolic = symbolic
                 self = _interned.setdefault((shape, dtype, place), self)
         return self
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import catalog, dispatch, transfers
+from tenferro_tensor import catalog, transfers
 from tenferro_tensor._array import Array
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
 from tenferro_tensor.calls import SCALARS, Entry, TensorBase, key_parts, state
-from tenferro_tensor.entries import device_of, entry_of
+from tenferro_tensor.entries import evaluate
 from tenferro_tensor.functions.reading import VIEWS, getitem
-from tenferro_tensor.origins import EVERYWHERE, line_of, made_at, noted
+from tenferro_tensor.origins import line_of, made_at, noted
 from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, read_only
-from tenferro_tensor.promotion import describe, keep_imaginary, materialised
+from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import (
-    AmbiguousPlacementError,
     ArgumentError,
-    Dim,
-    TracingError,
     dtype,
     from_numpy,
-    home_of,
 )
 
 _new = object.__new__
@@ -66,10 +61,7 @@ class Tensor(TensorBase, Array):
         """See `adopted`."""
         return adopted(x, **how)
 
-    @staticmethod
-    def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
-        """Run an op on concrete operands in the generic way: whatever they are, and whatever scope is open."""
-        return evaluate(op, operands)
+    evaluate = staticmethod(evaluate)
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return evaluate(op, args)
@@ -134,68 +126,6 @@ _COPIED: Final = (list, tuple, np.generic, *SCALARS)
 
 def _rebuild(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
     return _from_host(array, None, spec.place, None)
-
-
-def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
-    """What `Tensor.evaluate` does."""
-    key = tuple([a.spec if a.__class__ is Tensor else a.__class__ for a in operands])
-    scoped = dispatch.scoped_device()
-    entry = op.entries.get((0, *key) if scoped is None else (scoped, 0, *key))
-    if entry is None:
-        if op.symbolic:
-            return _join(op, operands)
-        operands = adapted(op, operands)
-        try:
-            entry = entry_of(op, describe(operands))
-        except AmbiguousPlacementError:
-            device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with the values' lines
-            raise
-    try:
-        out = entry.run(*[a._data if a.__class__ is Tensor else a for a in operands])
-    except OverflowError as cause:
-        raise ArgumentError(
-            f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
-            primitive=op.primitive.name,
-        ) from cause
-    made = [Tensor.wrap(raw, spec) for raw, spec in zip(*((out, entry.out) if entry.many else ([out], [entry.out])))]
-    if state.open_scopes:
-        record = dispatch.recorder()
-        if record is not None:
-            device_of(op, [a for a in operands if a.__class__ not in SCALARS], record)
-        if EVERYWHERE:
-            for z in made:
-                noted(z)
-    return tuple(made) if entry.many else made[0]
-
-
-def _join(op: Op, args: tuple[Any, ...]) -> Any:
-    """Record an op whose metadata hold open sizes with the trace that knows these sizes."""
-    sizes = list(_open_sizes(op.params.values()))
-    home = home_of(*sizes)
-    if home is None:
-        raise TracingError(
-            f"{op!r} of concrete operands has the open sizes {', '.join(sorted(map(str, sizes)))}, which have no "
-            "number outside of the trace that they belong to; use them while the function is traced",
-            primitive=op.primitive.name,
-        )
-    return home.bind(op, args)
-
-
-def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
-    for value in values:
-        if isinstance(value, Dim):
-            yield value
-        elif value.__class__ is tuple:
-            yield from _open_sizes(value)
-
-
-def adapted(op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Concrete operands with those numbers made tensors that the kernel cannot take."""
-    if not op.primitive.elementwise:
-        return materialised(operands)
-    if operands and all(a.__class__ in SCALARS for a in operands):
-        return (adopted(operands[0]), *operands[1:])
-    return operands
 
 
 def tensor(x: Any, *, dtype: Any = None, device: str | ComputeDevice | None = None, copy: bool | None = None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +14,95 @@ from tenferro_tensor._refusal import spec_of
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import Backend, get_backend
-from tenferro_tensor.calls import Entry
-from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide, scoped_device
+from tenferro_tensor.calls import SCALARS, Entry, state
+from tenferro_tensor.dispatch import Decision, Recorder, Rule, decide, recorder, scoped_device
 from tenferro_tensor.kernels import kernel_of
-from tenferro_tensor.promotion import Operand, targets
+from tenferro_tensor.origins import EVERYWHERE, noted
+from tenferro_tensor.promotion import Operand, materialised, targets
 from tenferro_tensor.tables import TABLES
 from tenferro_tensor.transfers import Booked
+from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, Dim, TracingError, home_of
 
-__all__ = ["OpenStep", "clear_plans", "device_of", "entry_of", "open_step", "plan_stats"]
+__all__ = ["OpenStep", "clear_plans", "device_of", "entry_of", "evaluate", "open_step", "plan_stats"]
+
+
+def evaluate(op: Op, operands: tuple[Any, ...]) -> Any:
+    """Run an op on concrete operands in the generic way: whatever they are, and whatever scope is open."""
+    tensor, parts, raws = state.tensor, [], []
+    for a in operands:
+        concrete = a.__class__ is tensor
+        parts.append(a.spec if concrete else a.__class__)
+        raws.append(a._data if concrete else a)
+    scoped = scoped_device() if state.open_scopes else None
+    key: tuple[Any, ...] = (0, *parts) if scoped is None else (scoped, 0, *parts)
+    entry = op.entries.get(key)
+    if entry is None:
+        if op.symbolic:
+            return _join(op, operands)
+        if not SCALARS.isdisjoint(parts):
+            usable = adapted(op, operands)
+            if usable is not operands:
+                return evaluate(op, usable)
+        try:
+            entry = op.remember(_made(op, key, tuple(parts)))
+        except AmbiguousPlacementError:
+            device_of(op, [a for a in operands if a.__class__ not in SCALARS])  # the same error, with the values' lines
+            raise
+    try:
+        out = entry.run(*raws)
+    except OverflowError as cause:
+        raise ArgumentError(
+            f"{op.primitive.name}: {cause}; convert the array to a wider dtype or the number to an array first",
+            primitive=op.primitive.name,
+        ) from cause
+    if state.open_scopes:
+        return _observed(op, operands, entry, out)
+    if entry.many:
+        return tuple([tensor.wrap(raw, spec) for raw, spec in zip(out, entry.out, strict=True)])
+    return tensor.wrap(out, entry.out)
+
+
+def adapted(op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Concrete operands with those numbers made tensors that the kernel cannot take; themselves where it can."""
+    if not op.primitive.elementwise:
+        return materialised(operands)
+    if all(a.__class__ in SCALARS for a in operands):
+        return (state.tensor.adopt(operands[0]), *operands[1:])
+    return operands
+
+
+def _observed(op: Op, operands: tuple[Any, ...], entry: Entry, out: Any) -> Any:
+    """The results of an op, told to whoever watches: decisions of this context, lines everywhere."""
+    record = recorder()
+    if record is not None:
+        device_of(op, [a for a in operands if a.__class__ not in SCALARS], record)
+    pairs = zip(out, entry.out, strict=True) if entry.many else [(out, entry.out)]
+    made = [state.tensor.wrap(raw, spec) for raw, spec in pairs]
+    if EVERYWHERE:
+        for z in made:
+            noted(z)
+    return tuple(made) if entry.many else made[0]
+
+
+def _join(op: Op, args: tuple[Any, ...]) -> Any:
+    """Record an op whose metadata hold open sizes with the trace that knows these sizes."""
+    sizes = list(_open_sizes(op.params.values()))
+    home = home_of(*sizes)
+    if home is None:
+        raise TracingError(
+            f"{op!r} of concrete operands has the open sizes {', '.join(sorted(map(str, sizes)))}, which have no "
+            "number outside of the trace that they belong to; use them while the function is traced",
+            primitive=op.primitive.name,
+        )
+    return home.bind(op, args)
+
+
+def _open_sizes(values: Iterable[Any]) -> Iterator[Dim]:
+    for value in values:
+        if isinstance(value, Dim):
+            yield value
+        elif value.__class__ is tuple:
+            yield from _open_sizes(value)
 
 
 def entry_of(op: Op, operands: tuple[Operand, ...]) -> Entry:
@@ -37,11 +118,21 @@ def entry_of(op: Op, operands: tuple[Operand, ...]) -> Entry:
 
 def _made(op: Op, key: tuple[Any, ...], operands: tuple[Operand, ...]) -> Entry:
     """Select the device, infer the outputs and specialise the kernel."""
-    device = device_of(op, [o for o in operands if isinstance(o, Spec)])
-    specs: Any = targets(op, operands) if op.primitive.elementwise else operands
+    places, given = set(), []
+    for o in operands:
+        if isinstance(o, Spec):
+            places.add(o.place)
+            given.append(o)
+    specs: Any = targets(op, operands) if op.primitive.elementwise and operands else operands
+    if len(places) == 1 and not state.open_scopes and op.primitive is not catalog.transfer:
+        device = places.pop().device  # what `device_of` finds where nothing is to be decided
+    else:
+        device = device_of(op, given)
     out = op.infer(*specs)
     outs = out if isinstance(out, tuple) else (out,)
     run = kernel_of(get_backend(device.kind), op, specs, outs, device)
+    if specs is operands and op.primitive is not catalog.transfer:
+        return Entry(key, run, out)
     if op.primitive is catalog.transfer and specs[0].place.memory_space is not outs[0].place.memory_space:
         run = Booked(run, specs[0].place.memory_space, outs[0].place.memory_space)
     casts = [

@@ -99,7 +99,10 @@ def common_dtype(operands: list[Operand]) -> np.dtype[Any]:
 
 def targets(op: Op, operands: tuple[Operand, ...]) -> tuple[Spec, ...]:
     """Specs that the operands of an element-wise op are brought to; a scalar's is the one that it stands in for."""
-    p = op.primitive
+    p, first = op.primitive, operands[0]
+    if isinstance(first, Spec) and p.chooser is None and operands == (first,) * len(operands):
+        if first.inexact or p.domain not in ("inexact", "floating"):
+            return operands  # type: ignore[return-value]  # one spec, and nothing to promote
     dtype = common_dtype([o for i, o in enumerate(operands) if i != p.chooser])
     if p.domain in ("inexact", "floating") and dtype.kind not in "fc":
         dtype = inexact_of(dtype)
@@ -129,7 +132,10 @@ def normalised(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def materialised(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of an op that is not element-wise; Python scalars become 0-d tensors of the dtype they adapt to."""
-    if SCALARS.isdisjoint([a.__class__ for a in args]):
+    for a in args:
+        if a.__class__ in SCALARS:
+            break
+    else:
         return args
     known = [o for o in describe(args) if isinstance(o, Spec)]
     place = known[0].place if known else HOST

@@ -48,6 +48,14 @@ class EntryTable(OpBase):
         self.name, self.bound = name, bound
         TABLES.append(self)
 
+    def evaluate(self, operands: tuple[Any, ...]) -> Any:
+        """Call the function with concrete operands."""
+        return self.generic(operands)
+
+    def generic(self, operands: tuple[Any, ...]) -> Any:
+        """Call the function with operands of any kind."""
+        raise NotImplementedError
+
     def clear(self) -> None:
         """Drop all entries."""
         self.forget()

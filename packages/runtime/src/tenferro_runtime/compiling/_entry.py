@@ -172,6 +172,8 @@ class Entrance(ProgramsBase):
         """Call the function with all of its parameters by position."""
         return self._slow(operands)
 
+    evaluate = generic
+
     def bound_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function with arguments in any form."""
         return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))

@@ -3,7 +3,7 @@
 
 #define FEW 8 /* operands that are kept on the stack */
 
-static PyObject *generic_name, *operate_name, *item_name, *bound_name;
+static PyObject *generic_name, *operate_name, *item_name, *bound_name, *evaluate_name;
 
 /* What the key of an entry has for each operand: its spec, or its class where that is one of Python's scalars. Returns
    1, or 0 where some operand is of another kind. Nothing is held, and nothing runs. */
@@ -167,6 +167,31 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
+/* Whether the operands are concrete values and Python scalars, on which an op can only run. */
+static int are_concrete(PyObject *const *operands, Py_ssize_t n)
+{
+    int concrete = 1;
+    for (Py_ssize_t i = 0; i < n && concrete; i++) {
+        concrete = IS_TENSOR(operands[i]) || IS_SCALAR_TYPE(Py_TYPE(operands[i]));
+    }
+    return concrete;
+}
+
+/* `op.evaluate(operands)` or `op.generic(operands)`, for whatever has no entry. */
+static PyObject *handed_over(PyObject *op, PyObject *const *operands, Py_ssize_t n)
+{
+    PyObject *all = PyTuple_New(n);
+    if (all == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyTuple_SET_ITEM(all, i, Py_NewRef(operands[i]));
+    }
+    PyObject *result = PyObject_CallMethodOneArg(op, are_concrete(operands, n) ? evaluate_name : generic_name, all);
+    Py_DECREF(all);
+    return result;
+}
+
 static PyObject *called(PyObject *self, PyObject *const *operands, Py_ssize_t n)
 {
     PyObject *few[2 * FEW + 1], **room = few, *result;
@@ -180,16 +205,7 @@ static PyObject *called(PyObject *self, PyObject *const *operands, Py_ssize_t n)
     if (result != NULL || PyErr_Occurred()) {
         return result;
     }
-    PyObject *all = PyTuple_New(n);
-    if (all == NULL) {
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyTuple_SET_ITEM(all, i, Py_NewRef(operands[i]));
-    }
-    result = PyObject_CallMethodOneArg(self, generic_name, all);
-    Py_DECREF(all);
-    return result;
+    return handed_over(self, operands, n);
 }
 
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -252,6 +268,9 @@ static PyObject *operated(PyObject *self, PyObject *op, PyObject *const *operand
     PyObject *room[5], *result = known((Op *)op, operands, 2, room);
     if (result != NULL || PyErr_Occurred()) {
         return result;
+    }
+    if (are_concrete(operands, 2)) {
+        return handed_over(op, operands, 2);
     }
     return PyObject_CallMethodObjArgs(self, operate_name, op, operands[0], operands[1], NULL);
 }
@@ -450,8 +469,9 @@ int tenferro_add_call(PyObject *module)
     generic_name = PyUnicode_InternFromString("generic");
     operate_name = PyUnicode_InternFromString("_operate");
     item_name = PyUnicode_InternFromString("_item");
+    evaluate_name = PyUnicode_InternFromString("evaluate");
     bound_name = PyUnicode_InternFromString("bound_call");
-    if (generic_name == NULL || operate_name == NULL || item_name == NULL || bound_name == NULL || PyType_Ready(&Operator_Type) < 0) {
+    if (generic_name == NULL || evaluate_name == NULL || operate_name == NULL || item_name == NULL || bound_name == NULL || PyType_Ready(&Operator_Type) < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, functions);
