@@ -11,11 +11,11 @@ from tenferro_ad import EagerTensor, custom_rule, grad, jvp, no_grad, variable
 from tenferro_ad import _derivative as derivative
 from tenferro_ad._apply import CallSite, apply_jvp, apply_vjp
 from tenferro_ad._derivative import PLAIN
-from tenferro_ad._jvp import JVPS, Jvp
+from tenferro_ad._jvp import Jvp
 from tenferro_ad._record import make_entry
 from tenferro_ad._rules import rule_of
 from tenferro_ad._vjp import Vjp
-from tenferro_runtime.extension import caches, check_program, interpret
+from tenferro_runtime.extension import check_program, interpret
 from tenferro_tensor import SCALARS, Tensor, catalog, tensor
 from tenferro_tensor.calls import Steps
 
@@ -133,7 +133,7 @@ def test_the_vjp_as_a_program(name):
     site, args = site_of(name)
     if any(a.__class__ in SCALARS for a in args):
         pytest.skip("with numbers as literals")
-    vjp = Vjp(site, None)
+    vjp = Vjp(site, (1,))
     d = vjp.derive(PLAIN, {})
     check_program(d.program)
     out = site.op(*args)
@@ -151,7 +151,7 @@ def test_traced_jvp_equals_the_rule(name):
     site, args = site_of(name)
     ts = [array(*args[i].shape, dtype=args[i].dtype.str[1:]) for i in site.need]
     outs, want = apply_jvp(site, list(args), ts, None)
-    jvp_of_op = Jvp(site)
+    jvp_of_op = Jvp(site, (-2,))
     for _ in range(2 * derivative.TRACE_USES_OF_MANY):
         same(jvp_of_op(list(args), list(ts)), [*outs, *want])
     assert any(isinstance(s, Steps) for s in jvp_of_op.steps.values()), "the rule was not traced"
@@ -213,13 +213,6 @@ def test_ever_new_shapes_are_not_traced_at_once(monkeypatch):
             np.testing.assert_allclose(host(grad(lambda v: tr.atan(v).sum())(x)), 1 / (1 + x * x))
             np.testing.assert_allclose(host(jvp(tr.atan, (x,), (x,))[1]), x / (1 + x * x))
     assert Vjp.traces[catalog.atan] <= 3 and Jvp.traces[catalog.atan] <= 3
-
-
-def test_the_tables_have_owners_and_bounds():
-    owners = {c.owner: c for c in caches()}
-    assert owners["jvp entries"].stats()["size"] <= owners["jvp entries"].bound
-    JVPS.clear()
-    assert float(grad(lambda x: x * x)(3.0)) == 6
 
 
 def test_a_rule_that_cannot_be_traced_is_applied_as_it_is():

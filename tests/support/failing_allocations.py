@@ -70,6 +70,7 @@ def main() -> None:
     }
     for name, act in acts.items():
         print(name, campaign(act, watched), flush=True)
+
     def graph() -> Any:
         return (x * w + x) * 2.0 - tr.tanh(x) / w
 

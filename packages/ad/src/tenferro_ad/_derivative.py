@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final
 from tenferro_ad._apply import CallSite
 from tenferro_ad._steps import Derivation, make_steps
 from tenferro_tensor import Primitive, Spec
-from tenferro_tensor.calls import Steps, state
+from tenferro_tensor.calls import Entry, Steps, state
+from tenferro_tensor.tables import TABLES, EntryTable
 from tenferro_tensor_core import TracingError, key_of
 
 TRACE_USES: Final = 2
@@ -39,17 +40,18 @@ class Derivative:
 
     Attributes:
         site: the op and its circumstances.
+        key: key of its entry among those of the op.
         head: what is called: the steps of one variant, which hand on what they are not for, at last to `by_variant`.
         steps: steps by variant; the rule itself where it cannot be traced.
         uses: how often it was called while there were no steps.
     """
 
-    __slots__ = ("head", "site", "steps", "uses")
+    __slots__ = ("head", "key", "site", "steps", "uses")
     traces: ClassVar[Counter[Primitive]]
     """Number of traces by primitive, in this mode."""
 
-    def __init__(self, site: CallSite) -> None:
-        self.site = site
+    def __init__(self, site: CallSite, key: tuple[Any, ...]) -> None:
+        self.site, self.key = site, key
         self.head: Run = self.by_variant
         self.steps: dict[Variant, Run] = {}
         self.uses = 0
@@ -92,9 +94,17 @@ class Derivative:
         """The Python numbers among the inputs, by position."""
         raise NotImplementedError
 
-    def lead(self, head: Run) -> None:
-        """Call these steps from now on."""
-        self.head = head
+    def entry(self, before: Entry, head: Run) -> Entry:
+        """The entry that calls `head`, in the place of another."""
+        raise NotImplementedError
+
+    def _lead(self, head: Run) -> None:
+        """Call `head` from now on, and let entries call it straight away."""
+        before, self.head = self.head, head
+        for table in (self.site.op, *[t for t in TABLES if isinstance(t, EntryTable)]):
+            entry = table.entries.get(self.key)
+            if entry is not None and any(f is self or f is before for f in (entry.vjp, entry.run)):
+                table.remember(self.entry(entry, head))
 
     def _run_for(self, variant: Variant, given: Any, saved: Any) -> Run:
         self.uses += 1
@@ -109,7 +119,7 @@ class Derivative:
             run = self.by_rule if len(self.steps) >= VARIANTS_MAX else self._traced(variant, literals)
             self.steps[variant] = run
             if isinstance(run, Steps) and literals is not None and not self.site.many:
-                self.lead(
+                self._lead(
                     Steps(run.op, run.inputs, run.constants, run.calls, run.outputs, self.head) if numbers else run
                 )
         return run

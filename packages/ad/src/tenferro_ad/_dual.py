@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad import _modes
+from tenferro_ad._apply import CallSite
 from tenferro_ad._differentiated import Differentiated
-from tenferro_ad._jvp import jvp_of
+from tenferro_ad._jvp import Jvp
+from tenferro_ad._rules import rule_of
 from tenferro_runtime.tracing import stage_above
-from tenferro_tensor import SCALARS, Op, Primitive
-from tenferro_tensor.calls import state
+from tenferro_tensor import SCALARS, Op, Primitive, Spec
+from tenferro_tensor.calls import DualBase, Entry, state
 from tenferro_tensor.entries import device_of
 from tenferro_tensor.promotion import materialised
 from tenferro_tensor_core import AmbiguousPlacementError, GradientError
@@ -22,7 +24,7 @@ from tenferro_tensor_core import AmbiguousPlacementError, GradientError
 _new = object.__new__
 
 
-class Dual(Differentiated):
+class Dual(Differentiated, DualBase):
     """A value and its tangent in forward mode.
 
     Attributes:
@@ -32,7 +34,10 @@ class Dual(Differentiated):
         tangent: the tangent, of the same spec.
     """
 
-    __slots__ = ("__weakref__", "level", "spec", "tangent", "value")
+    __slots__ = ()
+    value: Any
+    spec: Spec
+    level: int
     tangent: Any
 
     def __init__(self) -> None:
@@ -67,35 +72,61 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         op: the op.
         operands: its operands.
     """
-    need: list[int] = []
+    mask, bit = 0, 1
     lower: list[Any] = []
+    parts: list[Any] = []
     tangents: list[Any] = []
-    for i, a in enumerate(operands):
+    for a in operands:
         if a.__class__ is Dual and a.level == level:
-            need.append(i)
+            mask |= bit
             tangents.append(a.tangent)
+            parts.append(a.spec)
             lower.append(a.value)
         else:
+            parts.append(a.__class__ if a.__class__ in SCALARS else a.spec)
             lower.append(a)
+        bit += bit
     if state.recording_scopes:
         if _modes.silent(level):
             return op(*lower)
         inner = stage_above(level)
         if inner is not None:
             return inner.bind(op, operands)
+    entry = op.entries.get((~mask, *parts))
+    if entry is None:
+        return _push_first(level, op, mask, lower, tangents)
+    return _push_as(entry, level, lower, tangents)
+
+
+def _push_first(level: int, op: Op, mask: int, lower: list[Any], tangents: list[Any]) -> Any:
+    """Push through an op that has no entry for these operands yet, or must have none."""
     if not op.primitive.elementwise:
         lower = list(materialised(tuple(lower)))
-    hook = JVP_RULES.get(op.primitive)
-    if hook is not None:
-        return hook(op, level, lower, tuple(need), tangents)
-    try:
-        jvp = jvp_of(op, tuple(need), tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower]))
-    except AmbiguousPlacementError:
-        device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
-        raise
-    if not jvp.site.active:
-        return op(*lower)
-    found = jvp(lower, tangents)
+    need = tuple([i for i in range(len(lower)) if mask >> i & 1])
+    rule = JVP_RULES.get(op.primitive)
+    if rule is not None:
+        return rule(op, level, lower, need, tangents)
+    parts = tuple([a.__class__ if a.__class__ in SCALARS else a.spec for a in lower])
+    entry = op.entries.get((~mask, *parts))
+    if entry is None:
+        try:
+            site = CallSite(op, rule_of(op), need, parts)
+        except AmbiguousPlacementError:
+            device_of(op, [a for a in lower if a.__class__ not in SCALARS])  # the same error, with the values' lines
+            raise
+        if not site.active:
+            return op(*lower)
+        key = (~mask, *parts)
+        entry = op.remember(Entry(key, Jvp(site, key), site.outs if site.many else site.outs[0]))
+    return _push_as(entry, level, lower, tangents)
+
+
+def _push_as(entry: Entry, level: int, lower: list[Any], tangents: list[Any]) -> Any:
+    """Outputs and their tangents, as an entry finds them, in one."""
+    found = entry.run(lower, tangents)
     count = len(found) // 2
     results = [z if t is None or not z.spec.inexact else dual(z, t, level) for z, t in zip(found, found[count:])]
-    return tuple(results) if jvp.site.many else results[0]
+    return tuple(results) if entry.many else results[0]
+
+
+state.dual = Dual

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from tenferro_ad._apply import CallSite, apply_jvp
+from tenferro_ad._apply import apply_jvp
 from tenferro_ad._derivative import Derivative, Run, Variant, key_of_numbers
-from tenferro_ad._rules import rule_of
 from tenferro_ad._steps import Derivation
-from tenferro_runtime.extension import BoundedCache, Builder, optimise
-from tenferro_tensor import SCALARS, Op
+from tenferro_runtime.extension import Builder, optimise
+from tenferro_tensor import SCALARS
+from tenferro_tensor.calls import Entry
 
 
 class Jvp(Derivative):
@@ -19,6 +19,9 @@ class Jvp(Derivative):
 
     __slots__ = ()
     traces: ClassVar = Counter()
+
+    def entry(self, before: Entry, head: Run) -> Entry:
+        return Entry(self.key, head, before.out)
 
     def variant(self, given: Any, saved: Any) -> Variant:
         return (), key_of_numbers([a for a in given if a.__class__ in SCALARS])
@@ -50,14 +53,3 @@ class Jvp(Derivative):
         moved = [None if t is None else (next(variables), s) for t, s in zip(pushed, site.outs)]
         arguments = tuple([i for i in range(len(inputs)) if i not in numbers])
         return Derivation(program, arguments, (*found, *moved), inputs, {})
-
-
-JVPS: Final[BoundedCache[Any, Jvp]] = BoundedCache("jvp entries", 4096, recency=False)
-"""Derivatives by op, positions of its operands with tangents, and the specs of all operands."""
-
-
-def jvp_of(op: Op, need: tuple[int, ...], given: tuple[Any, ...]) -> Jvp:
-    """The derivative of an op for operands with these specs, or classes of Python numbers."""
-    key = (op, need, given)
-    found = JVPS.table.get(key)
-    return JVPS.put(key, Jvp(CallSite(op, rule_of(op), need, given))) if found is None else found

@@ -12,7 +12,6 @@ from tenferro_ad._steps import Derivation
 from tenferro_runtime.extension import Builder, General, optimise
 from tenferro_tensor import SCALARS
 from tenferro_tensor.calls import Entry
-from tenferro_tensor.tables import TABLES, EntryTable
 
 _CONVERTERS: Final = {"float64": float, "complex128": complex}
 """What makes of a Python number a number of a dtype, where that is not NumPy's scalar type."""
@@ -24,16 +23,14 @@ class Vjp(Derivative):
     Once the rule of an op is traced, the entry of the op gets the steps themselves; nodes recorded before keep this.
 
     Attributes:
-        key: key of the entry among those of the op.
         kept: which of the saved values the steps read, where they do not read all.
     """
 
-    __slots__ = ("kept", "key")
+    __slots__ = ("kept",)
     traces: ClassVar = Counter()
 
     def __init__(self, site: CallSite, key: tuple[Any, ...]) -> None:
-        super().__init__(site)
-        self.key = key
+        super().__init__(site, key)
         self.kept: tuple[int, ...] | None = None
 
     def __call__(self, given: Any, saved: Any) -> Any:
@@ -41,13 +38,9 @@ class Vjp(Derivative):
             saved = tuple([saved[i] for i in self.kept])
         return self.head(given, saved)
 
-    def lead(self, head: Run) -> None:
-        before, self.head = self.head, head
+    def entry(self, before: Entry, head: Run) -> Entry:
         save = self.site.save if self.kept is None else tuple([self.site.save[i] for i in self.kept])
-        for table in (self.site.op, *[t for t in TABLES if isinstance(t, EntryTable)]):
-            entry = table.entries.get(self.key)
-            if entry is not None and (entry.vjp is self or entry.vjp is before):
-                table.remember(Entry(self.key, entry.run, entry.out, save, head))
+        return Entry(self.key, before.run, before.out, save, head)
 
     def variant(self, given: Any, saved: Any) -> Variant:
         there = tuple([g is not None for g in given]) if self.site.many else ()

@@ -18,6 +18,12 @@ class RecordedBase:
     level: int
     node: Any
 
+class DualBase:
+    value: Any
+    spec: Spec
+    level: int
+    tangent: Any
+
 class Node:
     seq: int
     vjp: Callable[[Any, Any], Any] | None
@@ -87,6 +93,7 @@ class State:
     recording_scopes: int
     tensor: Any
     recorded: Any
+    dual: Any
     record: Any
 
 state: State

@@ -50,6 +50,23 @@ class RecordedBase:
     node: Any
 
 
+class DualBase:
+    """The fields of a value with a tangent, of forward mode.
+
+    Attributes:
+        value: the value inside, of a lower level.
+        spec: its spec.
+        level: level of the differentiation that it belongs to.
+        tangent: the tangent, of the same spec.
+    """
+
+    __slots__ = ("__weakref__", "level", "spec", "tangent", "value")
+    value: Any
+    spec: Spec
+    level: int
+    tangent: Any
+
+
 _next_seq = count().__next__
 
 
@@ -132,9 +149,9 @@ class OpBase:
     directly where all operands are concrete.
 
     Attributes:
-        entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated)
-            and what each operand is: its spec, or the class of a Python scalar. Where an open scope selects a device,
-            that comes first.
+        entries: by the tuple of the differentiated operands as bits of a number (0 where nothing is differentiated,
+            the complement of the bits in forward mode) and what each operand is: its spec, or the class of a Python
+            scalar. Where an open scope selects a device, that comes first.
         bound: most entries; the table starts anew when it is full.
     """
 
@@ -230,17 +247,19 @@ class State:
         recording_scopes: scopes open in any thread in which recording has to ask more.
         tensor: the class of concrete tensors, which derives from `TensorBase` and adds no fields.
         recorded: the class of recorded values, which derives from `RecordedBase` and adds no fields.
+        dual: the class of values with tangents, which derives from `DualBase` and adds no fields.
         record: ``record(level, op, operands)`` runs and records an op; some operands are of that level and of class
             `recorded`, and none of a higher level.
     """
 
-    __slots__ = ("open_scopes", "record", "recorded", "recording_scopes", "tensor")
+    __slots__ = ("dual", "open_scopes", "record", "recorded", "recording_scopes", "tensor")
 
     def __init__(self) -> None:
         self.open_scopes = 0
         self.recording_scopes = 0
         self.tensor: Any = None
         self.recorded: Any = None
+        self.dual: Any = None
         self.record: Any = None
 
 

@@ -4,6 +4,7 @@ from tenferro_tensor._interpreted import SCALARS, key_parts
 
 try:
     from tenferro_tensor._accelerated import (
+        DualBase,
         Entry,
         Node,
         OpBase,
@@ -21,6 +22,7 @@ try:
     )
 except ImportError:
     from tenferro_tensor._interpreted import (  # type: ignore[assignment]
+        DualBase,
         Entry,
         Node,
         OpBase,
@@ -38,6 +40,7 @@ except ImportError:
 
 __all__ = [
     "SCALARS",
+    "DualBase",
     "Entry",
     "Node",
     "OpBase",

@@ -130,7 +130,7 @@ static PyObject *known(Op *op, PyObject *const *operands, Py_ssize_t n, PyObject
         return NULL;
     }
     if (!parts_of(operands, n, room)) {
-        return tenferro_record(op, operands, n);
+        return tenferro_differentiate(op, operands, n);
     }
     Entry *entry = tenferro_entry(op, 0, room, n);
     if (entry == NULL) {

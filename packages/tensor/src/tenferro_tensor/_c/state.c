@@ -35,6 +35,11 @@ static int set_tensor(PyObject *self, PyObject *value, void *offset)
     return set_class(self, value, (size_t)offset, &TensorBase_Type);
 }
 
+static int set_dual(PyObject *self, PyObject *value, void *offset)
+{
+    return set_class(self, value, (size_t)offset, &DualBase_Type);
+}
+
 static int set_recorded(PyObject *self, PyObject *value, void *offset)
 {
     return set_class(self, value, (size_t)offset, &RecordedBase_Type);
@@ -42,6 +47,7 @@ static int set_recorded(PyObject *self, PyObject *value, void *offset)
 
 static PyGetSetDef state_classes[] = {
     {"tensor", get_class, set_tensor, "The class of concrete tensors.", (void *)offsetof(State, tensor)},
+    {"dual", get_class, set_dual, "The class of values with tangents.", (void *)offsetof(State, dual)},
     {"recorded", get_class, set_recorded, "The class of recorded values.", (void *)offsetof(State, recorded)},
     {NULL},
 };

@@ -61,42 +61,51 @@ PyObject *tenferro_tensor(PyObject *data, PyObject *spec)
     return (PyObject *)x;
 }
 
+#define MEMBERS_OF_DIFFERENTIATED \
+    {"value", T_OBJECT_EX, offsetof(Differentiated, value), 0, "The value inside, of a lower level."}, \
+    {"spec", T_OBJECT_EX, offsetof(Differentiated, spec), 0, "Shape, dtype and place."}, \
+    {"level", T_OBJECT_EX, offsetof(Differentiated, level), 0, "The level of differentiation that it belongs to."}
+
 static PyMemberDef recorded_members[] = {
-    {"value", T_OBJECT_EX, offsetof(Recorded, value), 0, "The value inside, of a lower level."},
-    {"spec", T_OBJECT_EX, offsetof(Recorded, spec), 0, "Shape, dtype and place."},
-    {"level", T_OBJECT_EX, offsetof(Recorded, level), 0, "The level of differentiation that it belongs to."},
-    {"node", T_OBJECT_EX, offsetof(Recorded, node), 0, "The record of the operation that made it."},
+    MEMBERS_OF_DIFFERENTIATED,
+    {"node", T_OBJECT_EX, offsetof(Differentiated, link), 0, "The record of the operation that made it."},
     {NULL},
 };
 
-static int recorded_traverse(PyObject *self, visitproc visit, void *arg)
+static PyMemberDef dual_members[] = {
+    MEMBERS_OF_DIFFERENTIATED,
+    {"tangent", T_OBJECT_EX, offsetof(Differentiated, link), 0, "The tangent, of the same spec."},
+    {NULL},
+};
+
+static int differentiated_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Recorded *x = (Recorded *)self;
+    Differentiated *x = (Differentiated *)self;
     Py_VISIT(x->value);
     Py_VISIT(x->spec);
     Py_VISIT(x->level);
-    Py_VISIT(x->node);
+    Py_VISIT(x->link);
     return 0;
 }
 
-static int recorded_clear(PyObject *self)
+static int differentiated_clear(PyObject *self)
 {
-    Recorded *x = (Recorded *)self;
+    Differentiated *x = (Differentiated *)self;
     Py_CLEAR(x->value);
     Py_CLEAR(x->spec);
     Py_CLEAR(x->level);
-    Py_CLEAR(x->node);
+    Py_CLEAR(x->link);
     return 0;
 }
 
-static void recorded_dealloc(PyObject *self)
+static void differentiated_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    Py_TRASHCAN_BEGIN(self, recorded_dealloc)
-    if (((Recorded *)self)->weak != NULL) {
+    Py_TRASHCAN_BEGIN(self, differentiated_dealloc)
+    if (((Differentiated *)self)->weak != NULL) {
         PyObject_ClearWeakRefs(self);
     }
-    recorded_clear(self);
+    differentiated_clear(self);
     Py_TYPE(self)->tp_free(self);
     Py_TRASHCAN_END
 }
@@ -105,30 +114,42 @@ PyTypeObject RecordedBase_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tenferro_tensor._accelerated.RecordedBase",
     .tp_doc = "The fields of a value that reverse mode records.",
-    .tp_basicsize = sizeof(Recorded),
+    .tp_basicsize = sizeof(Differentiated),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_dealloc = recorded_dealloc,
-    .tp_traverse = recorded_traverse,
-    .tp_clear = recorded_clear,
-    .tp_weaklistoffset = offsetof(Recorded, weak),
+    .tp_dealloc = differentiated_dealloc,
+    .tp_traverse = differentiated_traverse,
+    .tp_clear = differentiated_clear,
+    .tp_weaklistoffset = offsetof(Differentiated, weak),
     .tp_members = recorded_members,
 };
 
-PyObject *tenferro_recorded(PyObject *value, PyObject *spec, PyObject *level, PyObject *node)
+PyTypeObject DualBase_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tenferro_tensor._accelerated.DualBase",
+    .tp_doc = "The fields of a value with a tangent, of forward mode.",
+    .tp_basicsize = sizeof(Differentiated),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_dealloc = differentiated_dealloc,
+    .tp_traverse = differentiated_traverse,
+    .tp_clear = differentiated_clear,
+    .tp_weaklistoffset = offsetof(Differentiated, weak),
+    .tp_members = dual_members,
+};
+
+PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject *spec, PyObject *level, PyObject *link)
 {
-    PyTypeObject *type = tenferro_state.recorded;
-    Recorded *x = (Recorded *)type->tp_alloc(type, 0);
+    Differentiated *x = (Differentiated *)type->tp_alloc(type, 0);
     if (x == NULL) {
         Py_DECREF(value);
         Py_DECREF(spec);
         Py_DECREF(level);
-        Py_DECREF(node);
+        Py_DECREF(link);
         return NULL;
     }
     x->value = value;
     x->spec = spec;
     x->level = level;
-    x->node = node;
+    x->link = link;
     return (PyObject *)x;
 }
 
@@ -217,8 +238,14 @@ PyObject *tenferro_node(PyObject *vjp, PyObject *parents, PyObject *saved)
 
 int tenferro_add_values(PyObject *module)
 {
-    /* `object.__new__` makes them, as it makes their twins. */
-    TensorBase_Type.tp_new = RecordedBase_Type.tp_new = PyBaseObject_Type.tp_new;
-    return PyModule_AddType(module, &TensorBase_Type) < 0 || PyModule_AddType(module, &RecordedBase_Type) < 0
-        || PyModule_AddType(module, &Node_Type) < 0 ? -1 : 0;
+    PyTypeObject *types[] = {&TensorBase_Type, &RecordedBase_Type, &DualBase_Type, &Node_Type};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i]->tp_new == NULL) { /* `object.__new__` makes them, as it makes their twins */
+            types[i]->tp_new = PyBaseObject_Type.tp_new;
+        }
+        if (PyModule_AddType(module, types[i]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }

@@ -13,16 +13,16 @@ typedef struct {
     PyObject *weak;
 } Tensor;
 
-/* A value that reverse mode records; `EagerTensor` derives from it. All fields are NULL while it is being made, and
-   where somebody deleted them. */
+/* A value that a derivative passes through: `EagerTensor` derives from RecordedBase, `Dual` from DualBase. All fields
+   are NULL while it is being made, and where somebody deleted them. */
 typedef struct {
     PyObject_HEAD
     PyObject *value; /* the value inside, of a lower level */
     PyObject *spec;  /* its Spec */
     PyObject *level; /* an int: the level of differentiation */
-    PyObject *node;  /* the Node that recorded it */
+    PyObject *link;  /* the Node that recorded it; of a dual value the tangent */
     PyObject *weak;
-} Recorded;
+} Differentiated;
 
 /* What reverse mode remembers of one operation. Objects are NULL once the collector or somebody cleared them. */
 typedef struct {
@@ -80,17 +80,17 @@ typedef struct {
     Py_ssize_t recording_scopes; /* scopes open in any thread in which recording has to ask more */
     PyTypeObject *tensor;        /* the class of concrete tensors; NULL before it is defined */
     PyTypeObject *recorded;      /* the class of recorded values; NULL before it is defined */
-    PyObject *record;            /* record(level, op, operands): records in Python what C does not; NULL before it is set */
+    PyTypeObject *dual;          /* the class of values with tangents; NULL before it is defined */
+    PyObject *record;            /* record(level, op, operands), for what is left to Python; NULL before it is set */
 } State;
 
-extern PyTypeObject TensorBase_Type, RecordedBase_Type, Node_Type, Entry_Type, ProgramEntry_Type, OpBase_Type,
-    Steps_Type;
+extern PyTypeObject TensorBase_Type, RecordedBase_Type, DualBase_Type, Node_Type, Steps_Type;
+extern PyTypeObject Entry_Type, ProgramEntry_Type, OpBase_Type;
 extern State tenferro_state;
 
 /* Whether nothing is asked of concrete operations but to be done. */
 #define UNSCOPED (tenferro_state.open_scopes == 0)
 #define IS_TENSOR(o) Py_IS_TYPE(o, tenferro_state.tensor)
-#define IS_RECORDED(o) Py_IS_TYPE(o, tenferro_state.recorded)
 #define IS_SCALAR_TYPE(t) ((t) == &PyFloat_Type || (t) == &PyLong_Type || (t) == &PyComplex_Type || (t) == &PyBool_Type)
 
 /* A concrete tensor of raw data, a reference that is taken over, and a spec. */
@@ -99,8 +99,8 @@ PyObject *tenferro_tensor(PyObject *data, PyObject *spec);
 /* A node at the next place in the order; takes the references over, also where it fails. */
 PyObject *tenferro_node(PyObject *vjp, PyObject *parents, PyObject *saved);
 
-/* A recorded value; takes the references over, also where it fails. */
-PyObject *tenferro_recorded(PyObject *value, PyObject *spec, PyObject *level, PyObject *node);
+/* A recorded value, or one with a tangent; takes the references over, also where it fails. */
+PyObject *tenferro_differentiated(PyTypeObject *type, PyObject *value, PyObject *spec, PyObject *level, PyObject *link);
 
 /* The entry of an op for `n` operands that are represented by `parts` (specs, or classes of Python scalars), those of
    `mask` differentiated: a new reference, or NULL without an exception where there is none. */
@@ -110,9 +110,9 @@ Entry *tenferro_entry(Op *op, long mask, PyObject *const *parts, Py_ssize_t n);
 PyObject *tenferro_op_call(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *tenferro_op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 
-/* Records an op on operands of which some are recorded, and all others concrete, recorded or Python's scalars: NULL
-   without an exception where it is for Python to record. */
-PyObject *tenferro_record(Op *op, PyObject *const *operands, Py_ssize_t n);
+/* The result of an op on operands of which some are recorded, or have tangents, all others being concrete or Python's
+   scalars: NULL without an exception where it is for Python to find. */
+PyObject *tenferro_differentiate(Op *op, PyObject *const *operands, Py_ssize_t n);
 
 /* Runs `Steps`: cotangents of the operands of an op, from that of the output, or a list of them, and saved values. */
 PyObject *tenferro_run_steps(PyObject *steps, PyObject *given, PyObject *saved);

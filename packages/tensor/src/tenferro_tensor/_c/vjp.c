@@ -20,7 +20,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *op;        /* which errors name */
-    PyObject *inputs;    /* tuple: None for a concrete tensor, the class object for any number, else what it has to be */
+    PyObject *inputs;    /* tuple: None for a concrete tensor, `object` for any number, else the number that is due */
     PyObject *constants; /* tuple */
     PyObject *calls;     /* tuple of (function, tuple of registers) */
     PyObject *outputs;   /* tuple of None, (input, None) and (register, spec) */
@@ -103,7 +103,8 @@ static int read_outputs(Steps *s)
         int made = spec != Py_None;
         s->output[i].kind = made ? MADE : PASSED_ON;
         s->output[i].spec = made ? spec : NULL;
-        if (!index_within(PyTuple_GET_ITEM(output, 0), made ? s->registers : PyTuple_GET_SIZE(s->inputs), &s->output[i].place)) {
+        Py_ssize_t bound = made ? s->registers : PyTuple_GET_SIZE(s->inputs);
+        if (!index_within(PyTuple_GET_ITEM(output, 0), bound, &s->output[i].place)) {
             return 0;
         }
     }
@@ -141,7 +142,8 @@ static PyObject *steps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyObject *wrong_number(Steps *s, Py_ssize_t got)
 {
-    return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, PyTuple_GET_SIZE(s->inputs), got);
+    Py_ssize_t due = PyTuple_GET_SIZE(s->inputs);
+    return PyErr_Format(PyExc_ValueError, "the derivative of %R has %zd inputs, got %zd", s->op, due, got);
 }
 
 /* Hold the inputs in `objects`: what is given, without None, and what was saved. Returns their number, or one more than
