@@ -26,8 +26,8 @@ class Host:
     def __init__(self):
         self.compiler, self.functions = HostCompiler(), []
 
-    def program(self, spec):
-        return GpuProgram(self.compiler.compile(spec), self.load)
+    def program(self, kernel, renderer):
+        return GpuProgram(self.compiler.compile(renderer.render(kernel, "fused")), self.load)
 
     def load(self, compiled, device):
         self.functions.append(HostFunction(compiled.code, compiled.spec.entry))

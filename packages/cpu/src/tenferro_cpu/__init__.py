@@ -3,7 +3,8 @@
 from tenferro_cpu._backend import CpuBackend, make_backend
 from tenferro_cpu._context import CpuContext
 from tenferro_cpu._info import info
-from tenferro_cpu.native.memory._pool import MemoryPool, memory_pool
+from tenferro_cpu.native.kernels._device import device
+from tenferro_cpu.native.memory._pool import MemoryPool, NumpyMemory, memory_pool
 from tenferro_cpu.native.threads._threads import threads
 from tenferro_cpu.pools import CpuPool, open_pools
 
@@ -12,6 +13,8 @@ __all__ = [
     "CpuContext",
     "CpuPool",
     "MemoryPool",
+    "NumpyMemory",
+    "device",
     "info",
     "make_backend",
     "memory_pool",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_cpu.pools import CpuPool, opened
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_tensor import ComputeDevice
+from tenferro_tensor.device_model import Allocator
 from tenferro_tensor_core import ArgumentError, PlacementError
 
 
@@ -23,24 +25,33 @@ class CpuContext:
         device: a CPU device, its number or its pool; by default ``cpu:0``, the calling thread.
         threads: threads that one piece of work may use, of the calling thread or of the pool; by default no limit but
             theirs.
+        allocator: where large results come from, as `MemoryPool` or `NumpyMemory`; by default `memory_pool`. Pools have
+            one of their own, see `CpuPool`.
 
     Attributes:
         device: the device that work runs on.
         threads: the limit, or None.
+        allocator: the allocator, or None for the default one.
 
     Raises:
         PlacementError: the device is not one of this backend, or no pool of that number is open.
-        ArgumentError: `threads` is not a positive integer.
+        ArgumentError: `threads` is not a positive integer, or an allocator is given for a pool.
 
     >>> CpuContext(threads=1)
     CpuContext('cpu:0', threads=1)
     """
 
-    __slots__ = ("device", "threads")
+    __slots__ = ("allocator", "device", "threads")
     device: ComputeDevice
     threads: int | None
+    allocator: Allocator | None
 
-    def __init__(self, device: str | ComputeDevice | CpuPool | int = CALLER, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        device: str | ComputeDevice | CpuPool | int = CALLER,
+        threads: int | None = None,
+        allocator: Allocator | None = None,
+    ) -> None:
         name = device.device if isinstance(device, CpuPool) else f"cpu:{device}" if isinstance(device, int) else device
         self.device = ComputeDevice(name)
         if self.device.kind != "cpu":
@@ -54,6 +65,12 @@ class CpuContext:
         if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
             raise ArgumentError(f"CpuContext(threads={threads!r}): it is a positive integer; pass 1 or more")
         self.threads = None if threads is None else min(threads, usable_cores())
+        if allocator is not None and self.device is not CALLER:
+            raise ArgumentError(
+                f"CpuContext(allocator=...) was asked for on {self.device}, whose memory is its own; open it with "
+                "CpuPool(memory=...)"
+            )
+        self.allocator = allocator
 
     @classmethod
     def for_device(cls, index: int = 0) -> CpuContext:
@@ -70,11 +87,22 @@ class CpuContext:
         return _kept(index)
 
     def activate(self) -> AbstractContextManager[Any]:
-        """What `compute_context` enters: the limit of the threads."""
-        return nullcontext() if self.threads is None else at_most(self.threads)
+        """What `compute_context` enters: the limit of the threads, and the allocator."""
+        return self._activated()
+
+    @contextmanager
+    def _activated(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            if self.threads is not None:
+                stack.enter_context(at_most(self.threads))
+            if self.allocator is not None:
+                stack.enter_context(self.allocator.serving())
+            yield
 
     def __repr__(self) -> str:
-        return f"CpuContext({str(self.device)!r}{'' if self.threads is None else f', threads={self.threads}'})"
+        more = {"threads": self.threads, "allocator": self.allocator}
+        told = [f", {name}={value!r}" for name, value in more.items() if value is not None]
+        return f"CpuContext({str(self.device)!r}{''.join(told)})"
 
 
 @cache

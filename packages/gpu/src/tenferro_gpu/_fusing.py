@@ -16,10 +16,11 @@ from tenferro_tensor import Op, RuntimeDevice, catalog
 from tenferro_tensor.device_model import (
     CompiledSpec,
     Device,
+    KernelIR,
     Later,
     Literal,
-    ProgramSpec,
     Region,
+    Toolchain,
     expanded,
     expansion,
 )
@@ -30,6 +31,9 @@ _REDUCED: Final = frozenset({
     catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
     catalog.reduce_any,
 })  # fmt: skip
+
+TOOLCHAINS: Final = {"cuda": "nvrtc", "rocm": "hiprtc"}
+"""The name of the toolchain by kind of device."""
 
 _MOST: Final = 60
 """Arrays of one region times its axes; with all strides its arguments stay below 4 KiB, as old drivers ask for."""
@@ -96,7 +100,7 @@ class Fusing:
         if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _SHARED:
             return None
         try:
-            region = replace(region, kernel=expanded(region.kernel, CudaRenderer().decompose))
+            region = replace(region, kernel=expanded(region.kernel, CudaRenderer(device=self._backend.kind).decompose))
             return RegionKernel(region, self, fallback, later)
         except UnsupportedError:
             return None
@@ -105,24 +109,33 @@ class Fusing:
         """Number of sources that are compiled."""
         return sum([c.stats()["loaded"] for c in self._compilers.values()])
 
-    def program(self, spec: ProgramSpec) -> GpuProgram:
+    def program(self, kernel: KernelIR, renderer: CudaRenderer) -> GpuProgram:
         """A kernel, compiled for the first device; other architectures compile it when they load it."""
-        return GpuProgram(self.compiler(0).compile(spec), self._load)
+        made = self.toolchain(0, replace(renderer, device=self._backend.kind)).build(kernel, "fused")
+        assert isinstance(made, GpuProgram)
+        return made
 
     def model(self, ordinal: int) -> Device:
-        """A device as renderer, compiler, memory and programs, for kernels that are written by hand.
+        """A device as allocator and toolchain, for kernels that are written by hand.
 
         Raises:
-            BackendUnavailableError: there is no such device, or no compiler.
+            BackendUnavailableError: there is no such device.
         """
         device = self._backend.runtime.device(ordinal)
         return Device(
             self._backend.kind,
             PoolAllocator(device),
-            CudaRenderer(),
-            self.compiler(ordinal),
-            lambda compiled: GpuProgram(compiled, self._load),
+            {TOOLCHAINS[self._backend.kind]: lambda: self.toolchain(ordinal)},
         )
+
+    def toolchain(self, ordinal: int = 0, renderer: CudaRenderer | None = None) -> Toolchain:
+        """The renderer of CUDA C, the run-time compiler for a device, and programs.
+
+        Raises:
+            BackendUnavailableError: there is no compiler.
+        """
+        renderer = renderer or CudaRenderer(device=self._backend.kind)
+        return Toolchain(renderer, self.compiler(ordinal), lambda compiled: GpuProgram(compiled, self._load))
 
     def _load(self, compiled: CompiledSpec, ordinal: int) -> Any:
         code = self.compiler(ordinal).compile(compiled.spec).code

@@ -9,7 +9,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any
 
-from tenferro_cpu.native.memory._pool import MemoryPool, here
+from tenferro_cpu.native.memory._pool import MemoryPool, here, own_memory
 from tenferro_cpu.native.threads._threads import arbiter, limit_variable
 from tenferro_cpu.pools._affinity import pin
 from tenferro_tensor.backends import THREAD
@@ -85,6 +85,7 @@ class PoolThread:
     def _carry(self, run: Callable[[], None]) -> None:
         allowed = limit_variable.get()
         limit_variable.set(min(allowed, self._threads) if allowed else self._threads)
+        own_memory()
         self._call(run)
 
 

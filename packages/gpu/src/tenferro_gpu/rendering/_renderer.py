@@ -42,6 +42,7 @@ class CudaRenderer(Renderer):
         rank: number of axes of the space, of a reduction of those that stay.
         reduced: number of axes that go.
         wide: whether elements are counted in 64 bits.
+        device: kind of device; the text is the same for CUDA and HIP.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.device_model import Apply, KernelIR, Operand
@@ -61,6 +62,7 @@ class CudaRenderer(Renderer):
     rank: int = 1
     reduced: int = 1
     wide: bool = True
+    device: str = "cuda"
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
         """As the contract says."""
@@ -97,6 +99,7 @@ class CudaRenderer(Renderer):
             tuple(range(inputs, inputs + outputs)),
             Launch((BLOCK if alone else 1,), (BLOCK,)),
             (*kernel.inputs, *kernel.written),
+            kernel=kernel,
         )
 
 

@@ -20,7 +20,6 @@ from tenferro_tensor.device_model import (
     Later,
     Operand,
     Over,
-    ProgramSpec,
     Reduction,
     Region,
     in_rows,
@@ -34,7 +33,7 @@ PLANS: Final = 256
 class Target(Protocol):
     """What a region needs of the devices of a kind."""
 
-    def program(self, spec: ProgramSpec) -> GpuProgram:
+    def program(self, kernel: KernelIR, renderer: CudaRenderer) -> GpuProgram:
         """The compiled kernel; may take as long as a compiler does."""
 
     def empty(self, shape: Ints, dtype: np.dtype[Any]) -> Any:
@@ -175,9 +174,9 @@ class RegionKernel:
             if over is not None:
                 assert kernel.reduction is not None
                 kernel = replace(kernel, reduction=Reduction(kernel.reduction.kind, over))
-            spec = CudaRenderer(rank, reduced, wide).render(replace(kernel, inputs=inputs), "fused")
             try:
-                made: GpuProgram | None = self.target.program(spec)
+                renderer = CudaRenderer(rank, reduced, wide)
+                made: GpuProgram | None = self.target.program(replace(kernel, inputs=inputs), renderer)
             except CompileError:
                 self._programs[variant] = None  # the fallback serves
                 raise

@@ -1,7 +1,7 @@
 """The contract between kernels and devices: what to compute, how it is written, compiled and run.
 
-A device owns an allocator, a renderer, a compiler and a program factory. The CPU implements them with LLVM; an
-accelerator implements the same.
+A device owns an allocator and one or more toolchains, by name: a renderer, the compiler of its language, and what makes
+a program of the code. The CPU has ``"llvm"`` and ``"numpy"``, CUDA ``"nvrtc"``, ROCm ``"hiprtc"``.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from tenferro_tensor_core.deferred import deferred
 if TYPE_CHECKING:
     from tenferro_tensor.device_model._contraction import ContractionIR, ContractionKernel, StepReport
     from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
-    from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer
+    from tenferro_tensor.device_model._device import Allocator, Compiler, Device, Program, Renderer, Toolchain
     from tenferro_tensor.device_model._errors import CompileError
     from tenferro_tensor.device_model._expansions import expanded, expansion
     from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
@@ -25,7 +25,7 @@ else:
         {
             "_contraction": "ContractionIR ContractionKernel StepReport",
             "_contraction_graph": "ContractionGraph GraphStep Labels",
-            "_device": "Allocator Compiler Device Program Renderer",
+            "_device": "Allocator Compiler Device Program Renderer Toolchain",
             "_errors": "CompileError",
             "_expansions": "expanded expansion",
             "_kernel_ir": "Access Apply KernelIR Literal Operand Over Reduction",
@@ -62,6 +62,7 @@ __all__ = [
     "Region",
     "Renderer",
     "StepReport",
+    "Toolchain",
     "Variable",
     "expanded",
     "expansion",

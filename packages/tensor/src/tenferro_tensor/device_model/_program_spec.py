@@ -1,12 +1,12 @@
 """What a renderer hands to a compiler, and a compiler to a program factory."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tenferro_tensor.device_model._kernel_ir import Operand
+from tenferro_tensor.device_model._kernel_ir import KernelIR, Operand
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 LARGEST = 2**62
@@ -70,7 +70,7 @@ class ProgramSpec:
     """A kernel as source text.
 
     Attributes:
-        source: text in the language of the compiler.
+        text: text in the language of the compiler, or a function that writes it.
         entry: name of the function to call.
         variables: integer arguments in positional order.
         buffers: number of buffer arguments, in positional order.
@@ -78,9 +78,15 @@ class ProgramSpec:
         writes: numbers of the buffers that are written.
         launch: work groups.
         operands: dtype and access of every buffer, for programs that check what they are given.
+        identity: tells the text apart from every other one of its renderer; the text itself where nothing is given.
+        kernel: what was rendered; None for source that was written by hand.
+
+    >>> spec = ProgramSpec(lambda: "written now", "f", (), 0, (), (), identity="f of nothing")
+    >>> spec.identity, spec.source
+    ('f of nothing', 'written now')
     """
 
-    source: str
+    text: str | Callable[[], str] = field(compare=False, repr=False)
     entry: str
     variables: tuple[Variable, ...]
     buffers: int
@@ -88,6 +94,17 @@ class ProgramSpec:
     writes: tuple[int, ...]
     launch: Launch = Launch()
     operands: tuple[Operand, ...] = ()
+    identity: str = ""
+    kernel: KernelIR | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.identity:
+            object.__setattr__(self, "identity", self.source)
+
+    @property
+    def source(self) -> str:
+        """The text; written now where that was put off."""
+        return self.text if isinstance(self.text, str) else self.text()
 
     def check(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
         """Refuse a call whose buffers or values do not fit.

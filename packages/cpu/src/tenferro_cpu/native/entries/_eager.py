@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
+from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._fused_entry import part_size
-from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
-from tenferro_cpu.native.kernels._render import entry_name, render_row, supported
+from tenferro_cpu.native.kernels._render import supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import available, engine, ready
@@ -271,7 +272,7 @@ class _Kernels:
         shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
         shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
         self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
-        self._name, self._host = entry_name(f"{op!r}_{dtype.name}"), host
+        self._name = f"{op!r}_{dtype.name}"
         self.usual = self._addresses(False)
         self.cost = noted_cost(self._kernels[0], engine())
         self.shared = int(TEAM_MIN_NS / self.cost)
@@ -291,11 +292,8 @@ class _Kernels:
         return strided(self._kernels[0], self._variants, run, cost=self.cost, watch=watch, scan=scan)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
-        def address(kernel: KernelIR) -> int:
-            text = partial(render_row, kernel, self._name, self._host, stream)
-            return engine().rendered(identity(kernel, stream), self._name, text)
-
-        found = list(map(address, self._kernels))
+        tools = llvm(engine(), stream)
+        found: Any = [tools.compiled(kernel, self._name).code for kernel in self._kernels]
         return found[0], *(found[1:] or (0, 0))
 
 

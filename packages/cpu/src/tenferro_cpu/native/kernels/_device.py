@@ -1,5 +1,9 @@
-"""The CPU as a device: renderer, compiler and programs over LLVM, memory from the pool."""
+"""The CPU as a device: LLVM or NumPy for kernels, memory from the pool or from NumPy.
 
+Eager kernels and fused regions get their machine code by `llvm`, whose parts the public device has as well.
+"""
+
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -7,42 +11,64 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._driver import Axis, drive
-from tenferro_cpu.native.kernels._elementwise import access_of
+from tenferro_cpu.native.kernels._identity import identity
+from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._render import entry_name, render_row, row_spec, supported
 from tenferro_cpu.native.kernels._render_reduce import render_reduction
-from tenferro_cpu.native.machine._jit import Engine, engine
-from tenferro_cpu.native.memory._pool import MemoryPool, pool
-from tenferro_tensor import Primitive
+from tenferro_cpu.native.kernels._render_short import Short, render_short
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._jit import Engine, available, engine
+from tenferro_cpu.native.memory._pool import memory
+from tenferro_tensor import Primitive, host_kernel
 from tenferro_tensor.device_model import (
     Access,
-    Allocator,
     CompiledSpec,
+    CompileError,
     Compiler,
     Device,
     KernelIR,
+    Over,
     Program,
     ProgramSpec,
     Renderer,
+    Toolchain,
 )
 from tenferro_tensor_core import ArgumentError, ShapeError
 
 
 class CpuRenderer(Renderer):
-    """LLVM text with explicit vectors for one host."""
+    """LLVM text with explicit vectors for one host.
 
-    def __init__(self, engine: Engine) -> None:
-        self.host = engine.host
+    Args:
+        host: the processor.
+        stream: write results past the caches.
+        short: reduce short rows, many at once.
+    """
+
+    device = "cpu"
+
+    def __init__(self, host: Host, stream: bool = False, short: Short | None = None) -> None:
+        self.host, self.stream, self.short = host, stream, short
 
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
         """As the contract says."""
         return supported(primitive, tuple(map(np.dtype, dtypes)), self.host)
 
     def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
-        """One variable, the length of a row; a reduction over rows has a second, their number."""
+        """One variable, the length of a row; a reduction over rows has a second, their number.
+
+        The text is written when it is first read, which takes longer than to load its machine code.
+        """
         name = entry_name(name)
-        if kernel.reduction is None:
-            return row_spec(kernel, name, render_row(kernel, name, self.host))
-        return row_spec(kernel, name, render_reduction(kernel, name, self.host))
+        known = identity(kernel, self.stream, self.short)
+        return row_spec(kernel, name, lambda: self._text(kernel, name), known)
+
+    def _text(self, kernel: KernelIR, name: str) -> str:
+        if self.short is not None:
+            return render_short(kernel, name, self.host, self.short)
+        if kernel.reduction is not None:
+            return render_reduction(kernel, name, self.host)
+        return render_row(kernel, name, self.host, self.stream)
 
 
 class CpuCompiler(Compiler):
@@ -53,11 +79,18 @@ class CpuCompiler(Compiler):
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
         """As the contract says."""
-        address = self.engine.function(spec.source, spec.entry)
-        return CompiledSpec(spec, address, self.engine.key(spec.source, (spec.entry,)))
+        if isinstance(spec.text, str):
+            address = self.engine.function(spec.text, spec.entry)
+        else:
+            address = self.engine.rendered(spec.identity, spec.entry, spec.text)
+        return CompiledSpec(spec, address, self.engine.key(spec.identity, (spec.entry,)))
+
+    def at_hand(self, spec: ProgramSpec) -> bool:
+        """As the contract says."""
+        return self.engine.at_hand(spec.identity, spec.entry)
 
 
-class CpuProgram(Program):
+class HostProgram(Program):
     """A kernel on NumPy arrays, which broadcast to `n` elements, or to `m` rows of `n` elements.
 
     The last strides must be those that the kernel was rendered for; results have `n` elements, or one for a row that
@@ -69,8 +102,7 @@ class CpuProgram(Program):
 
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
         """Refuse what does not reach exactly as far as the kernel would go, then run."""
-        spec, address = self.compiled.spec, self.compiled.code
-        assert isinstance(address, int)
+        spec = self.compiled.spec
         n, m = values[0], values[1] if len(values) > 1 else 1
         inner, rows = [], []
         for number, (x, operand) in enumerate(zip(buffers, spec.operands)):
@@ -98,8 +130,20 @@ class CpuProgram(Program):
             rows.append(row if m > 1 else 0)
         _require_apart(spec, buffers, inner)
         if n:
-            pointers = [x.ctypes.data for x in buffers]
-            drive(address, pointers, Axis(n, tuple(inner)), [], Axis(m, tuple(rows)))
+            self.run(buffers, Axis(n, tuple(inner)), Axis(m, tuple(rows)))
+
+    @abstractmethod
+    def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
+        """Run on arrays that were checked, with their strides along a row and from row to row."""
+
+
+class CpuProgram(HostProgram):
+    """Machine code."""
+
+    def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
+        """As the base says."""
+        assert isinstance(self.compiled.code, int)
+        drive(self.compiled.code, [x.ctypes.data for x in buffers], row, [], rows)
 
 
 OVERLAP_WORK: Final = 1000
@@ -132,13 +176,91 @@ def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
         return True
 
 
+class NumpyRenderer(Renderer):
+    """The description of a kernel itself, for `NumpyCompiler`."""
+
+    device = "cpu"
+
+    def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
+        """As the contract says: every element-wise primitive has a reference kernel."""
+        return primitive.elementwise
+
+    def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
+        """As the contract says; variables are those of `CpuRenderer`."""
+        return row_spec(kernel, entry_name(name), str(kernel))
+
+
+class NumpyCompiler(Compiler):
+    """Checks that there is a description to run; nothing is compiled."""
+
+    def compile(self, spec: ProgramSpec) -> CompiledSpec:
+        """As the contract says."""
+        if spec.kernel is None:
+            raise CompileError(f"{spec.entry} was written by hand, and NumPy runs kernels that were rendered")
+        return CompiledSpec(spec, spec.source, f"numpy {np.__version__} {spec.identity}")
+
+
+class NumpyProgram(HostProgram):
+    """A kernel op by op, by the reference kernels: what it means, for tests and where there is no llvmlite."""
+
+    def run(self, buffers: Sequence[Any], row: Axis, rows: Axis) -> None:
+        """As the base says."""
+        kernel, space = self.compiled.spec.kernel, (rows.extent, row.extent)
+        assert kernel is not None
+        inputs = [np.broadcast_to(x, space) for x in buffers[: len(kernel.inputs)]]
+        with np.errstate(all="ignore"):
+            results = kernel.interpret(lambda op, ins, out: host_kernel(op, ins, (out,)), *inputs)  # type: ignore[arg-type,return-value]
+            if kernel.reduction is not None:
+                axis = 0 if kernel.reduction.over is Over.LEADING else 1
+                results = [_REDUCED[kernel.reduction.kind](np.broadcast_to(y, space), axis) for y in results]
+        results = [
+            np.broadcast_to(y, x.shape) if y.ndim < x.ndim else y.reshape(x.shape)
+            for x, y in zip(buffers[len(kernel.inputs) :], map(np.asarray, results))
+        ]
+        for x, y in zip(buffers[len(kernel.inputs) :], results):
+            x[...] = y
+
+
+_REDUCED: Final[dict[str, Any]] = {
+    "sum": lambda y, axis: np.add.reduce(y, axis, y.dtype),
+    "prod": lambda y, axis: np.multiply.reduce(y, axis, y.dtype),
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+}
+
+
+def llvm(engine: Engine, stream: bool = False, short: Short | None = None) -> Toolchain:
+    """The way from kernels to machine code of an engine.
+
+    Args:
+        engine: compiles and loads.
+        stream: write results past the caches.
+        short: reduce short rows, many at once.
+    """
+    return Toolchain(CpuRenderer(engine.host, stream, short), CpuCompiler(engine), CpuProgram)
+
+
+def _numpy() -> Toolchain:
+    return Toolchain(NumpyRenderer(), NumpyCompiler(), NumpyProgram)
+
+
 @cache
 def device() -> Device:
-    """The CPU as a device.
+    """The CPU as a device: its memory, and its toolchains ``"llvm"`` and ``"numpy"``.
 
-    Raises:
-        BackendUnavailableError: native kernels cannot be had.
+    The default is ``"llvm"``, where native kernels can be had. Its kernels are those that eager calls and fused regions
+    run. ``"numpy"`` runs a kernel op by op.
+
+    >>> from tenferro_tensor.catalog import mul
+    >>> from tenferro_tensor.device_model import Apply, Operand, Reduction
+    >>> f8 = Operand(np.dtype("float64"))
+    >>> dot = KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,), reduction=Reduction("sum"))
+    >>> x, total = np.arange(4.0), np.zeros(1)
+    >>> device().build(dot, "dot", using="numpy")([x, x, total], [4])
+    >>> total
+    array([14.])
     """
-    made = engine()
-    memory: Allocator = pool() or MemoryPool(0)
-    return Device("cpu", memory, CpuRenderer(made), CpuCompiler(made), CpuProgram)
+    ways = {"llvm": lambda: llvm(engine()), "numpy": _numpy}
+    return Device("cpu", memory(), ways if available() else dict(reversed(ways.items())))

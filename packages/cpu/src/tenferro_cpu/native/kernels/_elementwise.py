@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._fused_entry import POOLED, Kind, Rows, entry
-from tenferro_cpu.native.kernels._identity import identity, noted_cost
-from tenferro_cpu.native.kernels._render import render_row
+from tenferro_cpu.native.kernels._identity import noted_cost
+from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
@@ -88,11 +89,6 @@ def strides_over(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of `x` broadcast to `shape`."""
     own = tuple(0 if d == 1 else s for d, s in zip(x.shape, x.strides))
     return (0,) * (len(shape) - x.ndim) + own
-
-
-def access_of(stride: int, itemsize: int) -> Access:
-    """The access that a stride along the row means."""
-    return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -180,17 +176,16 @@ class Fused:
 
     def compiled(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> int:
         """The machine code of a variant, compiled if need be."""
-        kernel, (reads, writes, stream) = self._variant(variant), variant
-        made = self._variants[variant] = self.engine.rendered(
-            identity(kernel, stream), "row", lambda: render_row(kernel, "row", self.engine.host, stream)
-        )
+        reads, writes, stream = variant
+        made: int = llvm(self.engine, stream).compiled(self._variant(variant), "row").code  # type: ignore[assignment]
+        self._variants[variant] = made
         if not stream:
             self._known.add((*reads, *writes), made)
         return made
 
     def at_hand(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> bool:
         """Whether the machine code of a variant needs no compiling."""
-        return self.engine.at_hand(identity(self._variant(variant), variant[2]), "row")
+        return llvm(self.engine, variant[2]).at_hand(self._variant(variant), "row")
 
     def _variant(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> KernelIR:
         reads, writes, _ = variant

@@ -9,6 +9,11 @@ from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_tensor.device_model import Access, Operand
 
 
+def access_of(stride: int, itemsize: int) -> Access:
+    """The access that a stride along the row means."""
+    return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """One operand inside of a function.

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 from tenferro_cpu.native.kernels._combine import LOCATED
+from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
     NotReady,
-    access_of,
     checked,
     empty,
     extents,
@@ -19,14 +19,14 @@ from tenferro_cpu.native.kernels._elementwise import (
     strides_over,
 )
 from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
-from tenferro_cpu.native.kernels._identity import identity, noted_cost
+from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
-from tenferro_cpu.native.kernels._render_reduce import render_reduction
-from tenferro_cpu.native.kernels._render_short import Short, render_short
+from tenferro_cpu.native.kernels._ports import access_of
+from tenferro_cpu.native.kernels._render_short import Short
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_cpu.native.machine._jit import engine as default_engine
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Over
+from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Toolchain
 from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 from tenferro_tensor_core.forks import cached_property
 
@@ -92,28 +92,27 @@ class Reduced:
 
     def compiled(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> int:
         """The machine code of a variant, compiled if need be."""
-        kernel = self._variant(variant)
-        made = self._variants[variant] = self.engine.rendered(
-            identity(kernel, variant[0]), "reduce", lambda: self._text(kernel, variant[0])
-        )
+        tools, kernel = self._rendered(variant)
+        made: int = tools.compiled(kernel, "reduce").code  # type: ignore[assignment]
+        self._variants[variant] = made
         return made
 
     def at_hand(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> bool:
         """Whether the machine code of a variant needs no compiling."""
-        return self.engine.at_hand(identity(self._variant(variant), variant[0]), "reduce")
+        tools, kernel = self._rendered(variant)
+        return tools.at_hand(kernel, "reduce")
 
-    def _variant(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> KernelIR:
-        _, reads, writes = variant
+    def _rendered(
+        self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]
+    ) -> tuple[Toolchain, KernelIR]:
+        """What compiles a variant, and its kernel."""
+        over, reads, writes = variant
+        assert self.kernel.reduction is not None
         inputs = tuple(replace(o, access=a) for o, a in zip(self.kernel.inputs, reads))
-        return replace(self.kernel, inputs=inputs, writes=writes)
-
-    def _text(self, kernel: KernelIR, over: Over | Short) -> str:
+        kernel = replace(self.kernel, inputs=inputs, writes=writes)
         if isinstance(over, Short):
-            return render_short(kernel, "reduce", self.engine.host, over)
-        assert kernel.reduction is not None
-        return render_reduction(
-            replace(kernel, reduction=replace(kernel.reduction, over=over)), "reduce", self.engine.host
-        )
+            return llvm(self.engine, short=over), kernel
+        return llvm(self.engine), replace(kernel, reduction=replace(self.kernel.reduction, over=over))
 
     def __call__(self, *arrays: Any, axes: Sequence[int]) -> Any:
         """The reduced outputs: one array, or a tuple where the kernel has several.

@@ -186,7 +186,7 @@ def render_row(kernel: KernelIR, name: str, host: Host, stream: bool = False) ->
     return row.text(name)
 
 
-def row_spec(kernel: KernelIR, name: str, source: str) -> ProgramSpec:
+def row_spec(kernel: KernelIR, name: str, source: str | Callable[[], str], identity: str = "") -> ProgramSpec:
     """The spec of a rendered kernel: one variable, the length of a row; over rows a second, their number."""
     inputs, outputs = len(kernel.inputs), len(kernel.written)
     over = None if kernel.reduction is None else kernel.reduction.over
@@ -200,6 +200,8 @@ def row_spec(kernel: KernelIR, name: str, source: str) -> ProgramSpec:
         tuple(range(inputs)),
         tuple(range(inputs, inputs + outputs)),
         operands=(*kernel.inputs, *written),
+        identity=identity,
+        kernel=kernel,
     )
 
 

@@ -8,7 +8,9 @@ reference to it goes, from wherever that is, and never earlier; views, buffers a
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,6 +95,59 @@ class MemoryPool(Allocator):
         """Give the unused blocks back to the system."""
         compiled.pool_clear(self._pool)
 
+    def serving(self) -> AbstractContextManager[Any]:
+        """As the contract says; of all arrays that NumPy allocates meanwhile."""
+        return _serving(self, self._pool)
+
+
+class NumpyMemory(Allocator):
+    """Main memory as NumPy allocates it; nothing is kept for reuse.
+
+    >>> from tenferro_cpu import CpuContext
+    >>> from tenferro_tensor import compute_context
+    >>> with compute_context(CpuContext(allocator=NumpyMemory())):  # no operation uses the pool
+    ...     pass
+    """
+
+    def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
+        """A block as an array of bytes."""
+        return np.empty(nbytes, np.uint8)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        """An array, contents undefined."""
+        return np.empty(shape, dtype)
+
+    def stats(self) -> dict[str, int]:
+        """Nothing is counted."""
+        return {}
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def serving(self) -> AbstractContextManager[Any]:
+        """As the contract says."""
+        return _serving(self, None if compiled is None else compiled.pool_plain())
+
+
+_chosen: ContextVar[MemoryPool | NumpyMemory | None] = ContextVar("tenferro memory", default=None)
+
+
+@contextmanager
+def _serving(memory: MemoryPool | NumpyMemory, handler: Any) -> Iterator[Any]:
+    before = None if compiled is None else compiled.pool_install(handler)
+    token = _chosen.set(memory)
+    try:
+        yield memory
+    finally:
+        if compiled is not None:
+            compiled.pool_install(before)
+        _chosen.reset(token)
+
+
+def own_memory() -> None:
+    """In the thread of a pool, whose memory is its own: leave out what the caller's context has chosen."""
+    _chosen.set(None)
+
 
 _found: list[MemoryPool | None] = []
 _making = new_lock()
@@ -126,10 +181,15 @@ here = threading.local()
 """``here.memory``: the allocator of the calling thread, where it has one of its own."""
 
 
-def serving() -> MemoryPool | None:
-    """The allocator of the calling thread, else that of the process; None where there is none."""
-    own: MemoryPool | None = getattr(here, "memory", None)
+def serving() -> MemoryPool | NumpyMemory | None:
+    """The allocator of the open context, else of the calling thread, else of the process; None where there is none."""
+    own: MemoryPool | NumpyMemory | None = _chosen.get() or getattr(here, "memory", None)
     return pool() if own is None else own
+
+
+def memory() -> MemoryPool | NumpyMemory:
+    """The allocator of the process: the pool, or NumPy's where there is none."""
+    return pool() or NumpyMemory()
 
 
 def pooled(run: Callable[..., Any], outs: tuple[Spec, ...]) -> Callable[..., Any]:

@@ -41,6 +41,25 @@ static PyObject *pool_new(PyObject *module, PyObject *none)
     return capsule;
 }
 
+/* NumPy's own functions as another handler than the default one, in whose place pools come. */
+static PyObject *pool_plain(PyObject *module, PyObject *none)
+{
+    PyDataMem_Handler *usual = PyCapsule_GetPointer(PyDataMem_DefaultHandler, capsule_name);
+    struct owned_pool *owned = usual == NULL ? NULL : PyMem_RawCalloc(1, sizeof *owned);
+    if (owned == NULL)
+        return usual == NULL ? NULL : PyErr_NoMemory();
+    owned->handler = *usual;
+    PyObject *capsule = PyCapsule_New(owned, capsule_name, end_pool);
+    if (capsule == NULL)
+        PyMem_RawFree(owned);
+    return capsule;
+}
+
+static PyObject *pool_install(PyObject *module, PyObject *handler)
+{
+    return PyDataMem_SetHandler(handler);
+}
+
 static PyObject *pool_bound(PyObject *module, PyObject *args)
 {
     PyObject *capsule;
@@ -141,6 +160,8 @@ static PyObject *pool_scoped(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"pool_new", pool_new, METH_NOARGS, "A pool that keeps nothing yet, as the capsule of a NumPy allocation handler."},
+    {"pool_plain", pool_plain, METH_NOARGS, "NumPy's own allocator as a capsule that no pool takes the place of."},
+    {"pool_install", pool_install, METH_O, "Put the handler of a capsule in force in this context; the one before."},
     {"pool_bound", pool_bound, METH_VARARGS, "pool_bound(pool, limit): change the bytes that may be kept unused."},
     {"pool_clear", pool_clear, METH_O, "Give the unused blocks of a pool back to the system."},
     {"pool_stats", pool_stats, METH_O, "The numbers of `struct tenferro_pool_stats`."},

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._device import CpuRenderer
+from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused, NotReady, remember
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._laid import layout_of
@@ -56,7 +56,7 @@ def fused(region: Region, fallback: Callable[..., Any], later: Later) -> Callabl
     if not compiles_programs() or len(region.axes) + len(region.kernel.outputs) > MOST_OPERANDS:
         return None
     try:
-        region = replace(region, kernel=expanded(region.kernel, CpuRenderer(engine()).decompose))
+        region = replace(region, kernel=expanded(region.kernel, llvm(engine()).renderer.decompose))
         return _Planned(region, fallback, later).entry()
     except (UnsupportedError, BackendUnavailableError):
         return None
