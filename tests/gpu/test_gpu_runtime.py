@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
+import tenferro_gpu
 import tenferro_runtime as tr
 from fake_cupy import CUDARuntimeError, FakeCupy, OutOfMemoryError
 from host_kernels import COMPILER, HostCompiler
-from tenferro_gpu import CudaContext, _fusing, _kernels, download, upload
+from tenferro_gpu import CudaContext, PoolAllocator, _fusing, _kernels, download, upload
 from tenferro_runtime.fusion import wait
 from tenferro_tensor import (
     AsynchronousError,
@@ -415,6 +416,22 @@ def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
     assert FakeCupy.current == 0
 
 
+def test_contexts_have_an_allocator(with_cupy):
+    with_cupy()
+    device = device_runtime("cuda").device(1)
+    own, model = PoolAllocator(device, own=True), tenferro_gpu.device("cuda:1")
+    context = CudaContext("cuda:1", allocator=own)
+    with compute_context(context):
+        block = model.memory.allocate(256)
+        raw = device.empty(Spec((8,), np.dtype("float64")), context.stream)
+    assert own.stats()["live"] == 256 + 64 and block.nbytes == 256 and raw.nbytes == 64
+    assert isinstance(model.memory, PoolAllocator) and model.memory is not own
+    model.memory.allocate(256)
+    assert own.stats()["live"] == 320
+    own.clear()
+    assert own.stats() == {"live": 0, "peak": 0}
+
+
 def test_reductions_to_more_results_than_a_group_has_room_for_go_op_by_op(with_cupy, monkeypatch):
     with_cupy()
     monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: Counting())
@@ -431,7 +448,10 @@ def test_a_device_builds_kernels_that_are_written_by_hand(with_cupy, monkeypatch
     with_cupy()
     made = Counting()
     monkeypatch.setattr(_fusing, "compiler", lambda kind, architecture, major: made)
-    model = get_backend("cuda").fusing.model(1)
+    model = tenferro_gpu.device("cuda:1")
+    assert list(model.toolchains) == ["nvrtc"] and model.renderer.device == "cuda" and model.compiler is made
+    with pytest.raises(ArgumentError, match="cuda has no toolchain 'llvm'; it has nvrtc"):
+        model.toolchain("llvm")
     f8 = Operand(np.dtype("float64"))
     squares = KernelIR((f8,), (Apply(catalog.mul.op(), (0, 0)),), (1,), reduction=Reduction("sum"))
     program = model.build(squares, "squares")

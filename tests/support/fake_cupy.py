@@ -9,6 +9,8 @@ import ctypes
 import threading
 import types
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +27,37 @@ class CUDARuntimeError(RuntimeError):
 
 class OutOfMemoryError(MemoryError):
     """What CuPy raises where memory does not suffice."""
+
+
+@like("cupy.cuda.MemoryPool")
+class MemoryPool:
+    """A pool that counts the bytes that are allocated while it serves."""
+
+    serving: ClassVar[Any] = None
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def malloc(self, size: int) -> None:
+        self.taken += size
+
+    def used_bytes(self) -> int:
+        return self.taken
+
+    def total_bytes(self) -> int:
+        return self.taken
+
+    def free_all_blocks(self) -> None:
+        self.taken = 0
+
+
+@contextmanager
+def using_allocator(allocator: Any) -> Iterator[None]:
+    before, MemoryPool.serving = MemoryPool.serving, allocator
+    try:
+        yield
+    finally:
+        MemoryPool.serving = before
 
 
 @like("cupy.ndarray")
@@ -340,6 +373,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             Device=Device, runtime=runtime, Stream=Stream, Event=Event,
             memory=module_like("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             function=module_like("cupy.cuda.function", Module=Module), alloc_pinned_memory=self._alloc_pinned,
+            MemoryPool=MemoryPool, using_allocator=using_allocator,
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray
@@ -380,6 +414,8 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         if nbytes > self.room:
             raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")
         made = as_device(np.empty(shape, dtype))
+        if MemoryPool.serving is not None:
+            MemoryPool.serving(nbytes)
         self.used += nbytes
         self.most = max(self.most, self.used)
         weakref.finalize(made, self._freed, nbytes)

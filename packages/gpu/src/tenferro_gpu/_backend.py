@@ -27,16 +27,18 @@ from tenferro_tensor import (
     Spec,
     catalog,
     current_stream,
+    get_backend,
 )
 from tenferro_tensor.device_model import (
     ContractionGraph,
     ContractionIR,
     ContractionKernel,
+    Device,
     Later,
     Literal,
     Region,
 )
-from tenferro_tensor_core import HostAdapterError
+from tenferro_tensor_core import HostAdapterError, PlacementError
 from tenferro_tensor_core.forks import cached_property, importing
 
 
@@ -189,6 +191,22 @@ class _CupyBackend(AcceleratorBackend):
     def compiled(self) -> int:
         """As the contract says: sources that are compiled, for all architectures."""
         return self.fusing.compiled()
+
+
+def device(name: str | ComputeDevice = "cuda:0") -> Device:
+    """An accelerator as a device of the device model, for kernels that are written by hand.
+
+    Its one toolchain is ``"nvrtc"`` for CUDA and ``"hiprtc"`` for ROCm, the one of fused regions. Programs run on the
+    stream that is entered, as in ``with stream:``.
+
+    Raises:
+        BackendUnavailableError: there is no such device; the text says what to install or check.
+    """
+    wanted = ComputeDevice(name)
+    backend = get_backend(wanted.kind)
+    if not isinstance(backend, _CupyBackend):
+        raise PlacementError(f"tenferro_gpu.device({name!r}): the kinds of this package are cuda and rocm")
+    return backend.fusing.model(wanted.index)
 
 
 class CudaBackend(_CupyBackend):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ _BYTE = np.dtype(np.uint8)
 
 
 class PoolAllocator(Allocator):
-    """Blocks are arrays of bytes, in the order of the device's default stream."""
+    """Blocks are arrays of bytes, in the order of the device's default stream.
 
-    def __init__(self, device: CupyDevice) -> None:
-        self._device = device
+    Args:
+        device: the device.
+        own: have a pool of one's own, and not CuPy's default one.
+    """
+
+    def __init__(self, device: CupyDevice, own: bool = False) -> None:
+        self._device, self._own = device, device.cupy.cuda.MemoryPool() if own else None
 
     def allocate(self, nbytes: int) -> Any:
         """As the contract says.
@@ -24,14 +30,25 @@ class PoolAllocator(Allocator):
         Raises:
             DeviceMemoryError: the memory of the device does not suffice.
         """
-        with self._device.enough(nbytes, _BYTE), self._device.default_stream:
+        with self._device.enough(nbytes, _BYTE), self._device.default_stream, self.serving():
             return self._device.cupy.empty(nbytes, _BYTE)
 
     def stats(self) -> dict[str, int]:
-        """As the contract says: `CupyDevice.memory`."""
-        return self._device.memory()
+        """As the contract says: `CupyDevice.memory`, of a pool of one's own its live and peak bytes."""
+        if self._own is None:
+            return self._device.memory()
+        self._device.keeping.sweep()
+        with self._device.raw:
+            return {"live": int(self._own.used_bytes()), "peak": int(self._own.total_bytes())}
 
     def clear(self) -> None:
         """As the contract says."""
         with self._device.raw:
-            self._device.cupy.get_default_memory_pool().free_all_blocks()
+            (self._own or self._device.cupy.get_default_memory_pool()).free_all_blocks()
+
+    def serving(self) -> AbstractContextManager[Any]:
+        """As the contract says, of all that CuPy allocates in this thread meanwhile."""
+        if self._own is None:
+            return nullcontext()
+        scope: AbstractContextManager[Any] = self._device.cupy.cuda.using_allocator(self._own.malloc)
+        return scope

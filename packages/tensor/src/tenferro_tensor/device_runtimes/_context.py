@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from tenferro_tensor import dispatch
@@ -12,6 +13,9 @@ from tenferro_tensor.device_runtimes._contracts import RuntimeDevice, Stream
 from tenferro_tensor.device_runtimes._issuing import issuing_stream
 from tenferro_tensor.device_runtimes._registry import device_runtime
 from tenferro_tensor_core.forks import new_lock
+
+if TYPE_CHECKING:
+    from tenferro_tensor.device_model import Allocator
 
 
 class StreamContext:
@@ -23,22 +27,25 @@ class StreamContext:
     Args:
         device: the accelerator, as in ``"cuda:1"``.
         priority: of the stream.
+        allocator: where results come from; by default the device's own.
 
     Attributes:
         device: the device that work runs on.
         priority: of the stream.
+        allocator: the allocator, or None for the default one.
 
     Raises:
         PlacementError: there is no such device.
         BackendUnavailableError: nothing installed offers the device, or it is missing.
     """
 
-    __slots__ = ("__weakref__", "_lock", "_stream", "device", "priority")
+    __slots__ = ("__weakref__", "_lock", "_stream", "allocator", "device", "priority")
     device: ComputeDevice
     priority: int
+    allocator: Allocator | None
 
-    def __init__(self, device: str | ComputeDevice, *, priority: int = 0) -> None:
-        self.device, self.priority = ComputeDevice(device), priority
+    def __init__(self, device: str | ComputeDevice, *, priority: int = 0, allocator: Allocator | None = None) -> None:
+        self.device, self.priority, self.allocator = ComputeDevice(device), priority, allocator
         self.runtime_device  # noqa: B018 - checked now, not at the first operation
         self._stream: Stream | None = None
         self._lock = new_lock()
@@ -63,6 +70,10 @@ class StreamContext:
             if self._stream is None:
                 self._stream = self.runtime_device.stream(self.priority)
             return self._stream
+
+    def activate(self) -> AbstractContextManager[Any]:
+        """What `compute_context` enters: the allocator."""
+        return nullcontext() if self.allocator is None else self.allocator.serving()
 
     def synchronize(self) -> None:
         """Wait for what has been issued to the stream so far.

@@ -4,7 +4,7 @@ Eager kernels and fused regions get their machine code by `llvm`, whose parts th
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from tenferro_cpu.native.kernels._render_short import Short, render_short
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import Engine, available, engine
 from tenferro_cpu.native.memory._pool import memory
-from tenferro_tensor import Primitive, host_kernel
+from tenferro_tensor import Op, Primitive, Spec, host_kernel
 from tenferro_tensor.device_model import (
     Access,
     CompiledSpec,
@@ -33,7 +33,7 @@ from tenferro_tensor.device_model import (
     Renderer,
     Toolchain,
 )
-from tenferro_tensor_core import ArgumentError, ShapeError
+from tenferro_tensor_core import ArgumentError, ShapeError, UnsupportedError
 
 
 class CpuRenderer(Renderer):
@@ -209,16 +209,20 @@ class NumpyProgram(HostProgram):
         assert kernel is not None
         inputs = [np.broadcast_to(x, space) for x in buffers[: len(kernel.inputs)]]
         with np.errstate(all="ignore"):
-            results = kernel.interpret(lambda op, ins, out: host_kernel(op, ins, (out,)), *inputs)  # type: ignore[arg-type,return-value]
+            values = kernel.interpret(_reference, *inputs)
+            results = [np.array(np.broadcast_to(y, space)) for y in values]  # copies, for some may be inputs
             if kernel.reduction is not None:
                 axis = 0 if kernel.reduction.over is Over.LEADING else 1
-                results = [_REDUCED[kernel.reduction.kind](np.broadcast_to(y, space), axis) for y in results]
-        results = [
-            np.broadcast_to(y, x.shape) if y.ndim < x.ndim else y.reshape(x.shape)
-            for x, y in zip(buffers[len(kernel.inputs) :], map(np.asarray, results))
-        ]
+                results = [_REDUCED[kernel.reduction.kind](y, axis) for y in results]
         for x, y in zip(buffers[len(kernel.inputs) :], results):
-            x[...] = y
+            x[...] = y.reshape(x.shape)
+
+
+def _reference(op: Op, ins: tuple[Spec, ...], out: Spec) -> Callable[..., Any]:
+    run = host_kernel(op, ins, (out,))
+    if run is None:
+        raise UnsupportedError(f"{op!r} has no kernel in main memory", primitive=op.primitive.name)
+    return run
 
 
 _REDUCED: Final[dict[str, Any]] = {
