@@ -44,7 +44,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Run:
     environment = os.environ | {
         instrumented.FOLDER: str(folder),
         "LD_PRELOAD": preload,
-        "TENFERRO_VECTOR_LEVEL": "v2",  # higher ones are not instrumented
+        "TENFERRO_CPU_LEVEL": "generic",  # higher ones are not instrumented
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
