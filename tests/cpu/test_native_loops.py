@@ -1,4 +1,4 @@
-"""Entries that call the inner loops of NumPy's ufuncs, as eager calls do without a compiler: NumPy's bits."""
+"""Entries without a compiler: the inner loops of NumPy's ufuncs with their bits, reductions compiled ahead of time."""
 
 import warnings
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 
@@ -96,3 +97,41 @@ def test_only_loops_of_a_ufunc_for_its_dtypes_are_taken() -> None:
     for loop, out in ((len, f8), (np.add, i1), (np.negative, f8), (np.divmod, f8), (np.matmul, f8)):
         with pytest.raises(TypeError, match="loop"):
             compiled.ElementwiseEntry(0, (f8, f8, out), len, len, loop=loop)  # type: ignore[arg-type]
+
+
+REDUCTIONS = [
+    (p, d) for p, (_, kinds) in _eager_reduce._KINDS.items() for d in DTYPES if np.dtype(d).kind in kinds
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("primitive", "dtype"), REDUCTIONS, ids=str)
+def test_reductions_agree_with_numpy_and_with_compiled_ones(primitive: Any, dtype: str) -> None:
+    kind, kinds = _eager_reduce._KINDS[primitive]
+    makers = [_eager_reduce._maker_of_rows, *([_eager_reduce._maker] if available() else [])]
+    for shape in ((40,), (12, 11), (700, 3), (3, 700), (60, 800), (5, 6, 7)):
+        x = values(dtype, int(np.prod(shape)), 1).reshape(shape)
+        x = np.where(np.isfinite(x) & (np.abs(x) < 100), x, np.ones((), dtype)).astype(dtype)
+        for count in range(1, len(shape) + 1):
+            for axes in {tuple(range(count)), tuple(range(len(shape) - count, len(shape)))}:
+                spec = Spec(shape, x.dtype)
+                out = primitive.infer(spec, axes=axes)
+                plain = REFERENCE[primitive]((spec,), (out,), axes=axes)
+                made = [make(kind, kinds, REFERENCE[primitive])((spec,), (out,), axes=axes) for make in makers]
+                assert all(isinstance(entry, compiled.FusedEntry) for entry in made)
+                with np.errstate(all="ignore"):
+                    found, wanted = [entry(x) for entry in made], plain(x)
+                assert len({f.tobytes() for f in found}) == 1
+                scale = np.finfo(x.dtype).eps * x.size if x.dtype.kind in "fc" else 0
+                if not np.isfinite(wanted).all():  # products leave the range
+                    continue
+                np.testing.assert_allclose(found[0], wanted, rtol=scale, atol=scale * np.abs(x).max())
+                assert found[0].dtype == wanted.dtype
+
+
+def test_sums_that_are_not_finite_are_numpys() -> None:
+    spec = Spec((40,), np.dtype("f8"))
+    entry = _eager_reduce._maker_of_rows("sum", "f", REFERENCE[catalog.reduce_sum])(
+        (spec,), (Spec((), spec.dtype),), axes=(0,)
+    )
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        entry(np.full(40, 1e308))

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available, ready
@@ -45,15 +46,22 @@ NARROW: Final = 512
 LONG_ROW: Final = 512
 """Elements of a row from which NumPy's own extremes are faster."""
 
+BYTE_NS: Final = 0.045
+"""Nanoseconds that a byte takes in the row kernels that are compiled ahead of time."""
+
 _kernels: dict[tuple[str, np.dtype[Any]], Reduced] = {}
 _lock = new_lock()
 
 
 def entries(table: dict[Primitive, Maker]) -> dict[Primitive, Maker]:
-    """Makers that put native reductions in front of those of `table`; empty where they cannot be had."""
-    if not available():
+    """Makers that put native reductions in front of those of `table`; empty in a pure wheel.
+
+    Without a compiler of machine code, what no entry takes is NumPy's.
+    """
+    if compiled is None:
         return {}
-    return {p: _maker(*_KINDS[p], table[p]) for p in _KINDS if p in table}
+    make = _maker if available() else _maker_of_rows
+    return {p: make(*_KINDS[p], table[p]) for p in _KINDS if p in table}
 
 
 def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
@@ -64,26 +72,55 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
             return run
         kernel = _reduced(kind, x.dtype)
         planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)
-        every, gone = tuple(range(x.ndim)), planned.axes
-        if gone == every:
-            rows = Rows((Kind.WHOLE,), reduced=True)
-        elif gone == every[-len(gone) :]:
-            rows = Rows((Kind.WHOLE,), trailing=len(gone), reduced=True)
-        elif gone == every[: len(gone)]:
-            rows = Rows((Kind.WHOLE,), trailing=x.ndim - len(gone), combined=True)
-        else:
+        rows = _rows(planned.axes, x.ndim)
+        if rows is None:
             return planned
         over = Over.LEADING if rows.combined else Over.TRAILING
         address = kernel.address(over, (Access.UNIT,), (Access.UNIT,))
-        scan, rest = _scanned(planned.sums, x.dtype), address if rows.combined else 0
-        made = partial(entry, address, kernel.kernel, rows, cost=kernel.cost, scan=scan, rest=rest)
-        if planned.sums:
-            return made(planned)
-        short = made(planned, most=LONG)
-        return made(short, widest=NARROW) if rows.combined else short
+        return _entry(kernel.kernel, address, rows, planned, kernel.cost)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
+
+
+def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
+    """Entries with the row kernels that are compiled ahead of time, where operands lie simply."""
+
+    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: tuple[int, ...]) -> Kernel:
+        run = reference(ins, outs, axes=axes)
+        (x,) = ins
+        rows = _rows(tuple(sorted(axes)), x.ndim)
+        found = compiled.REDUCTIONS.get(f"{kind} {'u' if x.dtype.kind == 'b' else x.dtype.kind}{8 * x.dtype.itemsize}")
+        if rows is None or found is None or x.dtype.kind not in kinds:
+            return run
+        kernel = KernelIR((Operand(x.dtype),), (), (0,), reduction=Reduction(kind))
+        return _entry(kernel, found[rows.combined], rows, run, BYTE_NS * x.dtype.itemsize)
+
+    make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
+    return make
+
+
+def _rows(axes: tuple[int, ...], rank: int) -> Rows | None:
+    """The rows of an array that are reduced, or combined; None for axes in its midst, or none."""
+    every = tuple(range(rank))
+    if axes == every and axes:
+        return Rows((Kind.WHOLE,), reduced=True)
+    if axes and axes == every[-len(axes) :]:
+        return Rows((Kind.WHOLE,), trailing=len(axes), reduced=True)
+    if axes and axes == every[: len(axes)]:
+        return Rows((Kind.WHOLE,), trailing=rank - len(axes), combined=True)
+    return None
+
+
+def _entry(kernel: KernelIR, address: int, rows: Rows, fallback: Kernel, cost: float) -> Kernel:
+    assert kernel.reduction is not None
+    sums = kernel.reduction.kind in ("sum", "prod")
+    scan, rest = _scanned(sums, kernel.inputs[0].dtype), address if rows.combined else 0
+    made = partial(entry, address, kernel, rows, cost=cost, scan=scan, rest=rest)
+    if sums:
+        return made(fallback)
+    short = made(fallback, most=LONG)
+    return made(short, widest=NARROW) if rows.combined else short
 
 
 def _scanned(sums: bool, dtype: np.dtype[Any]) -> bool:
