@@ -7,17 +7,17 @@ import sys
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.threads import _blas
 
 LIBRARIES = _blas.libraries()
 wide = pytest.mark.skipif(
-    not _jit.available()
+    compiled is None
     or not _blas.runs_wide()
     or not any("scipy_openblas" in path.name for path in _blas._carried("scipy"))
     or not LIBRARIES
     or LIBRARIES[0].name != "openblas",
-    reason="needs machine code, an AVX-512 processor, and the OpenBLAS that SciPy carries from 1.14 on",
+    reason="needs the C extension, an AVX-512 processor, and the OpenBLAS that SciPy carries from 1.14 on",
 )
 
 OVERLOOKED = """
@@ -97,8 +97,55 @@ _blas.processor = lambda: seen
     run(start + CHECK + f"assert got.own is {expected}, got", OPENBLAS_CORETYPE="Haswell", TENFERRO_CPU_BLAS="auto")
 
 
-def test_without_machine_code_products_are_numpy_s() -> None:
-    run("import numpy as np" + CHECK + "assert got.own", TENFERRO_CPU_JIT="0")
+def test_without_the_extension_products_are_numpy_s() -> None:
+    pure = "import numpy as np\nfrom tenferro_cpu.native.threads import _blas\n_blas.compiled = None\n"
+    run(pure + "got = _blas.provider()\nassert got.own and 'without the C extension' in got.why, got")
+
+
+def test_numpy_s_copy_by_name() -> None:
+    run("import numpy as np" + CHECK + "assert got.own and 'numpy' in got.why, got", TENFERRO_CPU_BLAS="numpy")
+
+
+@pytest.mark.skipif(
+    compiled is None or not any("scipy_openblas" in path.name for path in _blas._carried("scipy")),
+    reason="needs the C extension, and the OpenBLAS that SciPy carries from 1.14 on",
+)
+@pytest.mark.parametrize("before", ["", "import scipy.linalg\n"])
+def test_scipy_s_copy_by_name(before: str) -> None:
+    """Loaded already or not, with the kernels that it chooses."""
+    text = "assert not got.own and 'scipy' in got.library.path and 'names it' in got.why, got"
+    run(before + "import numpy as np" + CHECK + text, TENFERRO_CPU_BLAS="scipy")
+
+
+@pytest.mark.skipif(compiled is None, reason="needs the C extension")
+def test_a_copy_that_is_not_there() -> None:
+    text = """
+import numpy as np
+from tenferro_cpu.native.threads import _blas
+from tenferro_tensor_core import BackendUnavailableError
+_blas._carried = lambda *packages: iter(())
+try:
+    _blas.provider()
+except BackendUnavailableError as error:
+    assert "TENFERRO_CPU_BLAS=scipy asks for the OpenBLAS of SciPy" in str(error)
+else:
+    raise AssertionError("a copy was found")
+"""
+    run(text, TENFERRO_CPU_BLAS="scipy")
+
+
+def test_a_name_of_no_blas() -> None:
+    text = """
+from tenferro_cpu.native.threads import _blas
+from tenferro_tensor_core import ArgumentError
+try:
+    _blas.provider()
+except ArgumentError as error:
+    assert str(error).startswith("TENFERRO_CPU_BLAS='atlas' names no BLAS; the choices are auto, default"), error
+else:
+    raise AssertionError("it was taken")
+"""
+    run(text, TENFERRO_CPU_BLAS="atlas")
 
 
 def test_the_report_names_every_library() -> None:

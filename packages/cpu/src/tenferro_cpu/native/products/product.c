@@ -4,7 +4,7 @@
  * multiplied by kernels of this folder, larger ones by the chosen BLAS. All other arguments are handed to the fallback.
  */
 #include "products/product.h"
-#include "compiled.h"
+#include "operands.h"
 #include "threads/arbiter.h"
 
 #include <string.h>
@@ -65,14 +65,6 @@ static int64_t common(const npy_intp *xs, const npy_intp *ys, int count)
     return total;
 }
 
-static int same(const npy_intp *xs, const npy_intp *ys, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (xs[i] != ys[i])
-            return 0;
-    return 1;
-}
-
 /* Read the sizes; whether there is a kernel for them. */
 static int measure(const Product *self, const npy_intp *xs, const npy_intp *ys, struct measured *m)
 {
@@ -107,11 +99,9 @@ static int measure(const Product *self, const npy_intp *xs, const npy_intp *ys, 
 /* The flags of an operand, or 0 where it is not one that kernels take. */
 static int operand_flags(const Product *self, PyObject *o, int axes)
 {
-    if (!PyArray_CheckExact(o))
+    if (!is_array_of(o, self->descr, NPY_ARRAY_ALIGNED) || PyArray_NDIM((PyArrayObject *)o) != axes)
         return 0;
-    PyArrayObject *a = (PyArrayObject *)o;
-    const int good = PyArray_DESCR(a) == self->descr && PyArray_NDIM(a) == axes && PyArray_ISALIGNED(a);
-    return good ? PyArray_FLAGS(a) & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS) : 0;
+    return PyArray_FLAGS((PyArrayObject *)o) & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
 }
 
 typedef void gemm32(const char *, const char *, const int32_t *, const int32_t *, const int32_t *, const void *,
@@ -164,8 +154,8 @@ static PyObject *product_call(PyObject *o, PyObject *const *args, size_t nargsf,
         m = &own;
         if (!measure(self, PyArray_DIMS(x), PyArray_DIMS(y), &own))
             goto fallback;
-    } else if (!same(PyArray_DIMS(x), self->left_shape, self->left_axes) ||
-               !same(PyArray_DIMS(y), self->right_shape, self->right_axes)) {
+    } else if (!same_extents(PyArray_DIMS(x), self->left_shape, self->left_axes) ||
+               !same_extents(PyArray_DIMS(y), self->right_shape, self->right_axes)) {
         goto fallback;
     }
     /* BLAS reads single matrices in the order of Fortran in place; both flags mean a row or a column. */
@@ -178,9 +168,7 @@ static PyObject *product_call(PyObject *o, PyObject *const *args, size_t nargsf,
     const int shared = !m->small && m->threads;
     if (shared && tenferro_arbiter.scopes)
         goto fallback; /* it reads the limit of the scope */
-    Py_INCREF(self->descr);
-    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, self->descr, m->axes,
-                                                               (npy_intp *)m->shape, NULL, NULL, 0, NULL);
+    PyArrayObject *out = new_array(self->descr, m->axes, m->shape);
     if (out == NULL)
         return NULL;
     if (shared)

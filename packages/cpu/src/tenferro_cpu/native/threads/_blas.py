@@ -7,7 +7,7 @@ runs, but SciPy carries another one: unless the program has loaded that already,
 (and whatever SciPy computes) go there. That is done on processors whose vector units are 512 bits wide; AMD's before
 Zen 5 need two steps for such a vector and gain nothing. The environment variable ``TENFERRO_CPU_BLAS`` decides:
 ``auto``, the default; ``default`` leaves everything as NumPy found it; ``avx512`` takes the AVX-512 kernels wherever
-the processor runs them.
+the processor runs them; ``numpy`` and ``scipy`` name the copy.
 """
 
 import ctypes
@@ -23,9 +23,11 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
+CHOICES: Final = ("auto", "default", "avx512", "numpy", "scipy")
 CORE: Final = "OPENBLAS_CORETYPE"
 WIDE: Final = "SkylakeX"
 """OpenBLAS's name of its AVX-512 kernels of general use."""
@@ -188,10 +190,14 @@ def _choose() -> Provider:
     found = libraries()
     own = next((library for library in found if carried_by("numpy", library)), None)
     switch = os.environ.get(SWITCH, "auto")
-    if switch == "default":
-        return Provider(own, True, f"{SWITCH}=default leaves the choice to NumPy")
+    if switch not in CHOICES:
+        raise ArgumentError(f"{SWITCH}={switch!r} names no BLAS; the choices are {', '.join(CHOICES)}", variable=SWITCH)
+    if switch in ("default", "numpy"):
+        return Provider(own, True, f"{SWITCH}={switch} leaves the choice to NumPy")
     if compiled is None:
         return Provider(own, True, "without the C extension products are NumPy's")
+    if switch == "scipy":
+        return _of_scipy([library for library in found if library is not own])
     if own is None or own.name != "openblas":
         return Provider(own, True, "NumPy does not carry an OpenBLAS")
     if own.core not in OVERLOOKED:
@@ -201,6 +207,19 @@ def _choose() -> Provider:
     if not runs_wide() or not (switch == "avx512" or gains_from_wide()):
         return Provider(own, True, f"{own.core} kernels fit this processor")
     return _widened(own, [library for library in found if library is not own])
+
+
+def _of_scipy(others: list[Library]) -> Provider:
+    """SciPy's copy with the kernels that it chooses, loaded if it is not yet."""
+    loaded = [library for library in others if carried_by("scipy", library)]
+    opened = (_open(str(path)) for path in _carried("scipy"))
+    library = next((library for library in (*loaded, *opened) if library is not None and library.gemm), None)
+    if library is None:
+        raise BackendUnavailableError(
+            f"{SWITCH}=scipy asks for the OpenBLAS of SciPy, and the SciPy that is installed carries none; "
+            "SciPy's wheels from 1.14 on do"
+        )
+    return Provider(library, False, f"{SWITCH}=scipy names it")
 
 
 def _widened(own: Library, others: list[Library]) -> Provider:
