@@ -76,6 +76,36 @@ def test_no_package_marker_under_tests() -> None:
     assert [path for path in ROOT.glob("tests/**/__init__.py") if "assets" not in path.parts] == []
 
 
+SHARED_CLASS_NAMES = {  # name -> why it is defined more than once
+    "Axis": "native loops: being merged into the copy plans",
+    "Form": "matmul operand layouts, and cached call signatures of compiled functions",
+    "Found": "native reductions, and cached calls of compiled functions",
+    "Kind": "contraction element types, fused entries, argument kinds, plan actions",
+    "Layout": "the C layout of Python objects, and the public layout of arrays",
+    "Literal": "numbers in programs and in kernels",
+    "Loop": "counted loops of generated code, and of copy plans",
+    "Machine": "contraction modules, and the executor's devices",
+    "Program": "programs of equations, and compiled kernels of the device model",
+    "Recorded": "a recorded derivative, and a trace of a function",
+    "Reduced": "the reduction of a kernel, planned and rendered",
+    "Step": "steps of native kernels, of execution plans and of rendered programs",
+    "_Backward": "the backward pass of `cond` and of `scan`",
+    "_Planned": "planned reductions and planned regions",
+    "_Planner": "planners of contractions and of executions",
+}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """A reader who finds a class by its name finds the right one; names still shared are listed with their owners."""
+    homes: dict[str, set[Path]] = {}
+    for path in ROOT.glob("packages/*/src/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, set()).add(path.relative_to(ROOT))
+    shared = {name: sorted(map(str, paths)) for name, paths in homes.items() if len(paths) > 1}
+    assert {name: paths for name, paths in shared.items() if name not in SHARED_CLASS_NAMES} == {}
+
+
 # -- versions and dependencies ------------------------------------------------------------------------------------
 
 

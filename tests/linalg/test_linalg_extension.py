@@ -64,16 +64,16 @@ def device():
 
     cupy = Module("cupy")
     cupy.asnumpy = np.asarray
-    from tenferro_linalg._cuda import Device
+    from tenferro_linalg._cuda import CudaProvider
 
-    return Device({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
+    return CudaProvider({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 4, 4)])
 def test_the_device_provider_agrees_with_the_host(device, shape):
-    from tenferro_linalg._host import Host
+    from tenferro_linalg._host import HostProvider
 
-    host = Host()
+    host = HostProvider()
     x = numbers(1, shape, "complex128") + 3 * np.eye(4)
     h = x @ x.conj().swapaxes(-1, -2)
     b = numbers(2, (*shape[:-1], 2), "complex128")

@@ -8,7 +8,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_runtime.extension import Builder, check_program, interpret
 from tenferro_runtime.passes import remove_dead_code, simplify, simplify_rounding
-from tenferro_runtime.passes.algebra import EXACT, ROUNDING, Form, Hole, Law
+from tenferro_runtime.passes.algebra import EXACT, ROUNDING, Hole, Law, Pattern
 from tenferro_tensor import Spec, catalog, tensor
 
 DTYPES = {"b": "bool", "i": "int64", "u": "uint8", "f": "float64", "c": "complex128"}
@@ -36,7 +36,7 @@ def dtype_of(hole: Hole, law: Law, kind: str) -> str:
 def holes_of(form) -> list[Hole]:
     if isinstance(form, Hole):
         return [form]
-    if isinstance(form, Form):
+    if isinstance(form, Pattern):
         return list(dict.fromkeys(h for o in form.operands for h in holes_of(o)))
     return []
 
@@ -44,7 +44,7 @@ def holes_of(form) -> list[Hole]:
 def built(form, env):
     if isinstance(form, Hole):
         return env[form]
-    if isinstance(form, Form):
+    if isinstance(form, Pattern):
         return form.primitive(*[built(o, env) for o in form.operands])
     return form
 
@@ -71,7 +71,7 @@ def programs(law: Law, kind: str):
     for hole in holes:
         raws.append(tensor(np.asarray(values[hole][:count], dtype_of(hole, law, kind))))
         env[hole] = b.input(raws[-1].spec)
-    numbers = [o for o in law.left.operands if not isinstance(o, (Hole, Form))]
+    numbers = [o for o in law.left.operands if not isinstance(o, (Hole, Pattern))]
     if law.left.primitive is catalog.select and numbers:
         pred = b.constant(tensor(np.full(count, numbers[0])))
         return b.close([catalog.select(pred, *[env[h] for h in holes])]), raws

@@ -5,7 +5,7 @@ from tenferro_einsum._memory import MemoryBudgetError, Slicing
 from tenferro_einsum._notation import Contraction
 from tenferro_einsum._plan import ContractionPlan
 from tenferro_einsum._products import inner, kron, outer, tensordot
-from tenferro_einsum._report import PathReport, StepCost
+from tenferro_einsum._report import ContractionStep, PathReport
 from tenferro_einsum._search import load_paths, save_paths
 from tenferro_einsum._workers import WorkerError, run_on
 
@@ -15,7 +15,7 @@ __all__ = [
     "MemoryBudgetError",
     "PathReport",
     "Slicing",
-    "StepCost",
+    "ContractionStep",
     "WorkerError",
     "contract_path",
     "einsum",

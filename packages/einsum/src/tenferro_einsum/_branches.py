@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Split:
+class BranchPlan:
     """Branches, and the trunk that takes what they make: its operands are their values, then operands of the whole.
 
     Attributes:
@@ -49,7 +49,7 @@ class Split:
     trunk: Part
 
 
-def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], workers: int) -> Split | None:
+def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], workers: int) -> BranchPlan | None:
     """Branches that so many workers can do at the same time, ``None`` where that would not gain much.
 
     >>> pairs = ((0, 1), (2, 3), (4, 5))
@@ -69,11 +69,11 @@ def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], wo
     return split_at(inputs, output, steps, roots) if roots else None
 
 
-def split_at(inputs: Steps, output: Numbers, steps: Steps, roots: Numbers) -> Split:
+def split_at(inputs: Steps, output: Numbers, steps: Steps, roots: Numbers) -> BranchPlan:
     """The branches that end in the values `roots`, none of which is made of another, and the trunk."""
     count, values = len(inputs), structure(inputs, output, steps).values
     branches = [_part(count, steps, values, (), root) for root in roots]
-    return Split(tuple(branches), _part(count, steps, values, roots, count + len(steps) - 1))
+    return BranchPlan(tuple(branches), _part(count, steps, values, roots, count + len(steps) - 1))
 
 
 def constant(inputs: Steps, steps: Steps, sliced: Collection[int]) -> Numbers:

@@ -24,7 +24,7 @@ def of_tree(inputs: Steps, output: Numbers, steps: Steps) -> tuple[GraphSteps, i
     return graph.steps, graph.outputs[0]
 
 
-class Writer:
+class GraphWriter:
     """Writes a new graph, whose operands are seeds, the operands of an old graph, and values of it that are known."""
 
     def __init__(self, inputs: Steps, steps: GraphSteps, known: Numbers) -> None:
@@ -90,7 +90,7 @@ def transposed(
         Its operands' labels, steps and outputs, and the numbers of the operands whose cotangents these are; those of
         others are zero.
     """
-    count, writer = len(inputs), Writer(inputs, steps, known)
+    count, writer = len(inputs), GraphWriter(inputs, steps, known)
     active = {*wanted}
     for v, (_, terms) in enumerate(steps, count):
         if any(u in active for term in terms for u in term):
@@ -144,7 +144,7 @@ def pushed(
         Its operands' labels, steps and outputs, and the positions of the outputs whose tangents these are; those of
         others are zero.
     """
-    count, writer = len(inputs), Writer(inputs, steps, known)
+    count, writer = len(inputs), GraphWriter(inputs, steps, known)
     found: dict[int, Ref] = {v: writer.seed(v) for v in given}
     for v, (labels, terms) in enumerate(steps, count):
         moved: list[tuple[Ref, ...]] = []

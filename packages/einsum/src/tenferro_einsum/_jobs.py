@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
-from tenferro_einsum._branches import Part, Split, split, split_at
+from tenferro_einsum._branches import BranchPlan, Part, split, split_at
 from tenferro_einsum._contract import kernel as whole_kernel
 from tenferro_einsum._contractions import kernel as graph_kernel
 from tenferro_einsum._graph import GraphSteps, of_tree, transposed
@@ -77,14 +77,14 @@ class Job:
         """Shapes of the outputs."""
         return [tuple([self.extents[x] for x in t]) for t in self._results]
 
-    def split(self, workers: int) -> Split | None:
+    def split(self, workers: int) -> BranchPlan | None:
         """What is done before the slices, or branches that so many workers do at the same time, where there are any."""
         if self.once:
             return self._before
         return split(self.inputs, self.output, self.steps, self.extents, workers) if self.branches and workers else None
 
     @cached_property
-    def _before(self) -> Split:
+    def _before(self) -> BranchPlan:
         return split_at(self.inputs, self.output, self.steps, self.once)
 
     def part(self, part: Part, wanted: Numbers | None = None, sliced: Sliced = ()) -> Job:
@@ -213,7 +213,7 @@ def run(job: Job, arrays: Sequence[Any]) -> list[Any]:
     return outs
 
 
-def _run_parts(job: Job, split: Split, arrays: Sequence[Any], workers: Workers | None) -> list[Any]:
+def _run_parts(job: Job, split: BranchPlan, arrays: Sequence[Any], workers: Workers | None) -> list[Any]:
     """Branches, on workers where there are any, then the trunk; for gradients the branches a second time, from the
     cotangents of their values."""
     given, xs = (arrays[:1], arrays[1:]) if job.wanted is not None else ((), arrays)

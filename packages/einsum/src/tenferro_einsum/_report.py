@@ -14,7 +14,7 @@ MANY = 40
 
 
 @dataclass(frozen=True)
-class StepCost:
+class ContractionStep:
     """One step of a contraction.
 
     Attributes:
@@ -56,7 +56,7 @@ class PathReport:
     slices: int
     sliced_flops: int
     once_flops: int
-    steps: tuple[StepCost, ...]
+    steps: tuple[ContractionStep, ...]
 
     def __str__(self) -> str:
         head = [
@@ -110,7 +110,7 @@ def report(network: Network, names: Mapping[int, str], peak: int, slicing: Slici
         equation = f"{','.join(spell(ir.values[v]) for v in step)}->{spell(ir.values[result])}"
         flops = factor * prod([sizes[x] for x in space])
         size = network.bytes(ir.values[result])
-        rows.append(StepCost(equation, step, flops, ir.shape(result), size, kernels.get(n, "pairwise")))
+        rows.append(ContractionStep(equation, step, flops, ir.shape(result), size, kernels.get(n, "pairwise")))
     everything = {x for labels in network.inputs for x in labels}
     naive = max(len(network.inputs), 1) * factor // 2 * prod([sizes[x] for x in everything])
     largest = max([row.bytes for row in rows], default=network.bytes(network.output))

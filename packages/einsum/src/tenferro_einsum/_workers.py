@@ -146,7 +146,7 @@ def active() -> Workers | None:
 def _results(
     workers: Workers, send: Callable[[Executor, int], Future[Any]], names: Sequence[str]
 ) -> Generator[list[Any]]:
-    run = _Run(workers, send, names)
+    run = _TaskRun(workers, send, names)
     try:
         with reporting(workers.progress) as tell:
             yield from run.results(tell)
@@ -162,7 +162,7 @@ class _Silence(BrokenExecutor):
     """No task has finished for too long."""
 
 
-class _Run:
+class _TaskRun:
     """The tasks of one contraction: sent, sent again where they failed, cancelled where the rest is not wanted.
 
     Args:

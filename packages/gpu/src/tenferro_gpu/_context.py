@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from tenferro_tensor import Capabilities, ComputeDevice, StreamContext
 
 
-class _Context(StreamContext):
+class _GpuContext(StreamContext):
     """Execution on a stream of its own on one device, for ``with compute_context(...)``."""
 
     __slots__ = ()
@@ -28,14 +28,14 @@ class _Context(StreamContext):
         return self.runtime_device.capabilities
 
 
-class CudaContext(_Context):
+class CudaContext(_GpuContext):
     """Execution on one NVIDIA device; get one with `for_device`."""
 
     __slots__ = ()
     kind = "cuda"
 
 
-class RocmContext(_Context):
+class RocmContext(_GpuContext):
     """Execution on one AMD device; get one with `for_device`."""
 
     __slots__ = ()

@@ -42,7 +42,7 @@ _SHARED: Final = 48 << 10
 """Bytes that the work items of one group may share: what they have of each result of a reduction has to fit."""
 
 
-class Home(Protocol):
+class FusionBackend(Protocol):
     """What is asked of a backend."""
 
     kind: ClassVar[str]
@@ -58,7 +58,7 @@ class Home(Protocol):
 class Fusing:
     """What a backend of a kind fuses, and how it runs."""
 
-    def __init__(self, backend: Home) -> None:
+    def __init__(self, backend: FusionBackend) -> None:
         self._backend = backend
         self._compilers: dict[str, RuntimeCompiler] = {}
 

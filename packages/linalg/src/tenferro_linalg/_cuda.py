@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_runtime.extension import NumericalError
 
 
-class Device:
+class CudaProvider:
     """Decompositions and solvers on CuPy arrays.
 
     Args:

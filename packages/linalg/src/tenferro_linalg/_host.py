@@ -29,7 +29,7 @@ def where(index: tuple[int, ...]) -> str:
     return f"matrix {index} of the stack" if index else "the matrix"
 
 
-class Host:
+class HostProvider:
     """Decompositions and solvers on NumPy arrays."""
 
     xp = np

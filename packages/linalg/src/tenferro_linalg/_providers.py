@@ -1,7 +1,7 @@
-"""What the kernels compute with: one object per kind of device, with the same methods.
+"""Providers, which kernels compute with: one object per kind of device, with the same methods.
 
-`Host` stands on NumPy and SciPy, `tenferro_linalg._cuda.Device` on CuPy. A kernel maker takes the provider first,
-then what every kernel maker takes: operand specs, output specs and metadata.
+`HostProvider` uses NumPy and SciPy, `tenferro_linalg._cuda.CudaProvider` uses CuPy. A kernel maker takes the provider
+first, then the arguments of every kernel maker: operand specs, output specs and metadata.
 """
 
 from collections.abc import Callable
@@ -28,18 +28,18 @@ def size_of(ins: Any, outs: Any, *, size: Any, **_: Any) -> tuple[Any, ...]:
 def host() -> Any:
     """The provider of the CPU."""
     with importing():
-        from tenferro_linalg._host import Host
+        from tenferro_linalg._host import HostProvider
 
-    return Host()
+    return HostProvider()
 
 
 @cache
 def device(backend: str) -> Any:
     """The provider of CUDA or ROCm devices."""
     with importing():
-        from tenferro_linalg._cuda import Device
+        from tenferro_linalg._cuda import CudaProvider
 
-    return Device(get_backend(backend).library)
+    return CudaProvider(get_backend(backend).library)
 
 
 def _on_device(make: Maker, backend: str, ins: Any, outs: Any, **p: Any) -> Callable[..., Any]:

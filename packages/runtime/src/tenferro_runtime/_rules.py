@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 Number = int | float | complex
 
 
-class _Named:
+class _PerOperand:
     """A record of one entry for each operand that it names; frozen once made."""
 
     __slots__ = ("operands",)
@@ -39,7 +39,7 @@ class _Named:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.operands.items())})"
 
 
-class Slopes(_Named):
+class Slopes(_PerOperand):
     """Element-wise and holomorphic: one derivative per operand gives both modes, ``t * D`` and ``g * conj(D)``.
 
     Attributes:
@@ -59,7 +59,7 @@ class Slopes(_Named):
         object.__setattr__(self, "singular", singular)
 
 
-class Linear(_Named):
+class Linear(_PerOperand):
     """Linear in each operand named, given the rest: a transpose per operand, and the primitive itself as the jvp.
 
     Attributes:

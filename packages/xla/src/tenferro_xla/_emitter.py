@@ -12,17 +12,17 @@ from tenferro_tensor import Spec
 from tenferro_xla._text import dense, i64s, tensor_type
 
 
-class Value(NamedTuple):
+class HloValue(NamedTuple):
     """A value of the module: its name and spec."""
 
     name: str
     spec: Spec
 
 
-class Emitter:
+class HloEmitter:
     """Writes operations; lowerings are functions of an emitter and values."""
 
-    inliner: ClassVar[Callable[[Emitter, Program, list[Value]], list[Value]]]
+    inliner: ClassVar[Callable[[HloEmitter, Program, list[HloValue]], list[HloValue]]]
     """Writes the equations of a program; set by `_lower`, which finds the lowerings."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Emitter:
         self._indent = "    "
 
     def op(
-        self, name: str, operands: Sequence[Value], out: Spec, attributes: str = "", regions: Sequence[str] = ()
-    ) -> Value:
+        self, name: str, operands: Sequence[HloValue], out: Spec, attributes: str = "", regions: Sequence[str] = ()
+    ) -> HloValue:
         """Append an operation of one result.
 
         Args:
@@ -47,11 +47,11 @@ class Emitter:
     def ops(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[HloValue],
         outs: Sequence[Spec],
         attributes: str = "",
         regions: Sequence[str] = (),
-    ) -> tuple[Value, ...]:
+    ) -> tuple[HloValue, ...]:
         """Append an operation of several results."""
         results = tuple(self.named(s) for s in outs)
         full = name if "." in name else f"stablehlo.{name}"
@@ -66,9 +66,9 @@ class Emitter:
         )
         return results
 
-    def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[Value]]) -> str:
+    def region(self, arguments: Sequence[Spec], body: Callable[..., Sequence[HloValue]]) -> str:
         """The text of a region that maps arguments to what `body` returns."""
-        inner = Emitter()
+        inner = HloEmitter()
         inner._count, inner._indent = self._count, self._indent + "  "
         values = [inner.named(s) for s in arguments]
         results = body(inner, *values)
@@ -77,11 +77,11 @@ class Emitter:
         self._count = inner._count
         return "\n".join(["{", f"{self._indent}^bb0({header}):", *inner.lines, f"{self._indent}}}"])
 
-    def inline(self, program: Program, arguments: Sequence[Value]) -> list[Value]:
+    def inline(self, program: Program, arguments: Sequence[HloValue]) -> list[HloValue]:
         """Append what a program does with the arguments; its outputs."""
-        return Emitter.inliner(self, program, list(arguments))
+        return HloEmitter.inliner(self, program, list(arguments))
 
-    def constant(self, array: Any, spec: Spec) -> Value:
+    def constant(self, array: Any, spec: Spec) -> HloValue:
         """A constant; a scalar fills the whole shape."""
         a = np.asarray(array, spec.dtype)
         text = dense(a) if a.shape == spec.shape or spec.size == 0 else dense(a.reshape(()))
@@ -89,30 +89,30 @@ class Emitter:
             text = "dense<>"
         return self.op("constant", (), spec, f"value = {text} : {tensor_type(spec)}")
 
-    def compare(self, direction: str, x: Value, y: Value) -> Value:
+    def compare(self, direction: str, x: HloValue, y: HloValue) -> HloValue:
         """Element-wise comparison; `direction` is ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``."""
         out = x.spec.with_(dtype=np.dtype(bool))
         return self.op("compare", (x, y), out, f"comparison_direction = #stablehlo<comparison_direction {direction}>")
 
-    def select(self, pred: Value, x: Value, y: Value) -> Value:
+    def select(self, pred: HloValue, x: HloValue, y: HloValue) -> HloValue:
         """`x` where `pred` is true, else `y`."""
         return self.op("select", (pred, x, y), x.spec)
 
-    def transpose(self, x: Value, permutation: Sequence[int]) -> Value:
+    def transpose(self, x: HloValue, permutation: Sequence[int]) -> HloValue:
         """Axes in another order."""
         out = x.spec.with_(shape=tuple(x.spec.shape[a] for a in permutation))
         return self.op("transpose", (x,), out, f"permutation = {i64s(permutation)}")
 
-    def broadcast(self, x: Value, shape: tuple[Any, ...], dims: Sequence[int]) -> Value:
+    def broadcast(self, x: HloValue, shape: tuple[Any, ...], dims: Sequence[int]) -> HloValue:
         """`x` repeated to `shape`, its axes standing at `dims`."""
         out = x.spec.with_(shape=shape)
         return self.op("broadcast_in_dim", (x,), out, f"broadcast_dimensions = {i64s(dims)}")
 
-    def iota(self, spec: Spec, axis: int) -> Value:
+    def iota(self, spec: Spec, axis: int) -> HloValue:
         """The index along `axis`."""
         return self.op("iota", (), spec, f"iota_dimension = {axis} : i64")
 
-    def reduce(self, name: str, x: Value, start: Any, axes: Sequence[int]) -> Value:
+    def reduce(self, name: str, x: HloValue, start: Any, axes: Sequence[int]) -> HloValue:
         """Elements joined along `axes` by the operation `name`, from the neutral element `start` on."""
         s = x.spec.with_(shape=())
         out = x.spec.with_(shape=tuple(d for a, d in enumerate(x.spec.shape) if a not in axes))
@@ -120,12 +120,12 @@ class Emitter:
         body = self.region((s, s), lambda inner, a, b: (inner.op(name, (a, b), s),))
         return self.op("reduce", (x, neutral), out, f"dimensions = {i64s(axes)}", (body,))
 
-    def convert(self, x: Value, dtype: Any) -> Value:
+    def convert(self, x: HloValue, dtype: Any) -> HloValue:
         """StableHLO's own conversion of dtypes."""
         wanted = np.dtype(dtype)
         return x if x.spec.dtype == wanted else self.op("convert", (x,), x.spec.with_(dtype=wanted))
 
-    def named(self, spec: Spec) -> Value:
+    def named(self, spec: Spec) -> HloValue:
         """Name a value of the given spec: an argument of the function or of a region, or a result."""
         self._count += 1
-        return Value(f"%{self._count - 1}", spec)
+        return HloValue(f"%{self._count - 1}", spec)

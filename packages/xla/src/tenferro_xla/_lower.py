@@ -12,7 +12,7 @@ from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import tensor_type
 from tenferro_xla.lowerings import CORE
 
@@ -68,7 +68,7 @@ def lower_to_stablehlo(program: Program) -> StableHloModule:
     _refuse_late_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # refuses symbolic sizes before anything is written
-    emitter = Emitter()
+    emitter = HloEmitter()
     arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
     header = ", ".join(f"{v.name}: {tensor_type(v.spec)}" for v in arguments)
@@ -97,8 +97,8 @@ def _refuse_late_sizes(program: Program) -> None:
             )
 
 
-def _inlined(e: Emitter, program: Program, arguments: list[Value]) -> list[Value]:
-    values: dict[int, Value] = dict(zip(program.input_ids, arguments, strict=True))
+def _inlined(e: HloEmitter, program: Program, arguments: list[HloValue]) -> list[HloValue]:
+    values: dict[int, HloValue] = dict(zip(program.input_ids, arguments, strict=True))
     for v, tensor in program.constants.items():
         values[v] = e.constant(tensor._concrete(), tensor.spec)
     for eq in program.equations:
@@ -107,7 +107,7 @@ def _inlined(e: Emitter, program: Program, arguments: list[Value]) -> list[Value
     return [values[v] for v in program.output_ids]
 
 
-def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value]) -> list[Value]:
+def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, HloValue]) -> list[HloValue]:
     operands = _operands(e, program, eq, values)
     p = eq.op.primitive
     if p in (call, fused):
@@ -128,8 +128,12 @@ def _lowered(e: Emitter, program: Program, eq: Equation, values: dict[int, Value
         )
     outs = tuple(program.specs[v] for v in eq.results)
     result = lower(e, operands, outs, **eq.op.params)
-    found = [result] if isinstance(result, Value) else result
-    if not isinstance(found, (list, tuple)) or len(found) != len(outs) or not all(isinstance(v, Value) for v in found):
+    found = [result] if isinstance(result, HloValue) else result
+    if (
+        not isinstance(found, (list, tuple))
+        or len(found) != len(outs)
+        or not all(isinstance(v, HloValue) for v in found)
+    ):
         raise RegistryError(
             f"the lowering of {p.name}{_at(eq)} returned {result!r:.80}; let it return the {len(outs)} value(s) that "
             "it has emitted",
@@ -142,15 +146,15 @@ def _at(eq: Equation) -> str:
     return f" ({eq.where})" if eq.where else ""
 
 
-def _operands(e: Emitter, program: Program, eq: Equation, values: dict[int, Value]) -> list[Value]:
+def _operands(e: HloEmitter, program: Program, eq: Equation, values: dict[int, HloValue]) -> list[HloValue]:
     """The operands as values; numbers become constants of the spec that they stand in for."""
     if not any(isinstance(v, Literal) for v in eq.operands):
         return [values[v] for v in eq.variables]
     seen = tuple(v.value.__class__ if isinstance(v, Literal) else program.specs[v] for v in eq.operands)
-    found: list[Value] = []
+    found: list[HloValue] = []
     for v, spec in zip(eq.operands, targets(eq.op, seen), strict=True):
         found.append(e.constant(np.asarray(v.value, spec.dtype), spec) if isinstance(v, Literal) else values[v])
     return found
 
 
-Emitter.inliner = staticmethod(_inlined)
+HloEmitter.inliner = staticmethod(_inlined)

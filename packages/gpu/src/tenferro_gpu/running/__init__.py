@@ -1,8 +1,8 @@
 """Compiled kernels on arrays of a device: how operands lie, what a launch is told, regions of programs."""
 
-from tenferro_gpu.running._launch import Launch, launch_of
-from tenferro_gpu.running._layout import Layout, laid
+from tenferro_gpu.running._launch import LaunchArguments, launch_of
+from tenferro_gpu.running._layout import IterationSpace, laid
 from tenferro_gpu.running._program import GpuProgram
 from tenferro_gpu.running._region import RegionKernel
 
-__all__ = ["GpuProgram", "Launch", "Layout", "RegionKernel", "laid", "launch_of"]
+__all__ = ["GpuProgram", "LaunchArguments", "IterationSpace", "RegionKernel", "laid", "launch_of"]

@@ -6,7 +6,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from tenferro_gpu.rendering import BLOCK
-from tenferro_gpu.running._layout import Layout
+from tenferro_gpu.running._layout import IterationSpace
 from tenferro_tensor.device_model import Access, Over
 
 GROUPS: Final = 1 << 16
@@ -19,7 +19,7 @@ SHORT: Final = 32
 """Elements of a result up to which one work item sums them: a group would mostly wait for itself."""
 
 
-class Launch(NamedTuple):
+class LaunchArguments(NamedTuple):
     """One launch of a kernel.
 
     Attributes:
@@ -33,7 +33,7 @@ class Launch(NamedTuple):
     parts: int = 1
 
 
-def over_of(layout: Layout) -> Over:
+def over_of(layout: IterationSpace) -> Over:
     """Who makes a result of a reduction: a group of work items, or each of them one.
 
     A work item alone reads neighbouring results' elements beside its neighbours, which pays where these lie beside
@@ -48,7 +48,7 @@ def over_of(layout: Layout) -> Over:
     return Over.TRAILING
 
 
-def launch_of(layout: Layout, over: Over | None = None) -> Launch:
+def launch_of(layout: IterationSpace, over: Over | None = None) -> LaunchArguments:
     """The launch of a kernel on operands that lie so.
 
     Args:
@@ -57,18 +57,18 @@ def launch_of(layout: Layout, over: Over | None = None) -> Launch:
 
     >>> from tenferro_gpu.running import laid
     >>> launch_of(laid((5, 300), ((300, 1), (0, 1))))
-    Launch(groups=6, numbers=(1500, 300, 0, 1), parts=1)
+    LaunchArguments(groups=6, numbers=(1500, 300, 0, 1), parts=1)
     """
     strides = [s for own, access in zip(layout.strides, layout.accesses) if access is Access.STRIDED for s in own]
     rows = prod(layout.kept)
     if over is None:
-        return Launch(_groups(rows), (rows, *layout.kept[1:], *strides))
+        return LaunchArguments(_groups(rows), (rows, *layout.kept[1:], *strides))
     length = prod(layout.reduced)
     at_once = rows if over is Over.TRAILING else _groups(rows)
     least = 4 * BLOCK if over is Over.TRAILING else SHORT
     parts = max(1, min(BUSY // at_once, length // least))
     groups = min(rows * parts, GROUPS) if over is Over.TRAILING else _groups(rows * parts)
-    return Launch(groups, (rows, length, parts, *layout.kept[1:], *layout.reduced[1:], *strides), parts)
+    return LaunchArguments(groups, (rows, length, parts, *layout.kept[1:], *layout.reduced[1:], *strides), parts)
 
 
 def _groups(items: int) -> int:

@@ -14,7 +14,7 @@ WIDE: Final = 2**30
 Ints = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class IterationSpace(NamedTuple):
     """An iteration space and the operands over it.
 
     Attributes:
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
         return len(self.kept), len(self.reduced), self.accesses, self.wide
 
 
-def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequence[int] = ()) -> Layout:
+def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequence[int] = ()) -> IterationSpace:
     """The layout of operands over a space.
 
     Args:
@@ -47,7 +47,7 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
 
     >>> contiguous, row = (3, 1), (0, 1)
     >>> laid((5, 3), (contiguous, contiguous))
-    Layout(kept=(15,), reduced=(), accesses=(<Access.UNIT: 'unit'>, <Access.UNIT: 'unit'>), strides=((1,), (1,)), ...
+    IterationSpace(kept=(15,), reduced=(), accesses=(<Access.UNIT: 'unit'>, <Access.UNIT: 'unit'>), strides=...
     >>> laid((5, 3), (contiguous, row)).kept, laid((5, 3), (contiguous,), reduced=(1,)).reduced
     ((5, 3), (3,))
     """
@@ -61,7 +61,7 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
     space, found = (*kept, *gone), tuple([(*a, *b) for a, b in zip(first, second)])
     accesses = tuple([access_of(own, space) for own in found])
     reach = max([sum([abs(s) * (n - 1) for s, n in zip(own, space)]) for own in found], default=0)
-    return Layout(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE)
+    return IterationSpace(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE)
 
 
 def access_of(strides: Ints, space: Ints) -> Access:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_gpu.rendering import BLOCK
 from tenferro_gpu.running._launch import launch_of
-from tenferro_gpu.running._layout import Ints, Layout, access_of
+from tenferro_gpu.running._layout import Ints, IterationSpace, access_of
 from tenferro_tensor.device_model import Access, CompiledSpec, Over, Program
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import new_lock
@@ -84,7 +84,7 @@ class GpuProgram(Program):
                     f"{access.value} access; render it for these strides",
                     buffer=number,
                 )
-        launch = launch_of(Layout(space[:stay], space[stay:], rendered, tuple(strides), True), self.over)
+        launch = launch_of(IterationSpace(space[:stay], space[stay:], rendered, tuple(strides), True), self.over)
         numbers = launch.numbers if self.over is None else (*launch.numbers[:2], 1, *launch.numbers[3:])
         self.launch(devices.pop(), launch.groups, tuple(buffers), numbers)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_gpu.running._launch import SHORT, launch_of, over_of
-from tenferro_gpu.running._layout import Ints, Layout, laid
+from tenferro_gpu.running._layout import Ints, IterationSpace, laid
 from tenferro_gpu.running._program import GpuProgram
 from tenferro_tensor.device_model import (
     Access,
@@ -43,7 +43,7 @@ class Target(Protocol):
         """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
 
 
-class Plan(NamedTuple):
+class LaunchPlan(NamedTuple):
     """How a region runs on operands of some shapes and strides.
 
     Attributes:
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     groups: int
     numbers: Ints
     shape: Ints
-    join: Plan | None = None
+    join: LaunchPlan | None = None
     parts: int = 1
 
 
@@ -75,7 +75,7 @@ class RegionKernel:
     def __init__(self, region: Region, target: Target, fallback: Callable[..., Any], later: Later) -> None:
         self.region, self.target, self.fallback, self.later = region, target, fallback, later
         self.dtypes = tuple([o.dtype for o in region.kernel.written])
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, LaunchPlan] = {}
         self._programs: dict[Any, GpuProgram | None] = {}
         self._asked: set[Any] = set()
         self._lock = new_lock()
@@ -97,13 +97,13 @@ class RegionKernel:
         results = self.target.start(lambda device, raws: self._run(plan, device, raws), raws)
         return results[0] if len(results) == 1 else results
 
-    def _run(self, plan: Plan, device: int, raws: Sequence[Any]) -> tuple[Any, ...]:
+    def _run(self, plan: LaunchPlan, device: int, raws: Sequence[Any]) -> tuple[Any, ...]:
         shape = plan.shape if plan.join is None else (prod(plan.shape), plan.parts)
         results = tuple([self.target.empty(shape, dtype) for dtype in self.dtypes])
         plan.program.launch(device, plan.groups, (*raws, *results), plan.numbers)
         return results if plan.join is None else self._run(plan.join, device, results)
 
-    def _plan(self, raws: Sequence[Any]) -> Plan | None:
+    def _plan(self, raws: Sequence[Any]) -> LaunchPlan | None:
         """The plan for operands, or None where the fallback serves: nothing to compute, or a kernel that is missing."""
         if self.region.ordered and not all(map(in_rows, raws)):
             return None
@@ -125,13 +125,13 @@ class RegionKernel:
             return None
         launch = launch_of(layout, program.over)
         stay = [n for a, n in enumerate(self._extents([x.shape for x in raws])) if a not in self.region.reduced]
-        plan = Plan(program, launch.groups, launch.numbers, tuple(stay), None, launch.parts)
+        plan = LaunchPlan(program, launch.groups, launch.numbers, tuple(stay), None, launch.parts)
         if launch.parts == 1:
             return plan
         (join,) = rest
         assert join is not None
         last = launch_of(self._joined(prod(layout.kept), launch.parts), join.over)
-        return plan._replace(join=Plan(join, last.groups, last.numbers, tuple(stay)))
+        return plan._replace(join=LaunchPlan(join, last.groups, last.numbers, tuple(stay)))
 
     def _extents(self, shapes: Sequence[Ints]) -> Ints:
         found = [1] * self.region.rank
@@ -140,7 +140,7 @@ class RegionKernel:
                 found[axis] = extent if found[axis] == 1 else found[axis]
         return tuple(found)
 
-    def _layout(self, shapes: Sequence[Ints], strides: Sequence[Ints]) -> Layout:
+    def _layout(self, shapes: Sequence[Ints], strides: Sequence[Ints]) -> IterationSpace:
         full = []
         for shape, own, axes in zip(shapes, strides, self.region.axes):
             over = [0] * self.region.rank
@@ -149,10 +149,10 @@ class RegionKernel:
             full.append(tuple(over))
         return laid(self._extents(shapes), full, self.region.reduced)
 
-    def _joined(self, rows: int, parts: int) -> Layout:
+    def _joined(self, rows: int, parts: int) -> IterationSpace:
         return laid((rows, parts), ((parts, 1),) * len(self.dtypes), (1,))
 
-    def _variants(self, layout: Layout) -> list[Any]:
+    def _variants(self, layout: IterationSpace) -> list[Any]:
         """The texts that a layout takes: of the kernel, and of the one that joins parts."""
         if self.region.kernel.reduction is None:
             return [(layout.variant, None, False)]

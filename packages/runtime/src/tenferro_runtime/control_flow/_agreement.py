@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_runtime.control_flow._values import Kind, kind_of, name_of, number_kind, weak_class, wider
+from tenferro_runtime.control_flow._values import LeafKind, kind_of, name_of, number_kind, weak_class, wider
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import SCALARS, catalog, tensor
@@ -31,12 +31,12 @@ def require_tree(what: str, expected: TreeDef, whose: str, seen: TreeDef, f: Any
         )
 
 
-def fits_number(cls: type, kind: Kind) -> bool:
+def fits_number(cls: type, kind: LeafKind) -> bool:
     """Whether a Python number of a class may stand where an array of this kind stands."""
     return kind.spec.shape == () and weak(cls, kind.spec.dtype) == kind.spec.dtype
 
 
-def next_kind(entry: Kind, out: Any) -> Kind:
+def next_kind(entry: LeafKind, out: Any) -> LeafKind:
     """What a carry must be on entry, given what the body makes of it: a number adapts, an array stays."""
     if entry.weak is None:
         return entry
@@ -48,7 +48,7 @@ def next_kind(entry: Kind, out: Any) -> Kind:
     return found if fits_number(entry.weak, found) else entry
 
 
-def same_carry(what: str, paths: Sequence[str], entry: Sequence[Kind], outs: Sequence[Any], f: Any) -> list[Any]:
+def same_carry(what: str, paths: Sequence[str], entry: Sequence[LeafKind], outs: Sequence[Any], f: Any) -> list[Any]:
     """The leaves that a body returned, each brought to the kind that it had on entry.
 
     Raises:
@@ -60,7 +60,7 @@ def same_carry(what: str, paths: Sequence[str], entry: Sequence[Kind], outs: Seq
     ]
 
 
-def _same_leaf(what: str, path: str, kind: Kind, out: Any, f: Any) -> Any:
+def _same_leaf(what: str, path: str, kind: LeafKind, out: Any, f: Any) -> Any:
     found = kind_of(out)
     if found.weak is not None and kind.weak is None and fits_number(found.weak, kind):
         return in_kind(out, kind)
@@ -82,7 +82,7 @@ def _same_leaf(what: str, path: str, kind: Kind, out: Any, f: Any) -> Any:
 
 def joined_kinds(
     what: str, paths: Sequence[str], outs: Sequence[Sequence[Any]], functions: Sequence[Callable[..., Any]]
-) -> list[Kind]:
+) -> list[LeafKind]:
     """The kind of each output that all branches agree on; numbers adapt to the arrays of the other branches.
 
     Raises:
@@ -114,7 +114,7 @@ def joined_kinds(
     return found
 
 
-def in_kind(x: Any, kind: Kind) -> Any:
+def in_kind(x: Any, kind: LeafKind) -> Any:
     """A value or number as an array of the given kind."""
     if x.__class__ in SCALARS:
         return tensor(x, dtype=kind.spec.dtype, device=kind.spec.place.device)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_runtime.control_flow._agreement import next_kind
-from tenferro_runtime.control_flow._values import Kind, leaf_value
+from tenferro_runtime.control_flow._values import LeafKind, leaf_value
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.runtime import current_runtime
@@ -26,7 +26,7 @@ class Run:
         tree: their structure.
     """
 
-    def __init__(self, what: str, f: Callable[[list[Any]], Any], kinds: Sequence[Kind]) -> None:
+    def __init__(self, what: str, f: Callable[[list[Any]], Any], kinds: Sequence[LeafKind]) -> None:
         self.builder = Builder()
         try:
             inputs = [self.builder.input(kind.spec, None, kind.weak) for kind in kinds]
@@ -44,8 +44,8 @@ class Run:
 
 
 def settled(
-    what: str, f: Callable[[list[Any]], Any], entry: Sequence[Kind], others: Sequence[Kind]
-) -> tuple[Run, list[Kind]]:
+    what: str, f: Callable[[list[Any]], Any], entry: Sequence[LeafKind], others: Sequence[LeafKind]
+) -> tuple[Run, list[LeafKind]]:
     """Run a body until the kinds of its carry hold: a Python number that meets arrays takes their dtype.
 
     Args:

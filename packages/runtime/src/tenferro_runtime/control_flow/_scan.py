@@ -11,7 +11,7 @@ from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
-from tenferro_runtime.control_flow._values import Kind, kind_of, leaf_value, name_of, require_functions
+from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_value, name_of, require_functions
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
@@ -148,7 +148,7 @@ def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> 
 
 def _traced_body(
     f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef
-) -> tuple[Run, list[Kind], list[Any], tuple[list[Any], TreeDef]]:
+) -> tuple[Run, list[LeafKind], list[Any], tuple[list[Any], TreeDef]]:
     """The body run on traced values: kinds of the carry, its leaves afterwards, and the row with its structure."""
     count = len(carry.leaves)
     trees: list[TreeDef] = []
@@ -161,7 +161,7 @@ def _traced_body(
         trees[:] = [row_tree]
         return [*leaves, *outs]
 
-    others = [Kind(Spec(x.spec.shape[1:], x.spec.dtype, x.spec.place), None) for x in over]
+    others = [LeafKind(Spec(x.spec.shape[1:], x.spec.dtype, x.spec.place), None) for x in over]
     run, kinds = settled("scan", body, [kind_of(v) for v in carry.leaves], others)
     outs = same_carry("scan", list(carry.tree.paths()), kinds, run.leaves[:count], f)
     return run, kinds, outs, (run.leaves[count:], trees[0])

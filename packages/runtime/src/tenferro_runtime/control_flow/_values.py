@@ -13,7 +13,7 @@ from tenferro_tensor_core import ArgumentError
 _ORDER: Final = (bool, int, float, complex)
 
 
-class Kind(NamedTuple):
+class LeafKind(NamedTuple):
     """What is known of a leaf before it has elements.
 
     Attributes:
@@ -58,14 +58,14 @@ def weak_class(x: Any) -> type | None:
     return x.home.weak_class(x) if x.__class__ is TracedTensor else None
 
 
-def kind_of(x: Any) -> Kind:
+def kind_of(x: Any) -> LeafKind:
     """The kind of a leaf."""
-    return Kind(tensor(x).spec if x.__class__ in SCALARS else x.spec, weak_class(x))
+    return LeafKind(tensor(x).spec if x.__class__ in SCALARS else x.spec, weak_class(x))
 
 
-def number_kind(cls: type) -> Kind:
+def number_kind(cls: type) -> LeafKind:
     """The kind of a Python number that meets no array."""
-    return Kind(tensor(cls(0)).spec, cls)
+    return LeafKind(tensor(cls(0)).spec, cls)
 
 
 def wider(a: type, b: type) -> type:

@@ -8,7 +8,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import Spec, Tensor, catalog
 
 
-class Writer:
+class FusionWriter:
     """Collects the equations of the fused program.
 
     Args:

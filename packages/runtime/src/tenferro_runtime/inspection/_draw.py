@@ -10,7 +10,7 @@ from typing import Final
 
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.inspection._explain import explain, step_costs
-from tenferro_runtime.inspection._places import Node, placed
+from tenferro_runtime.inspection._places import Box, placed
 from tenferro_runtime.ir._program import Literal, Program, inner_programs
 from tenferro_runtime.reports import StepCost, readable
 from tenferro_tensor import Op
@@ -49,14 +49,14 @@ def draw(program: Program, path: str | PathLike[str] | None = None, format: str 
     return text
 
 
-def graph(program: Program) -> list[Node]:
+def graph(program: Program) -> list[Box]:
     """Boxes and what they read: inputs, constants, steps, outputs, in this order."""
     costs = step_costs(program, plan_memory(program))
-    nodes: list[Node] = []
+    nodes: list[Box] = []
     of: dict[int, int] = {}
 
     def add(kind: str, label: str, note: str, reads: Iterator[int] | tuple[int, ...] = ()) -> int:
-        nodes.append(Node(len(nodes), kind, label, note, tuple(dict.fromkeys(reads))))
+        nodes.append(Box(len(nodes), kind, label, note, tuple(dict.fromkeys(reads))))
         return len(nodes) - 1
 
     for v in program.input_ids:
@@ -134,7 +134,7 @@ def _corner(place: tuple[float, int]) -> tuple[float, float]:
     return MARGIN + place[0] * (WIDTH + GAP_X), MARGIN + place[1] * (HEIGHT + GAP_Y)
 
 
-def _edges(nodes: list[Node], places: list[tuple[float, int]]) -> Iterator[str]:
+def _edges(nodes: list[Box], places: list[tuple[float, int]]) -> Iterator[str]:
     for n in nodes:
         x1, y1 = _corner(places[n.index])
         for r in n.reads:
@@ -147,7 +147,7 @@ def _edges(nodes: list[Node], places: list[tuple[float, int]]) -> Iterator[str]:
             )
 
 
-def _boxes(nodes: list[Node], places: list[tuple[float, int]]) -> Iterator[str]:
+def _boxes(nodes: list[Box], places: list[tuple[float, int]]) -> Iterator[str]:
     for n in nodes:
         x, y = _corner(places[n.index])
         head, _, _ = n.note.partition("\n")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Box:
     """A box.
 
     Attributes:
@@ -24,7 +24,7 @@ class Node:
     reads: tuple[int, ...]
 
 
-def placed(nodes: list[Node]) -> tuple[list[tuple[float, int]], int, int]:
+def placed(nodes: list[Box]) -> tuple[list[tuple[float, int]], int, int]:
     """Column and row of each box, and the numbers of columns and rows."""
     depth: list[int] = []
     for n in nodes:
@@ -36,7 +36,7 @@ def placed(nodes: list[Node]) -> tuple[list[tuple[float, int]], int, int]:
     for n in nodes:  # what is read late moves down to its reader: constants beside their use
         if not n.reads and sink[n.index] < len(nodes):
             depth[n.index] = sink[n.index] - 1
-    rows: dict[int, list[Node]] = {}
+    rows: dict[int, list[Box]] = {}
     for n in nodes:
         rows.setdefault(depth[n.index], []).append(n)
     columns = max(map(len, rows.values()), default=1)
@@ -49,5 +49,5 @@ def placed(nodes: list[Node]) -> tuple[list[tuple[float, int]], int, int]:
     return [(x[n.index], depth[n.index]) for n in nodes], columns, max(rows, default=0) + 1
 
 
-def _middle(x: list[float], n: Node) -> float:
+def _middle(x: list[float], n: Box) -> float:
     return sum([x[r] for r in n.reads]) / len(n.reads) if n.reads else float(n.index)

@@ -20,7 +20,7 @@ Shapes = Sequence[tuple[DimLike, ...]]
 Sizes = tuple[int, ...]
 
 
-class Entry(NamedTuple):
+class BindingIndex(NamedTuple):
     """A place in the tuple Z."""
 
     at: int
@@ -116,15 +116,15 @@ class Binder:
         self._entries: dict[str, int] = {}
         self._largest: dict[str, None] = {}
 
-    def size(self, value: Any) -> Entry:
+    def size(self, value: Any) -> BindingIndex:
         """The entry for an extent, or for a tuple of extents."""
         return self._entry(self._value(value))
 
-    def kernel(self, step: OpenStep) -> Entry:
+    def kernel(self, step: OpenStep) -> BindingIndex:
         """The entry for the kernel of a step, made for the sizes when these are known."""
         return self._entry(self._kernel(step))
 
-    def chosen(self, step: OpenStep, kernel: OpenKernel) -> Entry:
+    def chosen(self, step: OpenStep, kernel: OpenKernel) -> BindingIndex:
         """The entry for a kernel for all sizes, or for one made for the sizes where these are large."""
         plain = self._object(kernel.run)
         if kernel.sizes:
@@ -145,8 +145,8 @@ class Binder:
         result = f"B(({entries}), ({outs}), {f'max({largest}, 0)' if largest else '0'})"
         return _defined(f"bind({', '.join(self._names.values())})", [*self._lines, f"return {result}"], self._space)
 
-    def _entry(self, text: str) -> Entry:
-        return Entry(self._entries.setdefault(text, len(self._entries)))
+    def _entry(self, text: str) -> BindingIndex:
+        return BindingIndex(self._entries.setdefault(text, len(self._entries)))
 
     def _kernel(self, step: OpenStep) -> str:
         params = step.op.params

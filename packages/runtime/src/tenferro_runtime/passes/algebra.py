@@ -27,7 +27,7 @@ class Hole(NamedTuple):
     name: str
 
 
-class Form(NamedTuple):
+class Pattern(NamedTuple):
     """A primitive applied to holes, numbers and forms."""
 
     primitive: Primitive
@@ -44,14 +44,14 @@ class Law(NamedTuple):
         why: why the bits stay, or how they change.
     """
 
-    left: Form
-    right: Hole | Form
+    left: Pattern
+    right: Hole | Pattern
     kinds: str
     why: str
 
 
-def _(primitive: Primitive, *operands: Any) -> Form:
-    return Form(primitive, operands)
+def _(primitive: Primitive, *operands: Any) -> Pattern:
+    return Pattern(primitive, operands)
 
 
 X, Y, P = Hole("x"), Hole("y"), Hole("p")
@@ -152,7 +152,7 @@ def _matches(work: Rewriting, wanted: tuple[Any, ...], operands: tuple[Operand, 
         if pattern.__class__ is Hole:
             if holes.setdefault(pattern, v) != v:
                 return False
-        elif pattern.__class__ is Form:
+        elif pattern.__class__ is Pattern:
             eq = work.maker(v, pattern.primitive)
             if eq is None or not _matches(work, pattern.operands, eq.operands, holes):
                 return False
@@ -169,7 +169,7 @@ def _is_number(value: Any, pattern: complex) -> bool:
     return math.copysign(1, x.real) == math.copysign(1, y.real) and math.copysign(1, x.imag) == math.copysign(1, y.imag)
 
 
-def _built(work: Rewriting, right: Hole | Form, holes: dict[Hole, Any], eq: Equation) -> int | None:
+def _built(work: Rewriting, right: Hole | Pattern, holes: dict[Hole, Any], eq: Equation) -> int | None:
     """The right side; everything in it has the spec of the left side, or the law does not apply."""
     spec = work.specs[eq.results[0]]
     if isinstance(right, Hole):
@@ -209,7 +209,7 @@ def _table(laws: Iterable[Law]) -> dict[Primitive, tuple[Rule, ...]]:
         known.append(law)
         first, *rest = law.left.operands
         if law.left.primitive in COMMUTES and first.__class__ is not rest[0].__class__:
-            known.append(law._replace(left=Form(law.left.primitive, (*rest, first))))
+            known.append(law._replace(left=Pattern(law.left.primitive, (*rest, first))))
     return {primitive: (_rule(tuple(known)),) for primitive, known in table.items()}
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from tenferro_runtime.fusion._candidates import Candidates, Shape
 from tenferro_runtime.fusion._recomputing import recomputed
-from tenferro_runtime.fusion._writer import Writer
+from tenferro_runtime.fusion._writer import FusionWriter
 from tenferro_runtime.ir._data_sizes import defining
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
@@ -82,7 +82,7 @@ class _Fuser:
         self.readers: dict[int, list[int]] = {}
         self.missing: list[set[int]] = []
         self.done = [False] * len(self.equations)
-        self.writer = Writer(program, exact)
+        self.writer = FusionWriter(program, exact)
         for i, eq in enumerate(self.equations):
             self.producer.update((v, i) for v in eq.results)
             operands = {*eq.variables, *defining(program, eq)}

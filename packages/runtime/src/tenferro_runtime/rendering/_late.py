@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tenferro_runtime.ir._bind import Binder, Entry
+from tenferro_runtime.ir._bind import Binder, BindingIndex
 from tenferro_runtime.ir._data_sizes import conditions, definitions, named_in, names_in, require
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import open_sizes, substituted, variables
@@ -44,7 +44,7 @@ class LateSizes:
         self._numbers: dict[str, int] = {}
         self._known: dict[Any, int] = {}
 
-    def size(self, value: Any, eq: Equation) -> Entry | int:
+    def size(self, value: Any, eq: Equation) -> BindingIndex | int:
         """Where an extent or a tuple of extents is found; computed for `eq` where it is not there yet."""
         if not names_in(value) & self._numbers.keys():
             return self.binder.size(value)
@@ -95,8 +95,8 @@ class LateSizes:
         return self._written(self.binder.size(self._open[name]) if number is None else number, operands)
 
     @staticmethod
-    def _written(place: Entry | int, operands: dict[int, str]) -> str:
-        if isinstance(place, Entry):
+    def _written(place: BindingIndex | int, operands: dict[int, str]) -> str:
+        if isinstance(place, BindingIndex):
             return f"Z[{place.at}]"
         return operands.setdefault(place, f"{{{len(operands)}}}")
 

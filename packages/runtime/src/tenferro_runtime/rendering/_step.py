@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tenferro_runtime.ir._bind import Entry
+from tenferro_runtime.ir._bind import BindingIndex
 from tenferro_runtime.ir._program import Equation, Operand
 
 
@@ -22,8 +22,8 @@ class Step(NamedTuple):
     results: tuple[int, ...]
     many: bool
     equation: Equation
-    sizes: tuple[Entry | int, ...] = ()
-    entry: Entry | None = None
+    sizes: tuple[BindingIndex | int, ...] = ()
+    entry: BindingIndex | None = None
     text: str = ""
 
     @property

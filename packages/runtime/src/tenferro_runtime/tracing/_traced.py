@@ -29,7 +29,7 @@ METADATA: Final[dict[Any, Callable[[Any], Any]]] = {
 """NumPy's functions that ask for no elements."""
 
 
-class Home(Protocol):
+class OwningBuilder(Protocol):
     """What a traced value needs of the builder that records its program."""
 
     level: int

@@ -16,7 +16,7 @@ from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import key_of
 
 
-class _Writer:
+class _FunctionWriter:
     """Lines of one function, and the objects that it names."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ def reader(
         A function of the tuple of arguments: the pair of a key (structure, specs, static values) and the raw leaves,
         or ``None`` where the structure or the class of a leaf is another one.
     """
-    w = _Writer()
+    w = _FunctionWriter()
     w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=key_of)
     leaves: list[str] = []
     keys = [w.bind(treedef)]
@@ -72,7 +72,7 @@ def reader(
     return w.define("read(values)", f"({', '.join(keys)},), ({''.join(raws)})")
 
 
-def _read(w: _Writer, treedef: TreeDef, name: str, leaves: list[str]) -> None:
+def _read(w: _FunctionWriter, treedef: TreeDef, name: str, leaves: list[str]) -> None:
     kind = treedef.kind
     if kind is None:
         leaves.append(name)
@@ -114,7 +114,7 @@ def builder(
         fixed: leaves that are plain numbers, by position.
         late: whether a raw output has an extent that depends on data.
     """
-    w = _Writer()
+    w = _FunctionWriter()
     w.space["wrapped"] = wrapped
     leaves = []
     specs: list[str] = []
@@ -134,7 +134,7 @@ def builder(
     return w.define("build_for(specs)", "build")
 
 
-def _built(w: _Writer, treedef: TreeDef, leaves: Any) -> str:
+def _built(w: _FunctionWriter, treedef: TreeDef, leaves: Any) -> str:
     kind = treedef.kind
     if kind is None:
         return str(next(leaves))

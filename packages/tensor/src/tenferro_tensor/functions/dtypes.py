@@ -1,6 +1,6 @@
 """Element types: conversion, promotion and limits."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -8,8 +8,10 @@ from tenferro_tensor.dispatch import explicit
 from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor.operands import converted, copied, value
 from tenferro_tensor.promotion import keep_imaginary
-from tenferro_tensor_core import DType, DTypeError, can_convert, is_inexact, is_integer, real_of
+from tenferro_tensor_core import DType, DTypeError, FloatLimits, IntLimits, can_convert
 from tenferro_tensor_core import dtype as known_dtype
+from tenferro_tensor_core import finfo as _finfo
+from tenferro_tensor_core import iinfo as _iinfo
 from tenferro_tensor_core import isdtype as _isdtype
 from tenferro_tensor_core import result_type as _result_type
 
@@ -90,26 +92,6 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return _result_type(*[a.dtype if hasattr(a, "spec") else a for a in arrays_and_dtypes])
 
 
-class FloatLimits(NamedTuple):
-    """What `finfo` returns."""
-
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-
-
-class IntegerLimits(NamedTuple):
-    """What `iinfo` returns."""
-
-    bits: int
-    max: int
-    min: int
-    dtype: DType
-
-
 def finfo(type: Any, /) -> FloatLimits:
     """Limits of a floating point dtype (or of that of an array); of complex dtypes those of the parts.
 
@@ -119,17 +101,10 @@ def finfo(type: Any, /) -> FloatLimits:
     >>> tr.finfo(tr.float32).bits, tr.finfo(tr.complex128).dtype
     (32, dtype('float64'))
     """
-    dtype = _dtype_of(type)
-    if not is_inexact(dtype):
-        raise DTypeError(f"finfo describes floating point, got {dtype.name}; use iinfo for integers", dtype=dtype.name)
-    real = real_of(dtype)
-    found = np.finfo(real)
-    return FloatLimits(
-        found.bits, float(found.eps), float(found.max), float(found.min), float(found.smallest_normal), real
-    )
+    return _finfo(_dtype_of(type))
 
 
-def iinfo(type: Any, /) -> IntegerLimits:
+def iinfo(type: Any, /) -> IntLimits:
     """Limits of an integer dtype (or of that of an array).
 
     Raises:
@@ -138,11 +113,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     >>> tr.iinfo(tr.int8).max
     127
     """
-    dtype = _dtype_of(type)
-    if not is_integer(dtype):
-        raise DTypeError(f"iinfo describes integers, got {dtype.name}; use finfo for floating point", dtype=dtype.name)
-    found = np.iinfo(dtype)
-    return IntegerLimits(found.bits, int(found.max), int(found.min), dtype)
+    return _iinfo(_dtype_of(type))
 
 
 def _dtype_of(given: Any) -> DType:

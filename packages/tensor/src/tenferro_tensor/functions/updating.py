@@ -17,7 +17,7 @@ from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, 
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64
 
-__all__ = ["At", "Place"]
+__all__ = ["At", "IndexUpdate"]
 
 
 _basic_plans: Final = Table("scatters behind keys of integers and slices")
@@ -31,14 +31,14 @@ class At:
     def __init__(self, x: Any) -> None:
         self._x = x
 
-    def __getitem__(self, key: Any) -> "Place":
-        return Place(self._x, key)
+    def __getitem__(self, key: Any) -> "IndexUpdate":
+        return IndexUpdate(self._x, key)
 
     def __repr__(self) -> str:
         return f"<at of {self._x.spec!r}; index it, as in x.at[0].set(1.0)>"
 
 
-class Place:
+class IndexUpdate:
     """A part of a value, and the functions that give the value with that part changed; nothing changes in place.
 
     Values are broadcast to the part and converted to the dtype of the value where nothing is lost. Where index arrays

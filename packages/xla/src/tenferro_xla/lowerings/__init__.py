@@ -1,6 +1,6 @@
 """How each core primitive is written in StableHLO; guests add theirs by ``Registry.lowering``.
 
-A lowering is called as ``lower(emitter, operands, outs, **params)`` and returns a `Value`, or a tuple of them.
+A lowering is called as ``lower(emitter, operands, outs, **params)`` and returns a `HloValue`, or a tuple of them.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ import numpy as np
 from tenferro_runtime.control_flow import primitives, rows
 from tenferro_runtime.extension import Primitive, Program, Spec
 from tenferro_tensor_core import int64
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s
 
 _INT32: Final = np.dtype("int32")
 
 
-def _cond(e: Emitter, operands: Sequence[Value], outs: Any, branches: tuple[Program, ...]) -> Sequence[Value]:
+def _cond(e: HloEmitter, operands: Sequence[HloValue], outs: Any, branches: tuple[Program, ...]) -> Sequence[HloValue]:
     index, rest = operands[0], list(operands[1:])
     last = len(branches) - 1
     # A case takes its last branch for every index out of range, so those below 0 are clamped here.
@@ -30,44 +30,50 @@ def _cond(e: Emitter, operands: Sequence[Value], outs: Any, branches: tuple[Prog
 
 
 def _while(
-    e: Emitter, operands: Sequence[Value], outs: Any, cond: Program, body: Program, consts: int, max_steps: int | None
-) -> Sequence[Value]:
+    e: HloEmitter,
+    operands: Sequence[HloValue],
+    outs: Any,
+    cond: Program,
+    body: Program,
+    consts: int,
+    max_steps: int | None,
+) -> Sequence[HloValue]:
     count = _count(e)
     fixed = list(operands[:consts])
 
-    def goes_on(inner: Emitter, i: Value, *carry: Value) -> Sequence[Value]:
+    def goes_on(inner: HloEmitter, i: HloValue, *carry: HloValue) -> Sequence[HloValue]:
         going = inner.inline(cond, [*fixed, *carry])[0]
         if max_steps is None:
             return (going,)
         below = inner.compare("LT", i, inner.constant(max_steps, i.spec))
         return (inner.op("and", (going, below), going.spec),)
 
-    def step(inner: Emitter, i: Value, *carry: Value) -> Sequence[Value]:
+    def step(inner: HloEmitter, i: HloValue, *carry: HloValue) -> Sequence[HloValue]:
         return [_next(inner, i), *inner.inline(body, [*fixed, *carry])]
 
     return _loop(e, [count, *operands[consts:]], goes_on, step)[1:]
 
 
 def _scan(
-    e: Emitter,
-    operands: Sequence[Value],
+    e: HloEmitter,
+    operands: Sequence[HloValue],
     outs: Any,
     body: Program,
     consts: int,
     carry: int,
     length: int,
     reverse: bool,
-) -> Sequence[Value]:
+) -> Sequence[HloValue]:
     fixed, start, over = list(operands[:consts]), operands[consts : consts + carry], operands[consts + carry :]
     rows = [s.with_(shape=(length, *s.shape)) for s in body.outputs[carry:]]
     empty = [e.constant(0, s) for s in rows]
     if length == 0:
         return [*start, *empty]
 
-    def goes_on(inner: Emitter, i: Value, *rest: Value) -> Sequence[Value]:
+    def goes_on(inner: HloEmitter, i: HloValue, *rest: HloValue) -> Sequence[HloValue]:
         return (inner.compare("LT", i, inner.constant(length, i.spec)),)
 
-    def step(inner: Emitter, i: Value, *rest: Value) -> Sequence[Value]:
+    def step(inner: HloEmitter, i: HloValue, *rest: HloValue) -> Sequence[HloValue]:
         at = inner.op("subtract", (inner.constant(length - 1, i.spec), i), i.spec) if reverse else i
         slices = [_row(inner, x, at) for x in over]
         found = inner.inline(body, [*fixed, *rest[:carry], *slices])
@@ -77,30 +83,30 @@ def _scan(
     return _loop(e, [_count(e), *start, *empty], goes_on, step)[1:]
 
 
-def _count(e: Emitter) -> Value:
+def _count(e: HloEmitter) -> HloValue:
     return e.constant(0, Spec((), int64))
 
 
-def _next(e: Emitter, i: Value) -> Value:
+def _next(e: HloEmitter, i: HloValue) -> HloValue:
     return e.op("add", (i, e.constant(1, i.spec)), i.spec)
 
 
 def _loop(
-    e: Emitter,
-    start: list[Value],
-    goes_on: Callable[..., Sequence[Value]],
-    step: Callable[..., Sequence[Value]],
-) -> tuple[Value, ...]:
+    e: HloEmitter,
+    start: list[HloValue],
+    goes_on: Callable[..., Sequence[HloValue]],
+    step: Callable[..., Sequence[HloValue]],
+) -> tuple[HloValue, ...]:
     specs = [v.spec for v in start]
     return e.ops("while", start, specs, regions=(e.region(specs, goes_on), e.region(specs, step)))
 
 
-def _rows(e: Emitter, operands: Sequence[Value], outs: Sequence[Spec]) -> Sequence[Value]:
+def _rows(e: HloEmitter, operands: Sequence[HloValue], outs: Sequence[Spec]) -> Sequence[HloValue]:
     x = operands[0]
     return [_row(e, x, e.constant(i, Spec((), int64))) for i in range(len(outs))]
 
 
-def _row(e: Emitter, x: Value, i: Value) -> Value:
+def _row(e: HloEmitter, x: HloValue, i: HloValue) -> HloValue:
     """``x[i]``."""
     shape: tuple[Any, ...] = (1, *x.spec.shape[1:])
     zero = e.constant(0, i.spec)
@@ -109,14 +115,14 @@ def _row(e: Emitter, x: Value, i: Value) -> Value:
     return e.op("reshape", (cut,), x.spec.with_(shape=shape[1:]))
 
 
-def _with_row(e: Emitter, xs: Value, row: Value, i: Value) -> Value:
+def _with_row(e: HloEmitter, xs: HloValue, row: HloValue, i: HloValue) -> HloValue:
     """``xs`` with ``row`` at index ``i``."""
     zero = e.constant(0, i.spec)
     update = e.op("reshape", (row,), row.spec.with_(shape=(1, *row.spec.shape)))
     return e.op("dynamic_update_slice", (xs, update, i, *[zero] * row.spec.ndim), xs.spec)
 
 
-CONTROL_FLOW: Final[dict[Primitive, Callable[..., Sequence[Value]]]] = {
+CONTROL_FLOW: Final[dict[Primitive, Callable[..., Sequence[HloValue]]]] = {
     primitives.cond: _cond,
     primitives.while_loop: _while,
     primitives.scan: _scan,

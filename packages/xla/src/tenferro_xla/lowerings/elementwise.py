@@ -9,26 +9,26 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, Spec, catalog
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 
 _BOOL = np.dtype(bool)
 
 
-def named(name: str) -> Callable[..., Value]:
+def named(name: str) -> Callable[..., HloValue]:
     """The lowering to one operation with the same operands."""
     return lambda e, xs, outs, **_: e.op(name, xs, outs[0])
 
 
-def parts(e: Emitter, z: Value) -> tuple[Value, Value]:
+def parts(e: HloEmitter, z: HloValue) -> tuple[HloValue, HloValue]:
     """Real and imaginary part of a complex number."""
     part = z.spec.with_(dtype=np.empty(0, z.spec.dtype).real.dtype)
     return e.op("real", (z,), part), e.op("imag", (z,), part)
 
 
-def _by_parts(f: Callable[[Emitter, Value], Value]) -> Callable[..., Value]:
+def _by_parts(f: Callable[[HloEmitter, HloValue], HloValue]) -> Callable[..., HloValue]:
     """A function of real numbers applied to both parts of complex ones."""
 
-    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+    def lower(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
         if not xs[0].spec.cplx:
             return f(e, xs[0])
         re, im = parts(e, xs[0])
@@ -37,12 +37,12 @@ def _by_parts(f: Callable[[Emitter, Value], Value]) -> Callable[..., Value]:
     return lower
 
 
-def _floats_only(name: str) -> Callable[..., Value]:
+def _floats_only(name: str) -> Callable[..., HloValue]:
     """An operation that leaves integers as they are."""
     return _by_parts(lambda e, x: e.op(name, (x,), x.spec) if x.spec.inexact else x)
 
 
-def _trunc(e: Emitter, xs: Any, outs: Any) -> Value:
+def _trunc(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     (x,) = xs
     if not x.spec.inexact:
         return x  # type: ignore[no-any-return]
@@ -50,14 +50,16 @@ def _trunc(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.select(e.compare("LT", x, e.constant(0, x.spec)), up, down)
 
 
-def _compared(direction: str) -> Callable[..., Value]:
+def _compared(direction: str) -> Callable[..., HloValue]:
     return lambda e, xs, outs: e.compare(direction, *xs)
 
 
-def _any_part(test: Callable[[Emitter, Value], Value], join: str, of_integers: bool) -> Callable[..., Value]:
+def _any_part(
+    test: Callable[[HloEmitter, HloValue], HloValue], join: str, of_integers: bool
+) -> Callable[..., HloValue]:
     """A test of real numbers; that of both parts is joined for complex ones, integers have a fixed answer."""
 
-    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+    def lower(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
         (x,) = xs
         if not x.spec.inexact:
             return e.constant(of_integers, outs[0])
@@ -69,44 +71,44 @@ def _any_part(test: Callable[[Emitter, Value], Value], join: str, of_integers: b
     return lower
 
 
-def _is_finite(e: Emitter, x: Value) -> Value:
+def _is_finite(e: HloEmitter, x: HloValue) -> HloValue:
     return e.op("is_finite", (x,), x.spec.with_(dtype=_BOOL))
 
 
-def is_nan(e: Emitter, x: Value) -> Value:
+def is_nan(e: HloEmitter, x: HloValue) -> HloValue:
     """Whether a real number is NaN: it differs from itself."""
     return e.compare("NE", x, x)
 
 
-def _is_inf(e: Emitter, x: Value) -> Value:
+def _is_inf(e: HloEmitter, x: HloValue) -> HloValue:
     return e.compare("EQ", e.op("abs", (x,), x.spec), e.constant(math.inf, x.spec))
 
 
-def _signbit(e: Emitter, xs: Any, outs: Any) -> Value:
+def _signbit(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     (x,) = xs
     bits = x.spec.with_(dtype=np.dtype(f"int{8 * x.spec.dtype.itemsize}"))
     return e.compare("LT", e.op("bitcast_convert", (x,), bits), e.constant(0, bits))
 
 
-def _copysign(e: Emitter, xs: Any, outs: Any) -> Value:
+def _copysign(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     x, y = xs
     size = e.op("abs", (x,), x.spec)
     return e.select(_signbit(e, (y,), None), e.op("negate", (size,), x.spec), size)
 
 
-def _scaled_log(base: float) -> Callable[..., Value]:
-    def lower(e: Emitter, xs: Any, outs: Any) -> Value:
+def _scaled_log(base: float) -> Callable[..., HloValue]:
+    def lower(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
         y = e.op("log", xs, outs[0])
         return e.op("multiply", (y, e.constant(1 / math.log(base), outs[0])), outs[0])
 
     return lower
 
 
-def _exp2(e: Emitter, xs: Any, outs: Any) -> Value:
+def _exp2(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return e.op("power", (e.constant(2, outs[0]), xs[0]), outs[0])
 
 
-def _hypot(e: Emitter, xs: Any, outs: Any) -> Value:
+def _hypot(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     out = outs[0]
     x, y = (e.op("abs", (v,), out) for v in xs)
     long, short = e.op("maximum", (x, y), out), e.op("minimum", (x, y), out)
@@ -118,7 +120,7 @@ def _hypot(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.select(infinite, inf, e.op("multiply", (long, root), out))
 
 
-def logaddexp(e: Emitter, xs: Any, outs: Any) -> Value:
+def logaddexp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     """``max + log1p(exp(-|x - y|))``; where the operands are one infinity, their difference has no meaning."""
     x, y = xs
     out = outs[0]
@@ -130,7 +132,7 @@ def logaddexp(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.op("add", (top, tail), out)
 
 
-def _divided(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
+def _divided(e: HloEmitter, x: HloValue, y: HloValue) -> tuple[HloValue, HloValue]:
     """Quotient towards minus infinity, and the remainder with the sign of the divisor, as NumPy computes them."""
     out = x.spec
     zero, one = e.constant(0, out), e.constant(1, out)
@@ -159,7 +161,7 @@ def _divided(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
     return e.select(as_ratio, ratio, q), mod
 
 
-def _fmod(e: Emitter, xs: Any, outs: Any) -> Value:
+def _fmod(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     x, y = xs
     if x.spec.inexact:
         return e.op("remainder", xs, outs[0])
@@ -169,23 +171,23 @@ def _fmod(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.select(by_zero, zero, r)
 
 
-def _shift_right(e: Emitter, xs: Any, outs: Any) -> Value:
+def _shift_right(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     kind = "logical" if outs[0].dtype.kind == "u" else "arithmetic"
     return e.op(f"shift_right_{kind}", xs, outs[0])
 
 
-def _population_count(e: Emitter, xs: Any, outs: Any) -> Value:
+def _population_count(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     (x,) = xs
     if x.spec.dtype.kind == "i":
         x = e.op("abs", (x,), x.spec)
     return e.convert(e.op("popcnt", (x,), x.spec), np.uint8)
 
 
-def _abs(e: Emitter, xs: Any, outs: Any) -> Value:
+def _abs(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return xs[0] if xs[0].spec.dtype.kind in "bu" else e.op("abs", xs, outs[0])
 
 
-def _sign(e: Emitter, xs: Any, outs: Any) -> Value:
+def _sign(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     (x,) = xs
     if x.spec.cplx:
         return _complex_sign(e, x)
@@ -197,7 +199,7 @@ def _sign(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.select(e.compare("EQ", x, zero), zero, e.constant(1, x.spec))
 
 
-def _complex_sign(e: Emitter, z: Value) -> Value:
+def _complex_sign(e: HloEmitter, z: HloValue) -> HloValue:
     """The direction of a number; infinities lie on an axis, or half-way between two."""
     re, im = parts(e, z)
     part = re.spec
@@ -219,22 +221,22 @@ def _complex_sign(e: Emitter, z: Value) -> Value:
     return e.op("complex", (re, im), z.spec)
 
 
-def _conj(e: Emitter, xs: Any, outs: Any) -> Value:
+def _conj(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     if not xs[0].spec.cplx:
         return xs[0]  # type: ignore[no-any-return]
     re, im = parts(e, xs[0])
     return e.op("complex", (re, e.op("negate", (im,), im.spec)), outs[0])
 
 
-def _real(e: Emitter, xs: Any, outs: Any) -> Value:
+def _real(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return parts(e, xs[0])[0] if xs[0].spec.cplx else xs[0]
 
 
-def _imag(e: Emitter, xs: Any, outs: Any) -> Value:
+def _imag(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return parts(e, xs[0])[1] if xs[0].spec.cplx else e.constant(0, outs[0])
 
 
-def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
+def converted(e: HloEmitter, xs: Any, outs: Any, *, dtype: Any) -> HloValue:
     """A complex number keeps its real part, and becomes true where it is not zero."""
     (x,) = xs
     if dtype == _BOOL:
@@ -244,7 +246,7 @@ def converted(e: Emitter, xs: Any, outs: Any, *, dtype: Any) -> Value:
     return e.convert(x, dtype)
 
 
-def _absorbing_mul(e: Emitter, xs: Any, outs: Any) -> Value:
+def _absorbing_mul(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     x, y = xs
     if outs[0].inexact:
         finite = _any_part(_is_finite, "and", True)(e, (y,), (y.spec.with_(dtype=_BOOL),))
@@ -253,18 +255,18 @@ def _absorbing_mul(e: Emitter, xs: Any, outs: Any) -> Value:
     return e.op("multiply", (x, y), outs[0])
 
 
-def _clamp(e: Emitter, xs: Any, outs: Any) -> Value:
+def _clamp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     x, lo, hi = xs
     return e.op("minimum", (e.op("maximum", (x, lo), outs[0]), hi), outs[0])
 
 
-def _polygamma(e: Emitter, xs: Any, outs: Any, *, order: int) -> Value:
+def _polygamma(e: HloEmitter, xs: Any, outs: Any, *, order: int) -> HloValue:
     if order == 0:
         return e.op("chlo.digamma", xs, outs[0])
     return e.op("chlo.polygamma", (e.constant(order, outs[0]), xs[0]), outs[0])
 
 
-def _identity(e: Emitter, xs: Any, outs: Any) -> Value:
+def _identity(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return xs[0]  # type: ignore[no-any-return]
 
 
@@ -282,7 +284,7 @@ _NAMED: Final[dict[Primitive, str]] = {
     catalog.shift_left: "shift_left", catalog.complex: "complex", catalog.select: "select",
 }  # fmt: skip
 
-ELEMENTWISE: Final[dict[Primitive, Callable[..., Value]]] = {
+ELEMENTWISE: Final[dict[Primitive, Callable[..., HloValue]]] = {
     **{p: named(name) for p, name in _NAMED.items()},
     catalog.eq: _compared("EQ"),
     catalog.ne: _compared("NE"),

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_tensor import Primitive, catalog
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s, listed
 from tenferro_xla.lowerings.elementwise import scalar_of
 from tenferro_xla.lowerings.reduction import joined
 
 
 def _gather(
-    e: Emitter, xs: Any, outs: Any, *, offset_dims: Any, collapsed_dims: Any, start_index_map: Any, slice_sizes: Any
-) -> Value:
+    e: HloEmitter, xs: Any, outs: Any, *, offset_dims: Any, collapsed_dims: Any, start_index_map: Any, slice_sizes: Any
+) -> HloValue:
     numbers = (
         f"#stablehlo.gather<offset_dims = {listed(offset_dims)}, collapsed_slice_dims = {listed(collapsed_dims)}, "
         f"start_index_map = {listed(start_index_map)}, index_vector_dim = {xs[1].spec.ndim - 1}>"
@@ -31,8 +31,8 @@ _JOINS: Final = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maxi
 
 
 def _scatter(
-    e: Emitter, xs: Any, outs: Any, *, update_window_dims: Any, inserted_dims: Any, scatter_dims: Any, mode: str
-) -> Value:
+    e: HloEmitter, xs: Any, outs: Any, *, update_window_dims: Any, inserted_dims: Any, scatter_dims: Any, mode: str
+) -> HloValue:
     numbers = (
         f"#stablehlo.scatter<update_window_dims = {listed(update_window_dims)}, "
         f"inserted_window_dims = {listed(inserted_dims)}, scatter_dims_to_operand_dims = {listed(scatter_dims)}, "
@@ -49,7 +49,7 @@ def _scatter(
     )
 
 
-def _starts(e: Emitter, starts: Value) -> list[Value]:
+def _starts(e: HloEmitter, starts: HloValue) -> list[HloValue]:
     """The elements of a vector of start indices, one scalar each."""
     one = starts.spec.with_(shape=(1,))
     scalars = []
@@ -59,15 +59,15 @@ def _starts(e: Emitter, starts: Value) -> list[Value]:
     return scalars
 
 
-def _dynamic_slice(e: Emitter, xs: Any, outs: Any, *, sizes: Any) -> Value:
+def _dynamic_slice(e: HloEmitter, xs: Any, outs: Any, *, sizes: Any) -> HloValue:
     return e.op("dynamic_slice", (xs[0], *_starts(e, xs[1])), outs[0], f"slice_sizes = {i64s(sizes)}")
 
 
-def _dynamic_update_slice(e: Emitter, xs: Any, outs: Any) -> Value:
+def _dynamic_update_slice(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return e.op("dynamic_update_slice", (xs[0], xs[1], *_starts(e, xs[2])), outs[0])
 
 
-INDEXING: Final[dict[Primitive, Callable[..., Value]]] = {
+INDEXING: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.gather: _gather,
     catalog.scatter: _scatter,
     catalog.dynamic_slice: _dynamic_slice,

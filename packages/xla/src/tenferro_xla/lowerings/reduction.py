@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, Spec, catalog
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s
 from tenferro_xla.lowerings.elementwise import is_nan, logaddexp, parts, scalar_of
 
@@ -25,28 +25,28 @@ def _greatest(dtype: Any) -> Any:
     return math.inf if dtype.kind == "f" else np.iinfo(dtype).max if dtype.kind in "iu" else True
 
 
-def joined(e: Emitter, name: str, spec: Spec) -> str:
+def joined(e: HloEmitter, name: str, spec: Spec) -> str:
     """A region that joins two scalars by one operation."""
     s = scalar_of(spec)
     return e.region((s, s), lambda inner, a, b: (inner.op(name, (a, b), s),))
 
 
-def _reduce(name: str, start: Start) -> Callable[..., Value]:
-    def lower(e: Emitter, xs: Any, outs: Any, *, axes: Any) -> Value:
+def _reduce(name: str, start: Start) -> Callable[..., HloValue]:
+    def lower(e: HloEmitter, xs: Any, outs: Any, *, axes: Any) -> HloValue:
         return e.reduce(name, xs[0], start(xs[0].spec.dtype), axes)
 
     return lower
 
 
-def _arg_reduce(direction: str, start: Start) -> Callable[..., Value]:
+def _arg_reduce(direction: str, start: Start) -> Callable[..., HloValue]:
     """The first winner; a NaN wins over every number."""
 
-    def lower(e: Emitter, xs: Any, outs: Any, *, axis: int) -> Value:
+    def lower(e: HloEmitter, xs: Any, outs: Any, *, axis: int) -> HloValue:
         (x,) = xs
         index = x.spec.with_(dtype=np.dtype("int64"))
         s, i = scalar_of(x.spec), scalar_of(index)
 
-        def body(inner: Emitter, a: Value, ia: Value, b: Value, ib: Value) -> tuple[Value, Value]:
+        def body(inner: HloEmitter, a: HloValue, ia: HloValue, b: HloValue, ib: HloValue) -> tuple[HloValue, HloValue]:
             flag = i.with_(dtype=np.dtype(bool))
             better, equal = inner.compare(direction, a, b), inner.compare("EQ", a, b)
             if s.inexact:
@@ -69,10 +69,10 @@ def _arg_reduce(direction: str, start: Start) -> Callable[..., Value]:
     return lower
 
 
-def _scan(step: str | Callable[..., Value], start: Start) -> Callable[..., Value]:
+def _scan(step: str | Callable[..., HloValue], start: Start) -> Callable[..., HloValue]:
     """A window that reaches back to the start (or on to the end) of the axis."""
 
-    def lower(e: Emitter, xs: Any, outs: Any, *, axis: int, reverse: bool) -> Value:
+    def lower(e: HloEmitter, xs: Any, outs: Any, *, axis: int, reverse: bool) -> HloValue:
         (x,) = xs
         n, ndim = x.spec.shape[axis], x.spec.ndim
         if x.spec.size == 0:
@@ -95,7 +95,7 @@ def _scan(step: str | Callable[..., Value], start: Start) -> Callable[..., Value
     return lower
 
 
-def _before(e: Emitter, a: Value, b: Value, descending: bool) -> Value:
+def _before(e: HloEmitter, a: HloValue, b: HloValue, descending: bool) -> HloValue:
     """Whether `a` comes before `b` in sorted order: by real part, then by imaginary part; NaN last in both orders."""
     pairs = list(zip(parts(e, a), parts(e, b))) if a.spec.cplx else [(a, b)]
     keys = [("GT" if descending else "LT", x, y) for x, y in pairs]
@@ -110,13 +110,13 @@ def _before(e: Emitter, a: Value, b: Value, descending: bool) -> Value:
     return before
 
 
-def _sort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> Value:
+def _sort(e: HloEmitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> HloValue:
     s = scalar_of(xs[0].spec)
     region = e.region((s, s), lambda inner, a, b: (_before(inner, a, b, descending),))
     return e.op("sort", xs, outs[0], f"dimension = {axis} : i64, is_stable = true", (region,))
 
 
-def _argsort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> Value:
+def _argsort(e: HloEmitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> HloValue:
     (x,) = xs
     s, i = scalar_of(x.spec), scalar_of(outs[0])
     counter = e.iota(outs[0], axis)
@@ -125,7 +125,7 @@ def _argsort(e: Emitter, xs: Any, outs: Any, *, axis: int, descending: bool) -> 
     return e.ops("sort", (x, counter), (x.spec, outs[0]), attributes, (region,))[1]
 
 
-REDUCTIONS: Final[dict[Primitive, Callable[..., Value]]] = {
+REDUCTIONS: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.reduce_sum: _reduce("add", lambda dtype: 0),
     catalog.reduce_prod: _reduce("multiply", lambda dtype: 1),
     catalog.reduce_max: _reduce("maximum", _least),

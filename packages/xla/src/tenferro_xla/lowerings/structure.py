@@ -8,29 +8,29 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, catalog
-from tenferro_xla._emitter import Emitter, Value
+from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s, listed
 
 
-def _broadcast_in_dim(e: Emitter, xs: Any, outs: Any, *, shape: Any, dims: Any) -> Value:
+def _broadcast_in_dim(e: HloEmitter, xs: Any, outs: Any, *, shape: Any, dims: Any) -> HloValue:
     return e.broadcast(xs[0], shape, dims)
 
 
-def _reshape(e: Emitter, xs: Any, outs: Any, *, shape: Any) -> Value:
+def _reshape(e: HloEmitter, xs: Any, outs: Any, *, shape: Any) -> HloValue:
     return e.op("reshape", xs, outs[0])
 
 
-def _transpose(e: Emitter, xs: Any, outs: Any, *, permutation: Any) -> Value:
+def _transpose(e: HloEmitter, xs: Any, outs: Any, *, permutation: Any) -> HloValue:
     return e.transpose(xs[0], permutation)
 
 
-def _slice(e: Emitter, xs: Any, outs: Any, *, start: Any, limit: Any, stride: Any) -> Value:
+def _slice(e: HloEmitter, xs: Any, outs: Any, *, start: Any, limit: Any, stride: Any) -> HloValue:
     return e.op(
         "slice", xs, outs[0], f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s(stride)}"
     )
 
 
-def _pad(e: Emitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: Any) -> Value:
+def _pad(e: HloEmitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: Any) -> HloValue:
     return e.op(
         "pad",
         xs,
@@ -39,23 +39,23 @@ def _pad(e: Emitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: Any) 
     )
 
 
-def _concatenate(e: Emitter, xs: Any, outs: Any, *, axis: int) -> Value:
+def _concatenate(e: HloEmitter, xs: Any, outs: Any, *, axis: int) -> HloValue:
     return e.op("concatenate", xs, outs[0], f"dimension = {axis} : i64")
 
 
-def _reverse(e: Emitter, xs: Any, outs: Any, *, axes: Any) -> Value:
+def _reverse(e: HloEmitter, xs: Any, outs: Any, *, axes: Any) -> HloValue:
     return e.op("reverse", xs, outs[0], f"dimensions = {i64s(axes)}")
 
 
-def _iota(e: Emitter, xs: Any, outs: Any, *, shape: Any, dtype: Any, axis: int, place: Any) -> Value:
+def _iota(e: HloEmitter, xs: Any, outs: Any, *, shape: Any, dtype: Any, axis: int, place: Any) -> HloValue:
     return e.iota(outs[0], axis)
 
 
-def _dim_value(e: Emitter, xs: Any, outs: Any, *, size: int, place: Any) -> Value:
+def _dim_value(e: HloEmitter, xs: Any, outs: Any, *, size: int, place: Any) -> HloValue:
     return e.constant(size, outs[0])
 
 
-def _dot_general(e: Emitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> Value:
+def _dot_general(e: HloEmitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -> HloValue:
     """Booleans have no dot product in XLA: they are counted as integers and compared with 0."""
     numbers = (
         f"#stablehlo.dot<lhs_batching_dimensions = {listed(batch[0])}, rhs_batching_dimensions = {listed(batch[1])}, "
@@ -70,7 +70,7 @@ def _dot_general(e: Emitter, xs: Any, outs: Any, *, contract: Any, batch: Any) -
     return e.compare("NE", count, e.constant(0, counted))
 
 
-STRUCTURE: Final[dict[Primitive, Callable[..., Value]]] = {
+STRUCTURE: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.broadcast_in_dim: _broadcast_in_dim,
     catalog.reshape: _reshape,
     catalog.transpose: _transpose,
