@@ -11,6 +11,7 @@ from keyword import iskeyword
 from types import MethodType
 from typing import Any
 
+from tenferro_runtime._written import defined
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Tensor
@@ -209,12 +210,9 @@ def _binder(signature: Signature, name: str) -> Callable[..., tuple[Any, ...]]:
     """The function of these parameters that returns the tuple of them."""
     space: dict[str, Any] = {"__name__": "tenferro_runtime.entry"}
     title = name if name.isidentifier() and not iskeyword(name) else "function"
-    exec(
-        f"def {title}({_heads(signature, space)}):\n    return ({''.join([f'{n}, ' for n in signature.names or ()])})",
-        space,
-    )
-    bind: Callable[..., tuple[Any, ...]] = space[title]
-    return bind
+    values = "".join([f"{n}, " for n in signature.names or ()])
+    lines = [f"def {title}({_heads(signature, space)}):", f"    return ({values})"]
+    return defined(title, lines, space, "arguments")
 
 
 def _heads(signature: Signature, space: dict[str, Any]) -> str:

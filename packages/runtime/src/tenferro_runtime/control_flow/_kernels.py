@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime._written import defined
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow._elsewhere import reader, scan_elsewhere
 from tenferro_runtime.control_flow._in_place import copying, overwritten_by_while, overwritten_carries
@@ -173,8 +174,7 @@ def _loop(consts: int, carry: int, sliced: int, rows: Specs, reverse: bool, *, l
     names: dict[str, Any] = {"empty": np.empty}
     for y, spec in zip(made, rows, strict=True):
         names[f"stack{y}"], names[f"d{y}"] = _stacker(spec), spec.dtype
-    exec(compile("\n".join(lines), "<tenferro scan>", "exec"), names)
-    return names["loop"]  # type: ignore[no-any-return]
+    return defined("loop", lines, names, "scan")
 
 
 def _written(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenferro_runtime._written import defined
 from tenferro_runtime.executing._moves import Kind
 from tenferro_runtime.executing._plan import ExecutionPlan
 from tenferro_runtime.executing._step import Step, by_handle, kept_by_host
@@ -78,8 +79,7 @@ class _Part:
             self._step(i, self.plan.steps[i])
         if len(self.lines) == 1:
             self.lines.append("    pass")
-        exec(compile("\n".join(self.lines), "<tenferro plan>", "exec"), self.globals)
-        function: Part = self.globals["part"]
+        function: Part = defined("part", self.lines, self.globals, "plan")
         for name, kernel in self.tiers:
             kernel.ready(replacing(function, name))
         return function

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tenferro_runtime._written import defined
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.backends import OpenKernel
 from tenferro_tensor.entries import OpenStep
@@ -94,9 +95,8 @@ def _text(d: DimLike, names: dict[str, str]) -> str:
 def _defined(head: str, lines: list[str], space: dict[str, Any]) -> Callable[..., Any]:
     """The function of a text that holds names of our own making only."""
     space = {"__name__": "tenferro_runtime.bound", **space}
-    exec("\n    ".join([f"def {head}:", *lines]), space)
-    function: Callable[..., Any] = space[head.partition("(")[0]]
-    return function
+    text = [f"def {head}:", *[f"    {line}" for line in lines]]
+    return defined(head.partition("(")[0], text, space, "sizes")
 
 
 class Binder:

@@ -6,13 +6,13 @@ a program obeys is written down in `_spec_check`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from tenferro_runtime.ir._bind import is_open_op
 from tenferro_runtime.ir._source import Source, where
 from tenferro_runtime.ir._structure import Structured
-from tenferro_runtime.ir._tools import Tooled
+from tenferro_runtime.ir._tools import Tooled, above
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor_core import Guard, TenferroError, key_of
 
@@ -102,8 +102,6 @@ class Program(Structured, Tooled):
         "specs",
     )  # fmt: skip
     equations: tuple[Equation, ...]
-    runner: ClassVar[Callable[[Program, tuple[Any, ...]], tuple[Any, ...]]]
-    """Runs a program on values; set by the executor."""
 
     def __init__(
         self,
@@ -178,7 +176,8 @@ class Program(Structured, Tooled):
         Raises:
             ProgramError: the number or the specs of the values do not fit.
         """
-        return Program.runner(self, values)
+        results: tuple[Any, ...] = above("running").run(self, values)
+        return results
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(repr, s)) for s in (self.inputs, self.outputs))

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from typing import Literal as Choice
 
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime._written import defined
 from tenferro_runtime.ir._bind import Binder, Binding
 from tenferro_runtime.ir._data_sizes import decided
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
@@ -284,9 +285,7 @@ class _Writer:
         return body
 
     def _define(self, name: str, lines: list[str]) -> Callable[..., Any]:
-        exec(compile("\n".join(lines), "<tenferro program>", "exec"), self.globals)
-        function: Callable[..., Any] = self.globals[name]
-        return function
+        return defined(name, lines, self.globals, "program")
 
     def _operand(self, v: Operand, registers: _Registers) -> str:
         if isinstance(v, Literal):

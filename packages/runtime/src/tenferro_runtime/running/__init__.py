@@ -1,5 +1,5 @@
 """Programs on values: rendered for concrete ones, replayed op by op for others."""
 
-from tenferro_runtime.running._execute import call_kernel
+from tenferro_runtime.running._execute import call_kernel, run
 
-__all__ = ["call_kernel"]
+__all__ = ["call_kernel", "run"]

@@ -229,4 +229,3 @@ def call_kernel(
 
 
 REGISTRY.kernel(call, "*", call_kernel)
-Program.runner = staticmethod(run)

@@ -9,8 +9,7 @@ from typing import Any, Final, NoReturn, Protocol
 import numpy as np
 
 from tenferro_runtime.ir._source import here, where
-from tenferro_tensor import SCALARS, Array, Op, Spec
-from tenferro_tensor.operators import BINARY_OPERATORS
+from tenferro_tensor import Array, Op, Spec
 from tenferro_tensor_core import DimLike, TracingError
 
 OPERATORS: Final = {
@@ -66,6 +65,11 @@ class TracedTensor(Array):
 
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
         return self.home.bind_alike(op, args) if len(args) == 1 else self.home.bind(op, args)
+
+    def _operate(self, op: Any, x: Any, y: Any) -> Any:
+        if x.__class__ is TracedTensor is y.__class__ and x.home is y.home and isinstance(op, Op):
+            return self.home.bind_alike(op, (x, y))  # of one trace: of one spec, they need no normalisation
+        return super()._operate(op, x, y)
 
     def _origin(self) -> str:
         return self.home.origin(self.id)  # type: ignore[no-any-return]
@@ -182,32 +186,6 @@ def recording(x: Any) -> Any:
         if x is None:
             return None
     return x.home
-
-
-def _fast_binary(name: str, op: Op) -> Callable[[TracedTensor, Any], Any]:
-    """An operator method: operands of one trace and one spec need no normalisation."""
-
-    def method(self: TracedTensor, other: Any) -> Any:
-        kind = other.__class__
-        if kind is TracedTensor and other.home is self.home:
-            return self.home.bind_alike(op, (self, other))
-        if kind is TracedTensor or kind in SCALARS:
-            home = self.home if self.level >= getattr(other, "level", 0) else other.home
-            return home.bind(op, (self, other))
-        return plain(self, other)
-
-    plain: Callable[[Array, Any], Any] = getattr(Array, name)
-    return method
-
-
-def _install_operators() -> None:
-    for name, op in BINARY_OPERATORS.items():
-        method = _fast_binary(name, op)
-        method.__name__ = name
-        setattr(TracedTensor, name, method)
-
-
-_install_operators()
 
 
 def innermost(x: Any) -> Any:

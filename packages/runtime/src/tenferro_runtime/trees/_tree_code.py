@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime._written import defined
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import key_of
@@ -29,10 +30,8 @@ class _FunctionWriter:
         return name
 
     def define(self, head: str, result: str) -> Callable[..., Any]:
-        body = "".join(f"    {line}\n" for line in (*self.lines, f"return {result}"))
-        exec(f"def {head}:\n{body}", self.space)
-        function: Callable[..., Any] = self.space[head.partition("(")[0]]
-        return function
+        body = [f"    {line}" for line in (*self.lines, f"return {result}")]
+        return defined(head.partition("(")[0], [f"def {head}:", *body], self.space, "tree")
 
 
 RAW: Final[dict[type, str]] = {bool: "bool_({})", int: "int64({})", float: "float64({})", complex: "complex128({})"}
