@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -98,13 +99,23 @@ class Entry:
         many: whether ``out`` is a tuple and ``run`` returns one.
         save: positions, among operands and then outputs, of what a node saves.
         vjp: what nodes carry cotangents with; ``None`` where nothing is recorded.
+        kept: picks from operands and outputs what a node saves.
     """
 
-    __slots__ = ("key", "many", "out", "run", "save", "vjp")
+    __slots__ = ("kept", "key", "many", "out", "run", "save", "vjp")
 
     def __init__(self, key: tuple[Any, ...], run: Any, out: Any, save: tuple[int, ...] = (), vjp: Any = None) -> None:
         self.key, self.run, self.out, self.save, self.vjp = key, run, out, save, vjp
         self.many = isinstance(out, tuple)
+        self.kept: Callable[[tuple[Any, ...]], tuple[Any, ...]] = picker(save)
+
+
+def picker(positions: tuple[int, ...]) -> Callable[[Any], Any]:
+    """The function that picks what is at some positions of a tuple, or of a list, as a tuple or a sequence."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    start = positions[0] if positions else 0
+    return itemgetter(slice(start, start + len(positions)))
 
 
 class ProgramEntry(Entry):
@@ -271,7 +282,7 @@ _new: Any = object.__new__
 
 
 def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
-    """The result of an op on concrete operands whose entry is known; ``None`` in all other cases."""
+    """The result of an op on operands whose entry is known; ``None`` in all other cases."""
     tensor = state.tensor
     parts: list[Any] = [0]
     raws: list[Any] = []
@@ -284,7 +295,7 @@ def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
             parts.append(cls)
             raws.append(x)
         else:
-            return None
+            return differentiated(op, operands)
     entry = op.entries.get(tuple(parts))
     if entry is None:
         return None
@@ -293,6 +304,76 @@ def known(op: OpBase, operands: tuple[Any, ...]) -> Any:
     except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
         return None
     return wrapped(entry, raw)
+
+
+def differentiated(op: OpBase, operands: tuple[Any, ...]) -> Any:
+    """The result of an op on recorded or dual operands, and concrete ones; ``None`` where there is more to decide.
+
+    Recorded operands: it runs on the values inside, and leaves one node. Dual ones: tangents go with the values.
+    """
+    now = state
+    if now.recording_scopes:
+        return None
+    tensor, recorded, dual = now.tensor, now.recorded, now.dual
+    kind = level = None
+    mask, bit = 0, 1
+    parts: tuple[Any, ...] = ()
+    values: tuple[Any, ...] = ()
+    raws: tuple[Any, ...] = ()
+    links: tuple[Any, ...] = ()
+    for x in operands:
+        cls = x.__class__
+        if cls is recorded or cls is dual:
+            if kind is None:
+                kind, level = cls, x.level
+            elif cls is not kind or x.level != level:
+                return None
+            mask |= bit
+            parts += (x.spec,)
+            links += (x.node if cls is recorded else x.tangent,)
+            x = x.value
+            if x.__class__ is not tensor:
+                return None
+            raws += (x._data,)
+        elif cls in SCALARS:
+            parts += (cls,)
+            raws += (x,)
+        elif cls is tensor:
+            parts += (x.spec,)
+            raws += (x._data,)
+        else:
+            return None
+        values += (x,)
+        bit += bit
+    entry = op.entries.get((mask if kind is recorded else ~mask, *parts))
+    if entry is None or entry.run is None or entry.many:
+        return None
+    if kind is dual:
+        z, t = entry.run([*values], links)
+        if t is None:
+            return z
+        d = _new(dual)
+        d.value, d.spec, d.level, d.tangent = z, z.spec, level, t
+        return d
+    if mask != bit - 1:  # what a node keeps must be written to by nobody: see `ownership`
+        for i in entry.save:
+            if i < len(raws) and not mask >> i & 1 and getattr(raws[i], "base", None) is not None:
+                return None
+    z = _new(tensor)
+    try:
+        z._data = entry.run(*raws)
+    except OverflowError:  # a number beyond the range of the dtype: the generic path words the error
+        return None
+    z.spec = out = entry.out
+    if entry.vjp is None:
+        return z
+    values += (z,)
+    node = _new(Node)
+    node.seq, node.vjp, node.parents = _next_seq(), entry.vjp, links
+    node.saved = entry.kept(values)
+    r = _new(recorded)
+    r.value, r.spec, r.level, r.node = z, out, level, node
+    return r
 
 
 def wrapped(entry: Entry, raw: Any) -> Any:
@@ -334,6 +415,10 @@ def operator(op: OpBase) -> Callable[[Any, Any], Any]:
                     except OverflowError:
                         return self._operate(op, self, other)
                     return z
+        elif not state.open_scopes:
+            found = differentiated(op, (self, other))
+            if found is not None:
+                return found
         return self._operate(op, self, other)
 
     return method
@@ -354,6 +439,10 @@ def reflected(op: OpBase) -> Callable[[Any, Any], Any]:
                 except OverflowError:
                     return self._operate(op, other, self)
                 return z
+        elif not state.open_scopes:
+            found = differentiated(op, (other, self))
+            if found is not None:
+                return found
         return self._operate(op, other, self)
 
     return method
@@ -371,7 +460,11 @@ def unary(op: OpBase) -> Callable[[Any], Any]:
                 z = _new(tensor)
                 z._data, z.spec = entry.run(self._data), entry.out
                 return z
-        return op(self)
+        elif not state.open_scopes:
+            found = differentiated(op, (self,))
+            if found is not None:
+                return found
+        return op.generic((self,))  # type: ignore[attr-defined]
 
     return method
 

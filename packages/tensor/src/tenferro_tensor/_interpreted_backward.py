@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from operator import itemgetter
 from typing import Any
 
-from tenferro_tensor._interpreted import Node, state
+from tenferro_tensor._interpreted import Node, picker, state
 
 _new = object.__new__
 
@@ -45,7 +44,7 @@ class Steps:
     ) -> None:
         self.op, self.inputs, self.constants, self.calls = op, inputs, constants, calls
         self.outputs, self.otherwise = outputs, otherwise
-        self._getters = [(function, _getter(operands)) for function, operands in calls]
+        self._getters = [(function, picker(operands)) for function, operands in calls]
 
     def __call__(self, given: Any, saved: Sequence[Any]) -> Any:
         values = [*[g for g in given if g is not None], *saved] if isinstance(given, list) else [given, *saved]
@@ -77,14 +76,6 @@ class Steps:
             z._data, z.spec = registers[register], spec
             found.append(z)
         return tuple(found)
-
-
-def _getter(operands: tuple[int, ...]) -> Callable[[list[Any]], Any]:
-    """The function that picks operands from registers as a sequence."""
-    if len(operands) > 1:
-        return itemgetter(*operands)
-    start = operands[0] if operands else 0
-    return itemgetter(slice(start, start + len(operands)))
 
 
 def backward(cotangents: dict[Any, Any], release: Callable[[Any, Any], Any] | None, failed: list[Any], /) -> None:
