@@ -1,10 +1,29 @@
 """Programs on several devices: a plan of steps on queues with the waits between them, its verifier, its executor."""
 
 from tenferro_runtime.executing._cost import CostModel
+from tenferro_runtime.executing._executor import Execution, executions
+from tenferro_runtime.executing._machine import sync_strategy
 from tenferro_runtime.executing._placement import Placement
 from tenferro_runtime.executing._plan import ExecutionPlan
 from tenferro_runtime.executing._several import plan_for, planned
-from tenferro_runtime.executing._timeline import CancelledError
+from tenferro_runtime.executing._sync import Route, SyncStrategy, Wait
+from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
 from tenferro_runtime.executing._verify import PlanError, verify
 
-__all__ = ["CancelledError", "CostModel", "ExecutionPlan", "Placement", "PlanError", "plan_for", "planned", "verify"]
+__all__ = [
+    "CancelledError",
+    "CostModel",
+    "Execution",
+    "ExecutionPlan",
+    "Placement",
+    "PlanError",
+    "Route",
+    "SyncStrategy",
+    "TimelineSignal",
+    "Wait",
+    "executions",
+    "plan_for",
+    "planned",
+    "sync_strategy",
+    "verify",
+]

@@ -10,12 +10,14 @@ to rest; what failed after it is told in its notes. A cancelled wait is never th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from tenferro_runtime.executing._moves import Queue
 from tenferro_runtime.executing._plan import ExecutionPlan
+from tenferro_runtime.executing._queue import Queue
 from tenferro_runtime.executing._step import kept_by_host
 from tenferro_runtime.executing._text import Part, parts, release
 from tenferro_runtime.executing._timeline import CancelledError, TimelineSignal
@@ -30,6 +32,49 @@ _submitting = new_lock()
 def within() -> bool:
     """Whether the calling thread is a pool's, or carries out a part of a plan: it must not wait for other pools."""
     return THREAD.busy
+
+
+class Execution(NamedTuple):
+    """One run of a plan, while it goes on and afterwards.
+
+    Attributes:
+        plan: the plan.
+        timelines: the timeline of each thread, by the name of its device. Its value is the number of the last step that
+            the thread has done, or issued to a stream, as far as another thread waits for it; of a run that has
+            succeeded, the number of all its steps.
+    """
+
+    plan: ExecutionPlan
+    timelines: Mapping[str, TimelineSignal]
+
+
+_watching: ContextVar[list[Execution] | None] = ContextVar("tenferro executions", default=None)
+
+
+@contextmanager
+def executions() -> Iterator[list[Execution]]:
+    """A list of the runs of execution plans that begin inside, in this thread, in order.
+
+    Another thread may read or wait for their timelines while they go on.
+
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_cpu import CpuPool
+    >>> def f(x):
+    ...     with tr.compute_device("cpu:2"):
+    ...         y = x + x
+    ...     return y * x
+    >>> with CpuPool(index=2), executions() as seen:
+    ...     y = tr.compile(f)(tr.ones(3))
+    >>> [run] = seen
+    >>> {name: timeline.value for name, timeline in run.timelines.items()}
+    {'cpu:0': 1, 'cpu:2': 1}
+    """
+    found: list[Execution] = []
+    token = _watching.set(found)
+    try:
+        yield found
+    finally:
+        _watching.reset(token)
 
 
 class Accelerator(NamedTuple):
@@ -82,6 +127,10 @@ class Executor:
             BaseException: the first failure.
         """
         run = _Run(self.plan, self.machine, self._blank)
+        watching = _watching.get()
+        if watching is not None:
+            names = [str(queue.device) for queue in self.plan.threads]
+            watching.append(Execution(self.plan, dict(zip(names, run.timelines, strict=True))))
         for slot, raw in zip(self._inputs, raws, strict=True):
             run.values[slot] = raw
         try:
@@ -96,6 +145,9 @@ class Executor:
                 raise run.first
             finally:
                 run.first = None  # its traceback holds the run: no circle keeps the caller's values alive
+        if watching is not None:
+            for thread, timeline in enumerate(run.timelines):
+                timeline.signal(len(self.plan.of_thread(thread)))
         outputs = tuple([run.values[slot] for slot in self._outputs])
         run.values.clear()  # a pool may hold the run until it gets the next
         return outputs

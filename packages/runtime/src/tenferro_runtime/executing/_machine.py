@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tenferro_runtime.executing._executor import Accelerator, Machine
-from tenferro_runtime.executing._moves import Queue
-from tenferro_tensor import ComputeDevice, current_stream, device_runtime, get_backend
+from tenferro_runtime.executing._queue import Queue
+from tenferro_runtime.executing._sync import SyncStrategy, route_between, wait_between
+from tenferro_tensor import HOST, ComputeDevice, current_stream, device_runtime, get_backend
 from tenferro_tensor.device_runtimes import DeviceRuntime, RuntimeDevice, Stream
 
 
@@ -47,3 +48,39 @@ def reaches(source: ComputeDevice, target: ComputeDevice) -> bool:
     """Whether memory of the second accelerator can be filled from that of the first without the host."""
     first, second = PROCESS.accelerator(source), PROCESS.accelerator(target)
     return first.runtime.can_access_peer(first.device, second.device)
+
+
+def sync_strategy(first: str | ComputeDevice | Stream, then: str | ComputeDevice | Stream) -> SyncStrategy:
+    """How work on one device or stream is made to follow work on another, and how its data get there.
+
+    Execution plans are made by the same rules. The name of an accelerator stands for the stream that work of the
+    calling thread goes to; ``cpu:0`` is the calling thread.
+
+    Args:
+        first: a device, its name, or a stream.
+        then: what waits.
+
+    Raises:
+        PlacementError: there is no such device.
+        BackendUnavailableError: nothing installed offers the device.
+
+    >>> from tenferro_cpu import CpuPool
+    >>> with CpuPool(index=3):
+    ...     str(sync_strategy("cpu:3", "cpu:0")), str(sync_strategy("cpu:0", "cpu:0"))
+    ('timeline, shared memory', 'in order, shared memory')
+    """
+    queues = _queue(first), _queue(then)
+    return SyncStrategy(wait_between(*queues), route_between(queues[0].device, queues[1].device, reaches))
+
+
+def _queue(where: str | ComputeDevice | Stream) -> Queue:
+    """The queue of a device, or of a stream; two streams of a device have different ones."""
+    if isinstance(where, Stream):
+        device = where.device.id
+    else:
+        device = ComputeDevice(where)
+        get_backend(device.kind).require(device)
+        if device.kind == HOST.device.kind:
+            return Queue(device, "host")
+        where = PROCESS.stream(Queue(device, "compute"))
+    return Queue(device, f"stream {id(where):x}")

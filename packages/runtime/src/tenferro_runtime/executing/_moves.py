@@ -8,11 +8,12 @@ that is in the wanted memory already stands for a new one. Pools share main memo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 from itertools import count
 from typing import Final, NamedTuple
 
+from tenferro_runtime.executing._queue import CALLER, Queue
+from tenferro_runtime.executing._sync import Reaches, Route, route_between
 from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.ir._program import Operand
 from tenferro_tensor import HOST, ComputeDevice, MemorySpace
@@ -29,30 +30,6 @@ class Kind(Enum):
     PEER = "peer copy"
     BEGIN = "begin"
     END = "end"
-
-
-class Queue(NamedTuple):
-    """Where actions happen one after the other: a thread of the host, or a stream of an accelerator.
-
-    Attributes:
-        device: a pool, or an accelerator.
-        role: ``"host"``, ``"copy"``, ``"compute"``, or ``"compute 2"`` for work beside that.
-    """
-
-    device: ComputeDevice
-    role: str
-
-    @property
-    def host(self) -> bool:
-        """Whether it is a thread of the host."""
-        return self.role == "host"
-
-    def __str__(self) -> str:
-        return str(self.device) if self.role == "host" else f"{self.device}/{self.role}"
-
-
-CALLER: Final = Queue(HOST.device, "host")
-"""The calling thread is the pool ``cpu:0``; it also issues what the streams do."""
 
 
 STREAMS: Final = ("compute", "compute 2")
@@ -94,9 +71,6 @@ class Moved(NamedTuple):
     actions: tuple[Action, ...]
     homes: dict[int, ComputeDevice | None]
     alias: dict[int, int]
-
-
-Reaches = Callable[[ComputeDevice, ComputeDevice], bool]
 
 
 def moved(work: Work, reaches: Reaches) -> Moved:
@@ -168,16 +142,19 @@ class _Mover:
             return
         self._origin[result] = origin
         self._copies[origin, target.memory_space] = result
-        if source.kind == HOST.device.kind:
-            self._act(Kind.UPLOAD, target, v, result, task)
-        elif target.kind == HOST.device.kind:
-            self._download(v, result, task)
-        elif self.reaches(source, target):
-            self._act(Kind.PEER, target, v, result, task)
-        else:
-            host = self._device(origin) is HOST.device
-            staged = origin if host else self._copies.get((origin, HOST.memory_space))
-            self._act(Kind.UPLOAD, target, self._handle(v, task) if staged is None else staged, result, task)
+        match route_between(source, target, self.reaches):
+            case Route.UPLOAD:
+                self._act(Kind.UPLOAD, target, v, result, task)
+            case Route.DOWNLOAD:
+                self._download(v, result, task)
+            case Route.PEER:
+                self._act(Kind.PEER, target, v, result, task)
+            case Route.STAGED:
+                host = self._device(origin) is HOST.device
+                staged = origin if host else self._copies.get((origin, HOST.memory_space))
+                self._act(Kind.UPLOAD, target, self._handle(v, task) if staged is None else staged, result, task)
+            case Route.SHARED:
+                raise AssertionError("what moves nowhere is known")
 
     def _download(self, v: int, result: int, task: Task) -> None:
         self.actions.append(Action(Kind.ARRIVE, CALLER, (self._handle(v, task),), (result,), task))

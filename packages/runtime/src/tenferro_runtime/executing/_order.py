@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from tenferro_runtime.executing._moves import Action, Queue
+from tenferro_runtime.executing._moves import Action
+from tenferro_runtime.executing._queue import Queue
 
 
 def ordered(actions: Sequence[Action], threads: Mapping[Queue, int]) -> list[int]:

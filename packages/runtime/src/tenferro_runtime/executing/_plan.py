@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenferro_runtime.executing._lifetimes import Lifetimes
-from tenferro_runtime.executing._moves import CALLER, Action, Kind, Moved, Queue, Reaches, moved
+from tenferro_runtime.executing._moves import Action, Kind, Moved, moved
 from tenferro_runtime.executing._order import ordered
 from tenferro_runtime.executing._placement import Placement
+from tenferro_runtime.executing._queue import CALLER, Queue
 from tenferro_runtime.executing._step import Clock, Step, by_handle, kept_by_host
+from tenferro_runtime.executing._sync import Reaches, wait_between
 from tenferro_runtime.executing._tasks import Work
 from tenferro_runtime.reports._table import aligned
 from tenferro_tensor import ComputeDevice, Spec
@@ -164,10 +166,9 @@ class _Planner:
             if known[other.queue] >= other.turn:
                 continue
             known = self._after(known, (d,))
-            if not other.action.queue.host and not by_handle(step.action, other.action):
-                other.event = True
-            if other.action.queue.host or step.thread != other.thread:
-                other.signal = True
+            how = wait_between(other.action.queue, step.action.queue)
+            other.event |= how.by_event and not by_handle(step.action, other.action)
+            other.signal |= how.by_timeline
             yield d
 
     def _after(self, known: Clock, waits: Iterable[int]) -> Clock:

@@ -14,6 +14,7 @@ from tenferro_runtime._written import defined
 from tenferro_runtime.executing._moves import Kind
 from tenferro_runtime.executing._plan import ExecutionPlan
 from tenferro_runtime.executing._step import Step, by_handle, kept_by_host
+from tenferro_runtime.executing._sync import Wait, wait_between
 from tenferro_runtime.executing._timeline import CancelledError
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.rendering._render import CHUNK, replacing
@@ -100,12 +101,13 @@ class _Part:
 
     def _wait(self, step: Step, d: int) -> list[str]:
         other = self.plan.steps[d]
+        how = wait_between(other.action.queue, step.action.queue)
         lines = []
-        if other.thread != step.thread:
+        if how.by_timeline:
             lines.append(f"if T[{other.thread}].value < {other.at}: T[{other.thread}].wait({other.at})")
-        if other.action.queue.host or by_handle(step.action, other.action):
-            return lines
-        return [*lines, f"E[{d}].synchronize()" if step.action.queue.host else f"S[{step.queue}].wait(E[{d}])"]
+        if how.by_event and not by_handle(step.action, other.action):
+            lines.append(f"S[{step.queue}].wait(E[{d}])" if how is Wait.EVENT else f"E[{d}].synchronize()")
+        return lines
 
     def _booking(self, step: Step) -> list[str]:
         """The ledger is told of a transfer where its data leave their memory."""
