@@ -96,38 +96,38 @@ static PyObject *pool_stats(PyObject *module, PyObject *capsule)
                          (unsigned long long)s.misses, "returned", (unsigned long long)s.returned);
 }
 
-/* Put `handler` in force, but where `weak` is a handler only in its place; return the one that was in force. */
-static PyObject *enter(PyObject *handler, PyObject *weak)
+/* Put the handler `before` back in force, also while an exception is on its way: 0, or -1 with another one. */
+static int leave(PyObject *before, int failed)
 {
-    if (weak != Py_None) {
-        PyObject *now = PyDataMem_GetHandler();
-        if (now == NULL || now != weak)
-            return now;
-        Py_DECREF(now);
-    }
-    return PyDataMem_SetHandler(handler);
-}
-
-/* Put the handler `before` back in force, also while an exception is on its way: 0, or -1 with one. */
-static int leave(PyObject *before)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    PyObject *type = NULL, *value = NULL, *trace = NULL;
+    if (failed)
+        PyErr_Fetch(&type, &value, &trace);
     PyObject *ours = PyDataMem_SetHandler(before);
     if (ours == NULL) { /* memory is short; a handler that stays in force would serve all other code */
         PyErr_Clear();
         ours = PyDataMem_SetHandler(before);
     }
     Py_DECREF(before);
-    if (ours != NULL)
+    if (ours != NULL && failed)
         PyErr_Restore(type, value, trace);
-    else {
+    else if (ours == NULL) {
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
     }
     Py_XDECREF(ours);
     return ours == NULL ? -1 : 0;
+}
+
+/* Put `handler` in force, but where `weak` is a handler only in its place; return the one that was in force. */
+static PyObject *enter(PyObject *handler, PyObject *weak)
+{
+    PyObject *before = PyDataMem_SetHandler(handler);
+    if (before == NULL || weak == Py_None || before == weak)
+        return before;
+    if (leave(Py_NewRef(before), 0) < 0)
+        Py_CLEAR(before);
+    return before;
 }
 
 /* The tuple `self` holds the handler, the callable, and the handler that gives way or None. */
@@ -137,7 +137,7 @@ static PyObject *scoped(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (before == NULL)
         return NULL;
     PyObject *result = PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, count, NULL);
-    if (leave(before) < 0)
+    if (leave(before, result == NULL) < 0)
         Py_CLEAR(result);
     return result;
 }
