@@ -32,11 +32,15 @@ except ImportError:  # tests compile without a build backend
     BuildHookInterface = object
 
 LEVELS = {
-    "x86_64": {"v2": ("x86-64-v2",), "v3": ("x86-64-v3",), "v4": ("x86-64-v4",)},
-    "aarch64": {"neon": ("armv8-a",)},
-    "arm64": {"neon": ("armv8-a",)},
+    "x86_64": {
+        "v2": ("-march=x86-64-v2",),
+        "v3": ("-march=x86-64-v3",),
+        "v4": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
+    },
+    "aarch64": {"neon": ("-march=armv8-a",)},
+    "arm64": {"neon": ("-march=armv8-a",)},
 }
-"""Vector levels of a processor family, with the name of each as an argument of ``-march``."""
+"""Vector levels of a processor family, with the flags of each."""
 
 FLAGS = (
     "-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-ffp-contract=off", "-pthread",
@@ -115,7 +119,7 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
     sources = sorted(package.rglob("*.c"))
     headers = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.h"))))
     identity = [*compiler, version_of(compiler), sys.version, np.__version__, headers.hexdigest()]
-    levels = LEVELS.get(platform.machine(), {"generic": ()})
+    levels, zig = LEVELS.get(platform.machine(), {"generic": ()}), "ziglang" in compiler
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(os.environ.get("TENFERRO_BUILD_CACHE") or folder)
         kept.mkdir(parents=True, exist_ok=True)
@@ -134,10 +138,10 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
         jobs: list[tuple[Path, tuple[str, ...]]] = []
         for source in sources:
             if source.name.endswith(".simd.c"):
-                zig = "ziglang" in compiler
-                for level, march in levels.items():
-                    flags = [f"-mcpu={m.replace('-', '_')}" if zig else f"-march={m}" for m in march]
-                    jobs.append((source, (f"-DLEVEL={level}", *flags, *(more if level == next(iter(levels)) else ()))))
+                first = next(iter(levels))
+                for level, flags in levels.items():
+                    spelled = zig_flags(flags) if zig else flags
+                    jobs.append((source, (f"-DLEVEL={level}", *spelled, *(more if level == first else ()))))
             else:
                 jobs.append((source, more))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -149,6 +153,11 @@ def compile_extension(package: Path, target: Path, more: tuple[str, ...] = (), l
         fresh = target.with_suffix(f".{os.getpid()}")
         shutil.copyfile(linked, fresh)
         os.replace(fresh, target)
+
+
+def zig_flags(flags: tuple[str, ...]) -> list[str]:
+    """The flags as Zig spells them: ``-mcpu=x86_64_v4``."""
+    return [f"-mcpu={f.removeprefix('-march=').replace('-', '_')}" if f.startswith("-march=") else f for f in flags]
 
 
 def version_of(compiler: list[str]) -> str:

@@ -69,7 +69,10 @@ class Copy:
     ) -> None: ...
     def __call__(self, target: Any, source: Any, /) -> Any: ...
 
-# kernels/reductions.c
+# kernels/rows.c
+ROWS: Final[dict[str, tuple[int, int, int]]]
+"""Row kernels by primitive and type, as in ``"add f64"``: addresses of that of arrays, of an array and a number, and of
+a number and an array; 0 where there is none."""
 REDUCTIONS: Final[dict[str, tuple[int, int]]]
 """Row kernels by kind and type, as in ``"sum f64"``: addresses of that over the trailing and over the leading axis."""
 

@@ -22,7 +22,7 @@ int tenferro_add_product(PyObject *module);
 int tenferro_add_team(PyObject *module);
 int tenferro_add_arbiter(PyObject *module);
 int tenferro_add_pool(PyObject *module);
-int tenferro_add_reductions(PyObject *module);
+int tenferro_add_rows(PyObject *module);
 int tenferro_add_walks(PyObject *module);
 int tenferro_add_laid(PyObject *module);
 int tenferro_add_fused(PyObject *module);

@@ -16,7 +16,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_team,
     tenferro_add_arbiter,
     tenferro_add_pool,
-    tenferro_add_reductions,
+    tenferro_add_rows,
     tenferro_add_walks,
     tenferro_add_laid,
     tenferro_add_fused,

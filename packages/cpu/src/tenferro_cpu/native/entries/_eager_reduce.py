@@ -12,7 +12,7 @@ import numpy as np
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.machine._jit import available, ready
+from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
 from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
@@ -68,7 +68,7 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, axes: tuple[int, ...]) -> Kernel:
         run = reference(ins, outs, axes=axes)
         (x,) = ins
-        if not axes or x.dtype.kind not in kinds or not ready():
+        if not axes or x.dtype.kind not in kinds or not available():
             return run
         kernel = _reduced(kind, x.dtype)
         planned = _Planned(kernel, tuple(sorted(axes)), x.ndim, run)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._driver import Axis, drive
+from tenferro_cpu.native.kernels._fixed import fixed_row
 from tenferro_cpu.native.kernels._identity import identity
 from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._render import entry_name, render_row, row_spec, supported
@@ -72,13 +73,24 @@ class CpuRenderer(Renderer):
 
 
 class CpuCompiler(Compiler):
-    """Machine code of the engine; the code of a compiled spec is its address."""
+    """Machine code of the engine, or compiled ahead of time; the code of a compiled spec is its address.
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    Args:
+        engine: compiles and loads.
+        fixed: whether code that was compiled ahead of time serves.
+    """
+
+    def __init__(self, engine: Engine, fixed: bool = True) -> None:
+        self.engine, self.fixed = engine, fixed
+
+    def _fixed(self, spec: ProgramSpec) -> int:
+        return fixed_row(spec.kernel, self.engine.host) if self.fixed and spec.kernel is not None else 0
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
         """As the contract says."""
+        fixed = self._fixed(spec)
+        if fixed:
+            return CompiledSpec(spec, fixed, f"fixed {self.engine.host.level} {spec.identity}")
         if isinstance(spec.text, str):
             address = self.engine.function(spec.text, spec.entry)
         else:
@@ -87,7 +99,7 @@ class CpuCompiler(Compiler):
 
     def at_hand(self, spec: ProgramSpec) -> bool:
         """As the contract says."""
-        return self.engine.at_hand(spec.identity, spec.entry)
+        return bool(self._fixed(spec)) or self.engine.at_hand(spec.identity, spec.entry)
 
 
 class HostProgram(Program):
@@ -243,7 +255,8 @@ def llvm(engine: Engine, stream: bool = False, short: Short | None = None) -> To
         stream: write results past the caches.
         short: reduce short rows, many at once.
     """
-    return Toolchain(CpuRenderer(engine.host, stream, short), CpuCompiler(engine), CpuProgram)
+    renderer = CpuRenderer(engine.host, stream, short)
+    return Toolchain(renderer, CpuCompiler(engine, not stream and short is None), CpuProgram)
 
 
 def _numpy() -> Toolchain:

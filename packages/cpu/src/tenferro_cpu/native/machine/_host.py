@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tenferro_cpu.native._extension import compiled
+
 FALLBACK_CACHE = 8 << 20
 """Bytes of last-level cache where the system does not tell."""
 
@@ -15,9 +17,9 @@ class Host:
     """Processor, instruction set and the vector width that kernels are rendered for.
 
     Attributes:
-        triple: LLVM target triple.
-        cpu: LLVM's name of the processor.
-        features: LLVM feature string.
+        triple: LLVM target triple; empty where no compiler has been asked.
+        cpu: LLVM's name of the processor, likewise.
+        features: LLVM feature string, likewise.
         level: ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"generic"``.
         vector_bytes: width of one vector register.
         registers: number of vector registers.
@@ -65,6 +67,15 @@ class Host:
 
 LEVELS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}
 """Bytes of a vector register, and number of registers, by level."""
+
+
+def here(limit: str | None = None) -> Host:
+    """This processor, as far as it is known without a compiler; `limit` names the highest level to use."""
+    assert compiled is not None
+    level = compiled.LEVEL
+    if limit is not None and (limit == "generic" or (limit, level) == ("avx2", "avx512")):
+        level = limit
+    return Host("", "", "", level, *LEVELS[level], last_level_cache())
 
 
 def detect(binding: Any, limit: str | None = None) -> Host:

@@ -21,14 +21,17 @@ from weakref import WeakSet
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.machine._host import LEVELS, Host, detect
+from tenferro_cpu.native.machine._host import LEVELS, Host, detect, here
 from tenferro_tensor import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core.forks import idle_at_fork, new_lock
+from tenferro_tensor_core.forks import cached_property, idle_at_fork, new_lock
 
 OLDEST_LLVM = 20
-"""Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it (llvmlite 0.45)."""
+"""Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it."""
+
+OLDEST_LLVMLITE = (0, 45)
+"""The first that brings it."""
 
 SWITCH = "TENFERRO_CPU_JIT"
 
@@ -43,13 +46,23 @@ def unavailable() -> str | None:
         return f"{SWITCH}=0 turns them off"
     if compiled is None:
         return "this installation of tenferro-cpu has no C extension; build it where there is a C compiler"
-    if importlib.util.find_spec("llvmlite") is None:
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None:
         return "llvmlite is not installed: pip install 'tenferro-cpu[jit]'"
+    if _version(spec.origin) < OLDEST_LLVMLITE:
+        return "llvmlite is older than 0.45: pip install --upgrade llvmlite"
     if int(np.__version__.split(".")[0]) < 2:
         return f"they need NumPy 2, and this is {np.__version__}"
     if struct.calcsize("P") != 8 or sys.byteorder != "little":
         return "they need a 64-bit little-endian processor"
     return None
+
+
+def _version(origin: str | None) -> tuple[int, ...]:
+    """Version of an installed llvmlite, from the folder of its metadata: importing either takes 20 to 100 ms."""
+    found = Path(origin or "").parents[1].glob("llvmlite-*.dist-info") if origin else ()
+    numbers = [re.match(r"llvmlite-(\d+)\.(\d+)", path.name) for path in found]
+    return max([(int(m[1]), int(m[2])) for m in numbers if m], default=OLDEST_LLVMLITE)
 
 
 def available() -> bool:
@@ -72,8 +85,49 @@ def compiles_programs() -> bool:
 
 
 _engines: WeakSet["Engine"] = WeakSet()
-_EXECUTIONS: list[Any] = []
-"""What holds the machine code of all engines, also of those that are gone: addresses of it were given away."""
+_COMPILERS: list[_Compiler] = []
+"""Those of all engines, also of engines that are gone: they hold machine code of which addresses were given away."""
+
+
+class _Compiler:
+    """LLVM's compiler and linker for this process.
+
+    Attributes:
+        llvm: the module.
+        host: the processor, as LLVM sees it.
+        machine: emits objects.
+        layout: data layout of modules.
+        execution: links them.
+        target: what makes compiled code another: versions and processor.
+
+    Raises:
+        BackendUnavailableError: this LLVM is too old.
+    """
+
+    def __init__(self, limit: str | None) -> None:
+        llvmlite, llvm = library("llvmlite"), library("llvmlite.binding")
+        if llvm.llvm_version_info[0] < OLDEST_LLVM:
+            raise BackendUnavailableError(
+                f"native kernels need LLVM {OLDEST_LLVM} or newer, and llvmlite brings "
+                f"{llvm.llvm_version_info[0]}; pip install --upgrade llvmlite",
+                llvm=llvm.llvm_version_info,
+            )
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm, self.host = llvm, detect(llvm, limit)
+        # The execution engine owns its target machine; objects are emitted by one of our own.
+        self.machine, linking = self._machine(), self._machine()
+        self.layout = str(self.machine.target_data)
+        self.execution = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linking)
+        build = (sys.version, np.__version__, llvmlite.__version__, llvm.llvm_version_info)
+        self.target = repr((build, self.host.triple, self.host.cpu, self.host.features))
+        _COMPILERS.append(self)
+
+    def _machine(self) -> Any:
+        target = self.llvm.Target.from_triple(self.host.triple)
+        return target.create_target_machine(
+            cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
+        )
 
 
 class Engine:
@@ -89,7 +143,6 @@ class Engine:
     """
 
     def __init__(self, cache: ObjectCache | None = None, limit: str | None = None) -> None:
-        llvmlite, llvm = library("llvmlite"), library("llvmlite.binding")
         if limit is not None and limit not in LEVELS:
             names = ", ".join(LEVELS)
             raise ArgumentError(
@@ -97,42 +150,25 @@ class Engine:
                 f"(the variable {LEVEL} sets the highest one that is used)",
                 level=limit,
             )
-        if llvm.llvm_version_info[0] < OLDEST_LLVM:
-            raise BackendUnavailableError(
-                f"native kernels need LLVM {OLDEST_LLVM} or newer, and llvmlite brings "
-                f"{llvm.llvm_version_info[0]}; pip install --upgrade llvmlite",
-                llvm=llvm.llvm_version_info,
-            )
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        self._llvm = llvm
+        self.host = here(limit)
+        self._limit, self._cache = limit, cache
         self._lock = new_lock()
-        self.host = detect(llvm, limit)
-        target = llvm.Target.from_triple(self.host.triple)
-        self._machine = target.create_target_machine(
-            cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
-        )
-        self._layout = str(self._machine.target_data)
-        self._execution = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self._machine)
-        _EXECUTIONS.append(self._execution)
-        # The execution engine owns its target machine; objects are emitted by one of our own.
-        self._machine = target.create_target_machine(
-            cpu=self.host.cpu, features=self.host.features, opt=3, jit=True, codemodel="jitdefault"
-        )
-        self._cache = cache
-        build = (sys.version, np.__version__, llvmlite.__version__, llvm.llvm_version_info)
-        self._target = repr((build, self.host.triple, self.host.cpu, self.host.features))
         self._loaded: dict[str, tuple[int, ...]] = {}
         self._notes: dict[str, str] = {}
         self._symbols: dict[str, int] = {}
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
         _engines.add(self)
 
+    @cached_property
+    def _compiler(self) -> _Compiler:
+        """LLVM, loaded when machine code is first compiled or taken from disk (0.1 s)."""
+        return _Compiler(self._limit)
+
     @contextmanager
     def idle(self) -> Iterator[None]:
         """Hold off compiling and loading: no thread is inside of LLVM, or between two calls that belong together."""
         # llvmlite gives no other access to the lock that it holds in every call of LLVM.
-        with self._lock, getattr(self._llvm.ffi.lib, "_lock", nullcontext()):
+        with self._lock, getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext()) if _COMPILERS else nullcontext():
             yield
 
     def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:
@@ -240,7 +276,7 @@ class Engine:
 
     def key(self, ir_text: str, names: Sequence[str], level: int = 0) -> str:
         """Content, compiler, processor and flags: what makes compiled code another."""
-        content = "\0".join((self._target, str(level), *names, ir_text))
+        content = "\0".join((self._compiler.target, str(level), *names, ir_text))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _define(self, symbols: Mapping[str, int]) -> None:
@@ -249,17 +285,17 @@ class Engine:
                 raise CompileError(
                     f"the symbol {name!r} is defined already, at another address; choose another name", symbol=name
                 )
-            self._llvm.add_symbol(name, address)
+            self._compiler.llvm.add_symbol(name, address)
 
     def _compile(self, key: str, text: str, names: Sequence[str], level: int) -> bytes:
         """An object, after a line that lists the external functions it needs."""
         unique = _unique(key, names)
         for name, new in zip(names, unique, strict=True):
             text = re.sub(rf'@(?:{re.escape(name)}(?![\w.$-])|"{re.escape(name)}")', f"@{new}", text)
-        context = self._llvm.create_context()  # constants live as long as their context
+        context = self._compiler.llvm.create_context()  # constants live as long as their context
         try:
-            module = self._llvm.parse_assembly(text, context)
-            module.triple, module.data_layout = self.host.triple, self._layout
+            module = self._compiler.llvm.parse_assembly(text, context)
+            module.triple, module.data_layout = self._compiler.host.triple, self._compiler.layout
             module.verify()
         except RuntimeError as cause:
             raise CompileError(f"LLVM refuses the text of {', '.join(names)}: {cause}", names=tuple(names)) from cause
@@ -271,14 +307,14 @@ class Engine:
             self._optimise(module, level)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
         needs += [v.name for v in module.global_variables if v.is_declaration]
-        code: bytes = self._machine.emit_object(module)
+        code: bytes = self._compiler.machine.emit_object(module)
         self._counts["compiled"] += 1
         return " ".join(needs).encode() + b"\n" + code
 
     def _optimise(self, module: Any, level: int) -> None:
-        options = self._llvm.create_pipeline_tuning_options(speed_level=level)
+        options = self._compiler.llvm.create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization = options.slp_vectorization = level > 1
-        builder = self._llvm.create_pass_builder(self._machine, options)
+        builder = self._compiler.llvm.create_pass_builder(self._compiler.machine, options)
         builder.getModulePassManager().run(module, builder)
 
     def _linked(self, key: str, stored: bytes, names: Sequence[str]) -> tuple[int, ...]:
@@ -290,18 +326,18 @@ class Engine:
         """
         line, _, code = stored.partition(b"\n")
         needs = line.decode(errors="replace").split()
-        missing = [n for n in needs if n not in self._symbols and not self._llvm.address_of_symbol(n)]
+        missing = [n for n in needs if n not in self._symbols and not self._compiler.llvm.address_of_symbol(n)]
         if missing:
             raise CompileError(
                 f"the text calls {', '.join(missing)}, which nothing defines; give the address among the symbols",
                 missing=tuple(missing),
             )
-        read = self._llvm.ObjectFileRef.from_data(code)
+        read = self._compiler.llvm.ObjectFileRef.from_data(code)
         if not read._ptr:  # llvmlite reports what LLVM cannot read by nothing else
             raise CompileError(f"the object of {', '.join(names)} is damaged", names=tuple(names))
-        self._execution.add_object_file(read)
-        self._execution.finalize_object()
-        found = tuple(map(self._execution.get_function_address, _unique(key, names)))
+        self._compiler.execution.add_object_file(read)
+        self._compiler.execution.finalize_object()
+        found = tuple(map(self._compiler.execution.get_function_address, _unique(key, names)))
         if not all(found):
             raise CompileError(f"the object of {', '.join(names)} is another's", names=tuple(names))
         self._counts["object_bytes"] += len(code)
@@ -363,14 +399,6 @@ def engine() -> Engine:
             if _engine is None:
                 _engine = Engine(user_cache("cpu"), os.environ.get(LEVEL) or None)
     return _engine
-
-
-def ready() -> bool:
-    """Whether machine code can be had, and the compiler is not too old; loads it."""
-    try:
-        return available() and engine() is not None
-    except BackendUnavailableError:
-        return False
 
 
 def folder() -> str | None:
