@@ -19,7 +19,7 @@ from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
 from tenferro_cpu.native.kernels._render import supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.machine._jit import available, engine, ready
+from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
@@ -127,7 +127,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
 
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
         run = reference(ins, outs)
-        if not outs[0].shape or not ready():
+        if not outs[0].shape or not available():
             return run
         dtypes = tuple([s.dtype for s in ins])
         with _lock:
@@ -344,6 +344,6 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
     with _lock:
         if key not in _kernels:
             _kernels[key] = None
-            if ready() and supported(op.primitive, (dtype,) * nin, engine().host):
+            if available() and supported(op.primitive, (dtype,) * nin, engine().host):
                 _kernels[key] = _Kernels(op, nin, dtype, engine().host)
         return _kernels[key]

@@ -21,7 +21,11 @@ def fixed_row(kernel: KernelIR, host: Host) -> int:
     if len(kernel.lines) != 1 or kernel.writes != (Access.UNIT,) or kernel.outputs != (len(kernel.inputs),):
         return 0
     (line,), reads = kernel.lines, tuple([o.access for o in kernel.inputs])
-    if not isinstance(line, Apply) or line.args != tuple(range(len(reads))) or len({o.dtype for o in kernel.inputs}) > 1:
+    if (
+        not isinstance(line, Apply)
+        or line.args != tuple(range(len(reads)))
+        or len({o.dtype for o in kernel.inputs}) > 1
+    ):
         return 0
     found = compiled.ROWS.get(f"{line.op.primitive.name} {_type(kernel)}") if line.op.primitive.in_house else None
     return 0 if found is None or reads not in _FORMS else found[_FORMS[reads]]

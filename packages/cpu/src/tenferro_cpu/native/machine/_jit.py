@@ -85,7 +85,7 @@ def compiles_programs() -> bool:
 
 
 _engines: WeakSet["Engine"] = WeakSet()
-_COMPILERS: list[_Compiler] = []
+_COMPILERS: list["_Compiler"] = []
 """Those of all engines, also of engines that are gone: they hold machine code of which addresses were given away."""
 
 
@@ -168,7 +168,10 @@ class Engine:
     def idle(self) -> Iterator[None]:
         """Hold off compiling and loading: no thread is inside of LLVM, or between two calls that belong together."""
         # llvmlite gives no other access to the lock that it holds in every call of LLVM.
-        with self._lock, getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext()) if _COMPILERS else nullcontext():
+        with (
+            self._lock,
+            getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext()) if _COMPILERS else nullcontext(),
+        ):
             yield
 
     def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:
