@@ -41,7 +41,13 @@ _FORMS = {
 
 def _reduction(kernel: KernelIR) -> int:
     (operand, *more), reduction = kernel.inputs, kernel.reduction
-    if more or kernel.lines or kernel.outputs != (0,) or operand.access is not Access.UNIT or kernel.writes != (Access.UNIT,):
+    if (
+        more
+        or kernel.lines
+        or kernel.outputs != (0,)
+        or operand.access is not Access.UNIT
+        or kernel.writes != (Access.UNIT,)
+    ):
         return 0
     assert reduction is not None
     sums = reduction.kind in ("sum", "prod")

@@ -38,6 +38,6 @@ def _line(line: Literal | Apply) -> str:
 
 def noted_cost(kernel: KernelIR, engine: Engine) -> float:
     """Nanoseconds that one element takes in one thread; estimated once."""
-    if fixed_row(kernel, engine.host, kernel.reduction and kernel.reduction.over):
+    if fixed_row(kernel, engine.host):
         return cost(kernel, engine.host)  # quick, and asks for no compiler
     return float(engine.noted(f"cost {identity(kernel)}", lambda: repr(cost(kernel, engine.host))))
