@@ -124,19 +124,19 @@ def apply_vjp(site: CallSite, ins: list[Maybe], outs: list[Maybe], cts: Sequence
     rule = site.rule
     ins = site.complete(ins)
     if isinstance(rule, General):
-        pulled = _pull_general(site, rule, site.without_scalars(ins), outs, cts)
+        pulled = _vjp_general(site, rule, site.without_scalars(ins), outs, cts)
     else:
         try:
-            pulled = _pull_one(site, rule, ins, outs, cts[0])
+            pulled = _vjp_one(site, rule, ins, outs, cts[0])
         except (ZeroDivisionError, OverflowError, AttributeError):
             if not any(a.__class__ in SCALARS for a in ins):
                 raise
             # A Python number took part where NumPy's arithmetic was meant: 1 / 0.0 is an infinity here.
-            pulled = _pull_one(site, rule, site.without_scalars(ins), outs, cts[0])
+            pulled = _vjp_one(site, rule, site.without_scalars(ins), outs, cts[0])
     return tuple([_returned(site, i, c) for i, c in zip(site.need, pulled)])
 
 
-def _pull_one(site: CallSite, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any) -> list[Maybe]:
+def _vjp_one(site: CallSite, rule: Any, ins: list[Maybe], outs: list[Maybe], g: Any) -> list[Maybe]:
     scope = Scope(site.op, site.specs, ins, outs, g)
     functions = site.functions()
     if isinstance(rule, Slopes):
@@ -182,7 +182,7 @@ def _scaled(v: Any, f: Any, site: CallSite, scope: Scope, *, conjugate: bool) ->
     return catalog.absorbing_mul(v, slope) if site.rule.singular else v * slope
 
 
-def _pull_general(site: CallSite, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
+def _vjp_general(site: CallSite, rule: General, ins: list[Any], outs: list[Any], cts: Sequence[Maybe]) -> list[Maybe]:
     primals, results, params = tuple(ins), tuple(outs), site.op.params
     if rule.vjp is not None:
         pulled = rule.vjp(primals, results, tuple(cts), **params)
@@ -236,6 +236,8 @@ def _returned(site: CallSite, i: int, c: Maybe) -> Maybe:
     if c is None:
         return None
     given = site.given[i]
+    if given is site.specs[i] and getattr(c, "spec", None) is given:
+        return c
     return _at_home(unbrought(_cotangent(site, i, c), given), given)
 
 
@@ -306,19 +308,19 @@ def apply_jvp(
     if op.primitive.elementwise:
         tangents = [brought(t, site.specs[i]) for i, t in zip(site.need, tangents)]
     if isinstance(rule, General):
-        return _push_general(site, rule, site.without_scalars(full), tangents, outs)
+        return _jvp_general(site, rule, site.without_scalars(full), tangents, outs)
     assert outs is not None
     if isinstance(rule, Slopes):
         try:
-            return outs, [_push_slopes(site, full, outs, tangents)]
+            return outs, [_jvp_slopes(site, full, outs, tangents)]
         except (ZeroDivisionError, OverflowError, AttributeError):
             if not any(a.__class__ in SCALARS for a in full):
                 raise
-            return outs, [_push_slopes(site, site.without_scalars(full), outs, tangents)]
-    return outs, _push_linear(site, rule, full, tangents)
+            return outs, [_jvp_slopes(site, site.without_scalars(full), outs, tangents)]
+    return outs, _jvp_linear(site, rule, full, tangents)
 
 
-def _push_slopes(site: CallSite, ins: list[Any], outs: list[Any], tangents: Sequence[Any]) -> Maybe:
+def _jvp_slopes(site: CallSite, ins: list[Any], outs: list[Any], tangents: Sequence[Any]) -> Maybe:
     scope = Scope(site.op, site.specs, ins, outs)
     total = None
     for f, t in zip(site.functions().values(), tangents):
@@ -328,7 +330,7 @@ def _push_slopes(site: CallSite, ins: list[Any], outs: list[Any], tangents: Sequ
     return _tangent_out(site, 0, total)
 
 
-def _push_linear(site: CallSite, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
+def _jvp_linear(site: CallSite, rule: Linear, ins: list[Any], tangents: Sequence[Any]) -> list[Maybe]:
     """A linear op is its own derivative: in each operand given the rest, or in all named operands together."""
     site.functions()
     op = site.op
@@ -352,7 +354,7 @@ def _as_list(site: CallSite, out: Any) -> list[Any]:
     return list(out) if site.many else [out]
 
 
-def _push_general(
+def _jvp_general(
     site: CallSite, rule: General, ins: list[Any], tangents: Sequence[Any], outs: list[Any] | None
 ) -> tuple[list[Any], list[Maybe]]:
     primals, params = tuple(ins), site.op.params
