@@ -159,13 +159,13 @@ class Reduced:
         return self._given(ys)
 
     def rows(self) -> Callable[..., Any]:
-        """The reduction over the last axis as a built-in function of its operands; see `Fused.entry`."""
+        """The reduction over the last axis as a C entry of its operands; see `Fused.entry`."""
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), trailing=1, reduced=True)
         kernel = self.address(Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
         return entry(kernel, self.kernel, rows, partial(self, axes=(-1,)), cost=self.cost)
 
     def entry(self) -> Callable[..., Any]:
-        """The reduction over all axes as a built-in function of its operands."""
+        """The reduction over all axes as a C entry of its operands."""
         rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), reduced=True)
         kernel = self.compiled((Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs)))
 

@@ -68,7 +68,8 @@ static PyObject *laid_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (self != NULL) {
         self->kernel = kernel_at(kernel);
         self->rank = shape.len;
-        memcpy(self->shape, shape.ptr, (size_t)shape.len * sizeof *shape.ptr);
+        for (int d = 0; d < shape.len; d++)
+            self->shape[d] = shape.ptr[d];
         if (tenferro_fill_entry(&self->entry, laid_call, dtypes, inputs, fallback, fallback, words) < 0 ||
             take_words(self, words) < 0)
             Py_CLEAR(self);

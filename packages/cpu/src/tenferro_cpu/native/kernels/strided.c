@@ -90,7 +90,7 @@ static int meets(const struct plan *p, const int64_t *steps)
 }
 
 /* The space that the operands broadcast to, from its last axis on; an axis that goes on where the one before it ends is
- * merged with that. 1, or 0 where they do not broadcast. */
+ * merged with that. 1, or 0 where they do not broadcast, or to more elements than there can be. */
 static int plan_axes(struct plan *p)
 {
     p->total = 1;
@@ -105,7 +105,8 @@ static int plan_axes(struct plan *p)
             continue;
         for (int k = p->self->entry.inputs; k < p->every; k++)
             steps[k] = p->total * p->self->entry.sizes[k];
-        p->total *= extent;
+        if (__builtin_mul_overflow(p->total, extent, &p->total))
+            return 0;
         if (meets(p, steps))
             p->extents[p->count - 1] *= extent;
         else
