@@ -22,11 +22,11 @@ def fresh_steps() -> Iterator[None]:
 @pytest.fixture
 def allow_threads(monkeypatch: pytest.MonkeyPatch, fresh_steps: None) -> Iterator[Callable[[int], None]]:
     """Plans for four threads on any machine, each piece of work for itself; sets how many threads there are."""
-    from tenferro_cpu.native.contraction import _kernel, _pieces
+    from tenferro_cpu.native.contraction import _kernel, tuning
     from tenferro_cpu.native.threads._team import team
 
-    for name in ("PIECE_FLOPS", "PIECE_BYTES"):
-        monkeypatch.setattr(_pieces, name, 1)
+    for name in ("THREAD_MIN_FLOPS", "THREAD_MIN_BYTES"):
+        monkeypatch.setattr(tuning, name, 1)
     monkeypatch.setattr(_kernel, "usable_cores", lambda: 4)
     crew = team()
     assert crew is not None

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native import Engine, available
-from tenferro_cpu.native.contraction import _kernel, _module, _plan
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import _kernel, _plan, tuning
 from tenferro_cpu.native.contraction._blocks import ways
+from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 BATCHED = (
     "mkb,knb->mnb", "bmk,knb->bmn", "mbk,bnk->mnb", "kmb,bkn->nmb", "amkb,nabk->bnma", "amb,nkb->mnb", "mb,bn->bmn",
@@ -32,7 +33,7 @@ def prefer(monkeypatch, number: int) -> None:
 
     monkeypatch.setattr(_plan, "blocked", blocked)
     monkeypatch.setattr(_plan, "settled", lambda *arguments: False)
-    monkeypatch.setattr(_plan, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(tuning, "COMPARE_MIN_WORK", 0)
 
 
 def case(subscripts: str, dtype: str, rng: random.Random):
@@ -75,15 +76,15 @@ def test_every_way_in_blocks(monkeypatch, number, dtype):
     assert sum(require(subscripts, dtype, seed) for subscripts in BATCHED for seed in range(6)) > 25
 
 
-def test_lower_vector_levels(monkeypatch):
+@pytest.mark.parametrize("level", REGISTERS)
+def test_every_vector_level(monkeypatch, level):
     """Shorter vectors, shorter blocks."""
-    for level in ("avx2", "generic"):
-        lower = Engine(None, level)
-        made = {"F": _module.load(lower, "F")}
-        monkeypatch.setattr(_kernel, "machine", made.__getitem__)
-        for number in range(2):
-            prefer(monkeypatch, number)
-            assert sum(require(subscripts, "F", 7) for subscripts in BATCHED) > 3
+    if compiled.contraction_sizes("d", level) is None:
+        pytest.skip("this processor has no such level")
+    monkeypatch.setattr(_kernel, "microkernels", lambda char: Microkernels(char, level, 1 << 20))
+    for number in range(2):
+        prefer(monkeypatch, number)
+        assert sum(require(subscripts, "F", 7) for subscripts in BATCHED) > 3
 
 
 def test_no_bit_depends_on_threads(monkeypatch, allow_threads):
@@ -118,8 +119,9 @@ def test_nothing_is_read_or_written_outside():
     require_inside("""
 import random
 import numpy as np
-from tenferro_cpu.native.contraction import _plan
+from tenferro_cpu.native.contraction import _plan, tuning
 from tenferro_cpu.native.contraction._blocks import ways
+from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 number = 0
@@ -128,7 +130,7 @@ def blocked(kind, axes, most, cost):
     for step in found:
         step.cost = -1.0
     return found[number % len(found)] if found else None
-_plan.blocked, _plan.settled, _plan.WORTH_A_COPY = blocked, lambda *_: False, 0
+_plan.blocked, _plan.settled, tuning.COMPARE_MIN_WORK = blocked, lambda *_: False, 0
 for inputs, output in ((((0, 1, 3), (1, 2, 3)), (0, 2, 3)), (((3, 0, 1), (2, 3, 1)), (0, 2, 3)),
                        (((0, 1, 3), (3, 1, 2)), (3, 2, 0))):
     for number in range(3):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from random_contractions import random_case, step_by_step
-from tenferro_cpu.native import available
-from tenferro_cpu.native.contraction import _chains, _kernel
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import _chains, _kernel, tuning
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 F8 = np.dtype("float64")
 CPU = ComputeDevice("cpu:0")
@@ -90,8 +90,8 @@ def test_what_stays_as_it_is(operands, extents, steps, kept):
 @pytest.fixture
 def everywhere(monkeypatch):
     """The rules without a look at sizes; a list of the graphs that they have changed."""
-    monkeypatch.setattr(_chains, "WORTH", 0)
-    monkeypatch.setattr(_chains, "SMALL", 0)
+    monkeypatch.setattr(tuning, "CHAIN_MIN_ELEMENTS", 0)
+    monkeypatch.setattr(tuning, "CHAIN_SIZE_FACTOR", 0)
     changed: list[ContractionGraph] = []
     rules = _kernel.folded
 
@@ -158,9 +158,9 @@ def tree(seed):
 
 def test_random_trees_in_other_orders(monkeypatch):
     """Trees of any sizes, where they would not gain too."""
-    monkeypatch.setattr(_chains, "WORTH", 0)
-    monkeypatch.setattr(_chains, "SMALL", 1 << 40)
-    monkeypatch.setattr(_chains, "WINS", 100)
+    monkeypatch.setattr(tuning, "CHAIN_MIN_ELEMENTS", 0)
+    monkeypatch.setattr(tuning, "CHAIN_SIZE_FACTOR", 1 << 40)
+    monkeypatch.setattr(tuning, "CHAIN_GAIN", 100)
     changed = 0
     for seed in range(400):
         graph = tree(seed)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import tenferro_cpu
 from guard_pages import require_inside
 from random_contractions import MIDDLE, Case, random_case
-from tenferro_cpu.native import Engine, available
-from tenferro_cpu.native.contraction import _kernel, _module, _plan, _step
-from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import _kernel, _plan, tuning
+from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ArgumentError, ShapeError
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 F8 = np.dtype("float64")
 SEEDS = st.integers(0, 1 << 40)
@@ -64,8 +64,8 @@ def test_larger_random_contractions(seed):
 def test_results_in_the_order_that_is_cheapest(seed):
     """Where outputs are free to lie as they like, however small they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_plan, "FREE", 0)
-        patch.setattr(_plan, "SAVED", 2.0)  # nearly anything else than the order of the labels
+        patch.setattr(tuning, "FREE_OUTPUT_MIN_ELEMENTS", 0)
+        patch.setattr(tuning, "FREE_OUTPUT_FACTOR", 2.0)  # nearly anything else than the order of the labels
         patch.setattr(_plan, "settled", lambda *_: False)
         require(random_case(seed, MIDDLE))
 
@@ -86,22 +86,28 @@ def test_only_large_results_lie_as_they_are_computed():
 @pytest.mark.usefixtures("fresh_steps")
 def test_small_blocks_and_tables(monkeypatch, extents):
     """What large operands need: several blocks of every kind, groups that are cut, sums that go on."""
-    sizes = {"ROW_BLOCK_BYTES": 1, "INNER_BLOCK": 16, "COLUMN_BLOCK": 8, "MOST_ROWS": 30, "MOST_COLUMNS": 20,
-             "MOST_INNER": 20, "RUN": 8, "THIN": 1, "ASKED": 0}  # fmt: skip
+    sizes = {"ROW_BLOCK_BYTES": 1, "INNER_BLOCK": 16, "COLUMN_BLOCK": 8, "TABLE_MAX_ROWS": 30, "TABLE_MAX_COLUMNS": 20,
+             "TABLE_MAX_INNER": 20, "RUN_ELEMENTS": 8, "DIRECT_MAX_COLUMNS": 1, "PREFETCH_MIN_BYTES": 0}  # fmt: skip
     for name, value in sizes.items():
-        monkeypatch.setattr(_step, name, value)
+        monkeypatch.setattr(tuning, name, value)
     for seed in range(100):
         require(random_case(seed, extents))
 
 
-def test_every_vector_width(monkeypatch):
-    """Code for lower vector levels computes the same."""
-    for level in ("avx2", "generic"):
-        lower = Engine(None, level)
-        made = {char: _module.load(lower, char) for char in "fdFD"}
-        monkeypatch.setattr(_kernel, "machine", made.__getitem__)
-        for seed in range(60):
-            require(random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)))
+@pytest.mark.parametrize("level", REGISTERS)
+def test_every_vector_level(monkeypatch, level):
+    """Code for lower vector levels computes the same; plans know the sizes of its microkernels."""
+    if compiled.contraction_sizes("d", level) is None:
+        pytest.skip("this processor has no such level")
+    for char in "fdFD":
+        code, sizes = Microkernels(char, level, 1 << 20), compiled.contraction_sizes(char, level)
+        assert (code.item, code.width, code.vectors, code.columns, code.masks, code.strips) == (
+            sizes["item"], sizes["width"], sizes["vectors"], sizes["columns"], bool(sizes["masks"]),
+            {"dot": sizes["dot"], "lanes": sizes["lanes"]},
+        )  # fmt: skip
+    monkeypatch.setattr(_kernel, "microkernels", lambda char: Microkernels(char, level, 1 << 20))
+    for seed in range(60):
+        require(random_case(seed, MIDDLE if seed % 2 else (1, 2, 3, 4, 7, 8)))
 
 
 def test_threads_change_no_bit(allow_threads):
@@ -168,7 +174,7 @@ def test_large_products_use_every_block():
 @pytest.mark.usefixtures("fresh_steps")
 def test_long_runs_are_written_past_the_caches(monkeypatch, char):
     """Runs that begin and end anywhere in a line of memory, whether or not elements lie on their own size."""
-    monkeypatch.setattr(Host, "near_bytes", 0)
+    monkeypatch.setattr(Microkernels, "near_bytes", 0)
     rng = np.random.default_rng(0)
     for shape in ((3, 517), (5, 7, 300), (9000,)):
         labels = tuple(range(len(shape)))
@@ -239,13 +245,13 @@ def test_nothing_is_read_or_written_outside():
     """Operands and results lie against pages that are out of bounds; the last runs are written past the caches."""
     require_inside("""
 from random_contractions import random_case
-from tenferro_cpu.native.contraction import _step
-from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.contraction import _step, tuning
+from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 streamed = 0
 for seed in range(350):
     if seed == 250:
-        Host.near_bytes, _step.LONG = 0, 1
+        Microkernels.near_bytes, tuning.STREAM_MIN_RUN_BYTES = 0, 1
         _step.STEPS.clear()
     case = random_case(seed)
     if any(0 in x.shape for x in (*case.arrays, case.out)):

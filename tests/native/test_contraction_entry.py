@@ -1,18 +1,19 @@
 """The entry of small contractions: what it does itself, what it hands on, and that it keeps count of references."""
 
 import sys
+from array import array
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native import available
+from tenferro_cpu.native._extension import compiled
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ShapeError
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 F8 = np.dtype("float64")
 
@@ -106,18 +107,61 @@ def test_references_are_counted():
     assert [sys.getrefcount(o) for o in (x, y, F8, direct)] == before
 
 
-def test_records_live_until_the_entry_knows_others():
-    """Between the two, another thread may be in the entry."""
+def test_entries_share_the_plan_of_their_kernel():
+    """It lives while a call runs through it, also where another thread has put in the next one."""
     kernel = kernel_of()
-    direct, (x, y) = kernel.direct(), (np.ones((3, 4)), np.ones((4, 5)))
+    first, second = kernel.direct(), kernel.direct()
+    x, y = np.ones((3, 4)), np.ones((4, 5))
+    first(x, y)
+    (plan,) = kernel._small
+    assert plan.small
+    kernel.forget()
+    np.testing.assert_array_equal(second(x, y), np.full((5, 3), 4.0))
+    np.testing.assert_array_equal(second(np.asfortranarray(x), y), np.full((5, 3), 4.0))
+    assert kernel._small != [plan]
+
+
+def test_plans_refuse_what_they_are_not_made_for():
+    """Arrays that are missing, other objects, and layouts that are none."""
+    kernel = kernel_of()
+    x, y, z = np.ones((3, 4)), np.ones((4, 5)), np.ones((5, 3))
+    kernel(x, y)
+    ((plan, run, _),) = kernel._plans.values()
+    with pytest.raises(TypeError, match="called with 4 arrays"):
+        run(x, y, z)
+    with pytest.raises(TypeError, match="argument 2 is <class 'list'>"):
+        run(x, y, [], z)
+    given = (F8, None, plan.keeps[0], plan.keeps, 4, plan.arena, plan.scratch, False, False)
+    for operands, layout in ((2, array("q", [2, 3])), (2, array("q", [99] * 8)), (3, array("q", [0, 0]))):
+        with pytest.raises(ValueError, match="layout|arrays are missing"):
+            compiled.ContractionPlan(*given, operands, layout)
+    with pytest.raises(ValueError, match="no code"):
+        compiled.ContractionPlan(np.dtype("i8"), *given[1:], 2, array("q", [0, 0, 0]))
+
+
+def test_failing_allocations():
+    """Whichever allocation fails, a call returns the result or raises, and leaves no references behind."""
+    testcapi = pytest.importorskip("_testcapi")
+    kernel = kernel_of()
+    direct, x, y = kernel.direct(), np.ones((3, 4)), np.ones((4, 5))
     direct(x, y)
-    numbers, before, seen = kernel._quick, kernel._quick_plan, []
-
-    class Watched:
-        def __setitem__(self, place, words):
-            seen.append(kernel._quick_plan)
-            numbers[place] = words
-
-    kernel._quick = Watched()
-    np.testing.assert_array_equal(direct(np.asfortranarray(x), y), np.full((5, 3), 4.0))
-    assert len(seen) == 1 and seen[0] is before is not kernel._quick_plan
+    ((plan, _, _),) = kernel._plans.values()
+    layout = array("q", [2, 3, 4, 32, 8, 2, 4, 5, 40, 8, 2, 5, 3])
+    given = (F8, None, plan.keeps[0], plan.keeps, 4, plan.arena, plan.scratch, False, False, 2, layout)
+    watched = (x, y, F8, direct, plan.keeps, plan.keeps[0], layout)
+    for call in (lambda: direct(x, y), lambda: compiled.ContractionPlan(*given)):
+        failed = 0
+        call()
+        before = [sys.getrefcount(o) for o in watched]
+        for number in range(30):
+            found = error = None
+            testcapi.set_nomemory(number, number + 1)
+            try:
+                found = call()
+            except MemoryError:
+                failed += 1
+            finally:
+                testcapi.remove_mem_hooks()
+            del found, error
+            assert [sys.getrefcount(o) for o in watched] == before, number
+        assert failed

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from guard_pages import require_inside
 from random_contractions import MIDDLE, SMALL, random_graph
-from tenferro_cpu.native import available
-from tenferro_cpu.native.contraction import _step
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import tuning
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionGraph
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 F8 = np.dtype("float64")
 
@@ -37,8 +37,14 @@ def test_random_graphs(extents, seed):
 @pytest.mark.usefixtures("fresh_steps")
 def test_small_blocks_and_tables(monkeypatch):
     """Sums and fills in many parts."""
-    for name, value in {"MOST_ROWS": 30, "MOST_COLUMNS": 20, "MOST_INNER": 20, "RUN": 8, "THIN": 1}.items():
-        monkeypatch.setattr(_step, name, value)
+    for name, value in {
+        "TABLE_MAX_ROWS": 30,
+        "TABLE_MAX_COLUMNS": 20,
+        "TABLE_MAX_INNER": 20,
+        "RUN_ELEMENTS": 8,
+        "DIRECT_MAX_COLUMNS": 1,
+    }.items():
+        monkeypatch.setattr(tuning, name, value)
     for seed in range(150):
         case = random_graph(seed, MIDDLE)
         case.require(engine_kernel(case.graph)(*case.arrays))

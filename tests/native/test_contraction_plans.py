@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native import available
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import _kernel
-from tenferro_cpu.native.contraction._arena import LINE, Arena
+from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._bound import Bound
-from tenferro_cpu.native.contraction._module import machine
+from tenferro_cpu.native.contraction._microkernels import microkernels
 from tenferro_cpu.native.contraction._plan import _Planner
+from tenferro_cpu.native.contraction.tuning import CACHE_LINE_BYTES as LINE
 from tenferro_einsum import plan
 from tenferro_einsum._tree import structure, with_extents
 from tenferro_tensor.device_model import ContractionIR
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 FLOAT64 = np.dtype("float64")
 
@@ -64,7 +65,7 @@ def test_steps_of_one_form_are_decided_once(dtype):
         arrays = [x.astype(dtype) for x in arrays]
         contraction = plan(*[v for pair in zip(arrays, terms, strict=True) for v in pair], [])
         ir = with_extents(structure(contraction._labels, (), contraction.steps), FLOAT64, contraction._extents)
-        planner = _Planner(machine("d").kind, ir.graph, [x.strides for x in arrays], None, 1)
+        planner = _Planner(microkernels("d"), ir.graph, [x.strides for x in arrays], None, 1)
         planner.plan()
         decided.append(len(planner.alike))
         environment = np.ones((1, 1), dtype)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native import Engine, available
-from tenferro_cpu.native.contraction import _costs, _kernel, _module, _plan, _step
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import _kernel, _plan, _step, tuning
+from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 
 pytestmark = [
-    pytest.mark.skipif(not available(), reason="native kernels are off"),
+    pytest.mark.skipif(compiled is None, reason="there is no C extension"),
     pytest.mark.usefixtures("fresh_steps"),
 ]
 
@@ -36,7 +37,7 @@ def prefer(monkeypatch, name: str) -> None:
         return step
 
     monkeypatch.setattr(_plan, "plan_step", planned)
-    monkeypatch.setattr(_plan, "WORTH_A_COPY", 1)
+    monkeypatch.setattr(tuning, "COMPARE_MIN_WORK", 1)
 
 
 def case(subscripts: str, dtype: str, rng: random.Random):
@@ -100,17 +101,17 @@ def test_pairs_of_rows(monkeypatch, allow_threads, dtype):
     np.testing.assert_allclose(results[0], np.einsum("bk,bk->b", x, y), atol=1e-3 if dtype in "fF" else 1e-11)
 
 
-def test_lower_vector_levels(monkeypatch):
+@pytest.mark.parametrize("level", REGISTERS)
+def test_every_vector_level(monkeypatch, level):
     """Fewer registers, shorter vectors."""
-    for level in ("avx2", "generic"):
-        lower = Engine(None, level)
-        made = {char: _module.load(lower, char) for char in "dD"}
-        monkeypatch.setattr(_kernel, "machine", made.__getitem__)
-        for name, every in (("dot", ALONG_SUM + PAIRS), ("lanes", ALONG_BATCH)):
-            prefer(monkeypatch, name)
-            _step.STEPS.clear()
-            used = [require(subscripts, dtype, seed) for subscripts in every for dtype in "dD" for seed in range(5)]
-            assert name in used
+    if compiled.contraction_sizes("d", level) is None:
+        pytest.skip("this processor has no such level")
+    monkeypatch.setattr(_kernel, "microkernels", lambda char: Microkernels(char, level, 1 << 20))
+    for name, every in (("dot", ALONG_SUM + PAIRS), ("lanes", ALONG_BATCH)):
+        prefer(monkeypatch, name)
+        _step.STEPS.clear()
+        used = [require(subscripts, dtype, seed) for subscripts in every for dtype in "dD" for seed in range(5)]
+        assert name in used
 
 
 @pytest.mark.parametrize("subscripts", ["mkr,kn->mnr", "nk,mkr->mnr", "mir,ni->mnr"])
@@ -148,7 +149,7 @@ def test_no_bit_depends_on_threads(monkeypatch, allow_threads):
 @pytest.mark.parametrize("dtype", "fdFD")
 def test_results_past_the_caches(monkeypatch, dtype):
     """Whole lines of memory are written at once; where the result does not begin with one, they are not."""
-    monkeypatch.setattr(_costs, "STREAMED", 0)
+    monkeypatch.setattr(tuning, "STREAM_MIN_BYTES", 0)
     rng = np.random.default_rng(0)
     n = 64 // np.dtype(dtype).itemsize
     x, y = (rng.normal(size=s).astype(dtype) for s in ((2 * n, 3, 5, n), (5, 3)))
@@ -168,15 +169,15 @@ def test_nothing_is_read_or_written_outside():
     require_inside("""
 import random
 import numpy as np
-from tenferro_cpu.native.contraction import _plan, _step
+from tenferro_cpu.native.contraction import _plan, _step, tuning
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 best = None
 _step._cost = lambda step: step.cost - 1e12 * (step.kernel == best)
-_plan.WORTH_A_COPY = 1
-_step.AHEAD = 0
+tuning.COMPARE_MIN_WORK = 1
+tuning.PREFETCH_BATCH_MIN_BYTES = 0
 _plan.settled = _step.settled = lambda *_: False
-_step.ASKED = 0
+tuning.PREFETCH_MIN_BYTES = 0
 for best in ("dot", "lanes", "gemm"):
     _step.STEPS.clear()
     for inputs, output in ((((0, 1), (2, 1)), (0, 2)), (((1, 0), (2, 1)), (2, 0)), (((3, 0, 1), (1, 2, 3)), (0, 2, 3)),

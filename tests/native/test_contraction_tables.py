@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native import available
+from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import _record
+from tenferro_cpu.native.contraction._record import CONTIGUOUS, SCATTER
 from tenferro_cpu.native.contraction._tables import Flags, Tiles, filled, listed, lying, offsets
-from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 ITEM = 8
 AXES = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([0, 8, -8, 16, 24, 32, 64, 72, 100, 192])), max_size=4)
@@ -61,7 +61,7 @@ def test_flags_and_tiles(pairs, width, vectors):
     wanted = []
     for first in range(0, len(lie), vectors):
         mine = lie[first : first + vectors] + [True] * (first + vectors - len(lie))
-        bits = sum(TOGETHER << r for r, x in enumerate(mine) if x)
+        bits = sum(CONTIGUOUS << r for r, x in enumerate(mine) if x)
         ragged = n % width != 0 and first + vectors >= len(lie)
         wanted.append(0 if all(mine) and not ragged else SCATTER | bits)
     assert bytes_at(room, at["tiles"], len(wanted)) == wanted

@@ -6,15 +6,16 @@ A developer's test: it needs `aarch64-linux-gnu-gcc` and `qemu-aarch64` (Debian'
 import random
 from array import array
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from random_contractions import MIDDLE, case_of, random_case
-from tenferro_cpu.native import available
+from tenferro_cpu.native._extension import compiled
 from tenferro_tensor.device_model import ContractionIR
 
-pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
+pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
 
 CHARS = "fdFD"
 BATCHED = (
@@ -23,18 +24,25 @@ BATCHED = (
 """Matrix products, the batch last in sizes."""
 
 
+GLUE = """
+#include "contraction/step.h"
+#define WORK(c) \\
+    void work_##c(const struct step *steps, int64_t count, char *const *bases, char *scratch, int64_t threads) \\
+    { contraction_run(contraction_engine(#c[0], NULL), steps, count, bases, scratch, threads); }
+WORK(f) WORK(d) WORK(F) WORK(D)
+"""
+
+
 @cache
 def program():
     """The engine for four dtypes."""
     import emulated
-    from tenferro_cpu.native.contraction._code import Kind
-    from tenferro_cpu.native.contraction._module import source
+    import tenferro_cpu.native.contraction
 
     if emulated.LINKER is None or emulated.EMULATOR is None:
         pytest.skip("there is no cross compiler or emulator for AArch64")
-    texts = [source(Kind(char, emulated.HOST), 24) for char in CHARS]
-    names = {n: {name: f"{name}_{char}" for name in ("work", "run", "enter")} for n, char in enumerate(CHARS)}
-    return emulated.Program(texts, names)
+    folder = Path(tenferro_cpu.native.contraction.__file__).parent
+    return emulated.Program([], [*folder.glob("*.simd.c"), folder / "step.c"], GLUE)
 
 
 def put_tables(memory, step):
@@ -50,16 +58,13 @@ def put_tables(memory, step):
 
 def placed(memory, case, most):
     """The call that does a case, and what checks its result afterwards."""
-    import emulated
     from tenferro_cpu.native.contraction._chains import folded
-    from tenferro_cpu.native.contraction._code import Kind
-    from tenferro_cpu.native.contraction._module import HEADER
+    from tenferro_cpu.native.contraction._microkernels import Microkernels
     from tenferro_cpu.native.contraction._outputs import Outputs
     from tenferro_cpu.native.contraction._plan import make
 
     char, graph = case.ir.dtype.char, folded(case.ir.graph)
-    plan = make(Kind(char, emulated.HOST), graph, [x.strides for x in case.arrays], None, most)
-    head = dict(zip(HEADER, array("q", plan.header), strict=True))
+    plan = make(Microkernels(char, "neon", 1 << 20), graph, [x.strides for x in case.arrays], None, most)
     records, *steps = plan.keeps
     for step in steps:
         put_tables(memory, step)
@@ -68,7 +73,7 @@ def placed(memory, case, most):
     arena = memory.room(plan.arena)
     outputs = [memory.room(int(np.prod(graph.shape(v))) * case.ir.dtype.itemsize) for v in graph.outputs]
     bases += [arena, *outputs, memory.put(np.ones((), case.ir.dtype))]
-    words = (there, head["steps"], memory.words(bases), arena + head["scratch"], most, memory.room(64))
+    words = (there, len(steps), memory.words(bases), arena + plan.scratch, most)
     lies = Outputs(graph, plan.orders)
 
     def check():
@@ -95,7 +100,7 @@ def test_random_contractions(threads, allow_threads):
 def test_blocks_of_the_batch(monkeypatch):
     """Every way of copying, blocks that are not whole, vectors of one element."""
     import emulated
-    from tenferro_cpu.native.contraction import _plan
+    from tenferro_cpu.native.contraction import _plan, tuning
     from tenferro_cpu.native.contraction._blocks import ways
 
     taken = []
@@ -109,7 +114,7 @@ def test_blocks_of_the_batch(monkeypatch):
 
     monkeypatch.setattr(_plan, "blocked", blocked)
     monkeypatch.setattr(_plan, "settled", lambda *arguments: False)
-    monkeypatch.setattr(_plan, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(tuning, "COMPARE_MIN_WORK", 0)
     engine, memory, cases, calls = program(), emulated.Memory(), [], []
     for seed in range(120):
         rng, number = random.Random(seed), seed // 12

@@ -6,11 +6,10 @@ here, at the addresses that it will have there: so pointers can be written into 
 
 import atexit
 import ctypes
-import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,9 @@ _DRIVER = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "levels.h"
 #include "threads/team.h"
+enum tenferro_level tenferro_level = TENFERRO_BASE;
 char tenferro_ndarray;
 void *tenferro_save_thread(void) { return 0; }
 void tenferro_restore_thread(void *state) {}
@@ -114,22 +115,18 @@ class Program:
 
     Args:
         texts: LLVM modules.
-        renamed: for each of them, by its place, functions that are given out, and their names in the program.
+        sources: C files below the package `tenferro_cpu.native`.
+        glue: C text.
     """
 
-    def __init__(self, texts: Iterable[str], renamed: Mapping[int, Mapping[str, str]] | None = None) -> None:
+    def __init__(self, texts: Iterable[str], sources: Iterable[Path] = (), glue: str = "") -> None:
         folder = tempfile.mkdtemp(prefix="emulated-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         self._path = Path(folder) / "program"
-        texts = list(texts)
-        for place, names in (renamed or {}).items():
-            for name, new in names.items():
-                texts[place] = re.sub(rf"(define )private (.*?)@{name}\(", r"\1\2" + f"@{name}(", texts[place])
-                texts[place] = re.sub(rf"@{name}(?![\w.])", f"@{new}", texts[place])
-        self._link(texts)
+        self._link(list(texts), [*map(str, sources)], glue)
         self._addresses = self._named()
 
-    def _link(self, texts: list[str]) -> None:
+    def _link(self, texts: list[str], more: list[str], glue: str) -> None:
         assert LINKER is not None
         machine, objects = target_machine(HOST), []
         for number, text in enumerate(texts):
@@ -137,7 +134,7 @@ class Program:
             path.write_bytes(machine.emit_object(module(text, HOST)))
             objects.append(str(path))
         driver = self._path.with_name("driver.c")
-        driver.write_text(_DRIVER)
+        driver.write_text(_DRIVER + glue)
         native = Path(tenferro_cpu.native.__file__).parent
         names = {"parallel_for": "team_run", "allowed": "team_allowed"}
         symbols = [f"-Wl,--defsym=tenferro_{name}=tenferro_{own}" for name, own in names.items()]
@@ -148,12 +145,13 @@ class Program:
             "-static",
             "-no-pie",
             "-pthread",
+            "-DLEVEL=neon",
             f"-I{native}",
             *symbols,
             "-o",
             str(self._path),
         ]
-        sources = [str(driver), str(native / "threads" / "team.c"), *objects, "-lm"]
+        sources = [str(driver), str(native / "threads" / "team.c"), *more, *objects, "-lm"]
         done = subprocess.run([*command, *sources], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 

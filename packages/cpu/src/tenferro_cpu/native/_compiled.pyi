@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any, Final, final
 
 import numpy as np
+from typing_extensions import Buffer
 
 ADDRESSES: Final[dict[str, int]]
 """Functions and tables that generated machine code refers to, by symbol."""
@@ -231,3 +232,30 @@ class Product:
         unlocked: int,
     ) -> None: ...
     def __call__(self, left: Any, right: Any, /, *sizes: Any) -> Any: ...
+
+# contraction/plan.c
+CONTRACTION_WORDS: Final[int]
+"""64-bit words of the record of a step."""
+
+@final
+class ContractionPlan:
+    small: Final[bool]
+    def __new__(
+        cls,
+        dtype: np.dtype[Any],
+        level: str | None,
+        records: Buffer,
+        keeps: object,
+        arrays: int,
+        arena: int,
+        scratch: int,
+        shared: bool,
+        releases: bool,
+        operands: int,
+        layout: Buffer,
+    ) -> ContractionPlan: ...
+    def __call__(self, /, *arrays: np.ndarray[Any, Any]) -> Any: ...
+
+def contraction_entry(kernel: Callable[..., Any], cell: list[Any], /) -> Callable[..., Any]: ...
+def contraction_sizes(dtype: str, level: str | None = ..., /) -> dict[str, Any] | None: ...
+def contraction_fill_tables(program: Buffer, count: int, room: Buffer, /) -> None: ...

@@ -23,6 +23,7 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_strided,
     tenferro_add_elementwise,
     tenferro_add_stepped,
+    tenferro_add_contraction,
 };
 
 int tenferro_offer(PyObject *module, const char *name, uintptr_t address)

@@ -1,10 +1,8 @@
 """Places of intermediate results in one block of memory, reused when their values have been taken."""
 
 from bisect import bisect_left, insort
-from typing import Final
 
-LINE: Final = 64
-"""Bytes that every place is a multiple of."""
+from tenferro_cpu.native.contraction import tuning
 
 
 class Arena:
@@ -27,7 +25,7 @@ class Arena:
 
     def take(self, nbytes: int) -> int:
         """A place of so many bytes: the smallest gap that has room."""
-        n = max(LINE, -(-nbytes // LINE) * LINE)
+        n = max(tuning.CACHE_LINE_BYTES, -(-nbytes // tuning.CACHE_LINE_BYTES) * tuning.CACHE_LINE_BYTES)
         at = bisect_left(self._sizes, (n, 0))
         if at < len(self._sizes):
             size, start = self._sizes[at]
@@ -44,7 +42,7 @@ class Arena:
 
     def give(self, start: int, nbytes: int) -> None:
         """Give a place back."""
-        end = start + max(LINE, -(-nbytes // LINE) * LINE)
+        end = start + max(tuning.CACHE_LINE_BYTES, -(-nbytes // tuning.CACHE_LINE_BYTES) * tuning.CACHE_LINE_BYTES)
         at = bisect_left(self._free, (start, end))
         after = self._free[at] if at < len(self._free) else (-1, -1)
         before = self._free[at - 1] if at else (-1, -1)

@@ -7,64 +7,51 @@ the same memory as those of the block before, so that they come from and go to n
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Final
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._axes import Axis, Plain, merged, ordered, size
-from tenferro_cpu.native.contraction._code import Kind
-from tenferro_cpu.native.contraction._costs import FAR, LINE
+from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._pieces import cut
 from tenferro_cpu.native.contraction._record import Places, Step
 from tenferro_cpu.native.contraction._step import copied, plan_step, three
-
-WORTH: Final = 30_000.0
-"""Nanoseconds that a product takes from which on blocks are tried."""
-
-ROOM: Final = 512 << 10
-"""Most bytes of the copies of a block."""
-
-BLOCK: Final = 40.0
-"""Nanoseconds for a block besides its steps."""
-
-FARTHER: Final = 0.25
-"""Nanoseconds for an element of operands and result that lie far."""
 
 COPIES, ONE = 3, 4
 """Base pointers of the copies and of the number one: after both operands and the result."""
 
 
-def blocked(kind: Kind, axes: Sequence[Plain], most: int, cost: float) -> Step | None:
+def blocked(code: Microkernels, axes: Sequence[Plain], most: int, cost: float) -> Step | None:
     """The product over these axes in blocks, if that takes less than `cost` nanoseconds."""
-    if cost < WORTH:
+    if cost < tuning.BLOCKS_MIN_COST:
         return None
-    best = min(ways(kind, axes, most), key=lambda step: step.cost, default=None)
+    best = min(ways(code, axes, most), key=lambda step: step.cost, default=None)
     return best if best is not None and best.cost < cost else None
 
 
-def ways(kind: Kind, axes: Sequence[Plain], most: int) -> list[Step]:
+def ways(code: Microkernels, axes: Sequence[Plain], most: int) -> list[Step]:
     """All ways in which the product over these axes can be done in blocks."""
     whole = merged([Axis(*numbers) for numbers in axes])
-    return [step for axis in whole for step in _along(kind, whole, axis, most)]
+    return [step for axis in whole for step in _along(code, whole, axis, most)]
 
 
-def _along(kind: Kind, axes: Sequence[Axis], axis: Axis, most: int) -> Iterator[Step]:
+def _along(code: Microkernels, axes: Sequence[Axis], axis: Axis, most: int) -> Iterator[Step]:
     """Ways to take blocks along one axis of the batch: inside of lines of memory, and long enough."""
     n, *strides = axis
-    if n < kind.width or not all(strides) or min(map(abs, strides)) >= LINE:
+    if n < code.width or not all(strides) or min(map(abs, strides)) >= tuning.CACHE_LINE_BYTES:
         return
-    block = n if n <= 2 * kind.width else kind.width
-    outside = [x for x in axes if x is not axis and all(abs(stride) >= LINE for stride in x[1:])]
+    block = n if n <= 2 * code.width else code.width
+    outside = [x for x in axes if x is not axis and all(abs(stride) >= tuning.CACHE_LINE_BYTES for stride in x[1:])]
     inside = [axis._replace(n=block), *[x for x in axes if x is not axis and x not in outside]]
-    for layouts in (_innermost(kind, inside), _outermost(inside)):
+    for layouts in (_innermost(code, inside), _outermost(inside)):
         if layouts:
-            step = _step(kind, axes, outside, axis, inside, layouts)
+            step = _step(code, axes, outside, axis, inside, layouts)
             if step is not None:
-                yield cut(kind, step, most)
+                yield cut(code, step, most)
 
 
-def _innermost(kind: Kind, axes: Sequence[Axis]) -> dict[int, list[Axis]]:
+def _innermost(code: Microkernels, axes: Sequence[Axis]) -> dict[int, list[Axis]]:
     """Orders of axes for copies of those operands that have the first axis not innermost, which then is."""
     first, *rest = axes
-    return {place: [*ordered(_of(rest, place), place), first] for place in (1, 2, 3) if first[place] != kind.item}
+    return {place: [*ordered(_of(rest, place), place), first] for place in (1, 2, 3) if first[place] != code.item}
 
 
 def _outermost(axes: Sequence[Axis]) -> dict[int, list[Axis]]:
@@ -72,7 +59,7 @@ def _outermost(axes: Sequence[Axis]) -> dict[int, list[Axis]]:
     first, *rest = axes
     found = {}
     for place in (1, 2, 3):
-        if abs(first[place]) < LINE:
+        if abs(first[place]) < tuning.CACHE_LINE_BYTES:
             batch = [x for x in rest if all(x[1:])]
             groups = [[x for x in _of(rest, place) if not all(x[1:]) and not x[other]] for other in (3, 2, 1)]
             groups = [ordered(group, place) for group in groups if group]
@@ -87,7 +74,7 @@ def _of(axes: Sequence[Axis], place: int) -> list[Axis]:
 
 
 def _step(
-    kind: Kind, axes: Sequence[Axis], outside: list[Axis], axis: Axis, inside: list[Axis],
+    code: Microkernels, axes: Sequence[Axis], outside: list[Axis], axis: Axis, inside: list[Axis],
     layouts: Mapping[int, list[Axis]],
 ) -> Step | None:  # fmt: skip
     """Copies of some operands, the product, a copy of the result: for each block."""
@@ -96,21 +83,21 @@ def _step(
     copies: dict[int, Step] = {}
     room = 0
     for place, order in layouts.items():
-        strides, size_of = {}, kind.item
+        strides, size_of = {}, code.item
         for x in reversed(order):
             strides[id(x)] = size_of  # axes may be equal
             size_of *= x.n
         made = [strides.get(id(x), 0) for x in inside]
         pair = (made, own[place]) if place == 3 else (own[place], made)
         moves = [Axis(x.n, old, 0, new) for x, old, new in zip(inside, *pair, strict=True) if x[place]]
-        found = copied(kind, moves, 1) or plan_step(kind, tuple(moves), 1, often=True)
+        found = copied(code, moves, 1) or plan_step(code, tuple(moves), 1, often=True)
         if found is None:
             return None
         copies[place], own[place], places[place - 1] = found, made, (COPIES, room)
-        room += -(-size_of // LINE) * LINE
+        room += -(-size_of // tuning.CACHE_LINE_BYTES) * tuning.CACHE_LINE_BYTES
     near = tuple([(x.n, *along) for x, *along in zip(inside, *own.values(), strict=True)])
-    product = plan_step(kind, near, 1, often=True)
-    if product is None or room > ROOM:
+    product = plan_step(code, near, 1, often=True)
+    if product is None or room > tuning.BLOCKS_MAX_BYTES:
         return None
     one = (ONE, 0)
     parts: list[tuple[Step, Places]] = [
@@ -127,10 +114,10 @@ def _step(
     step.fill = lambda: three("batch", outside) | three("row", [axis])
     step.inside = tuple(parts)
     blocks = size(outside) * -(-axis.n // inside[0].n)
-    step.cost = blocks * (BLOCK + sum([part.cost for part, _ in parts]))
+    step.cost = blocks * (tuning.BLOCK_COST + sum([part.cost for part, _ in parts]))
     for place in (1, 2, 3):
         elements = prod([x.n for x in axes if x[place]])
-        step.cost += FARTHER * elements * (elements * kind.item > FAR)
+        step.cost += tuning.FAR_BLOCK_COST * elements * (elements * code.item > tuning.NEAR_MAX_BYTES)
     return step
 
 

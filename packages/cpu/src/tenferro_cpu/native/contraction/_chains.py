@@ -12,24 +12,9 @@ Factors are the same as before, so results differ in roundings only, as long as 
 from collections import Counter
 from dataclasses import replace
 from math import prod
-from typing import Final
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_tensor.device_model import ContractionGraph, Labels
-
-SMALL: Final = 8
-"""How many times smaller than the value that is saved the product has to be."""
-
-APART: Final = 3
-"""How many times longer it takes to read an element where a factor lies in another order than the product."""
-
-WINS: Final = 0.8
-"""Part of what a tree touches that another order of its products may touch."""
-
-MANY: Final = 24
-"""Products of a tree from which on orders are not compared."""
-
-WORTH: Final = 4096
-"""Elements of a value from which on it is worth a look."""
 
 
 def folded(graph: ContractionGraph) -> ContractionGraph:
@@ -42,7 +27,7 @@ def folded(graph: ContractionGraph) -> ContractionGraph:
     >>> folded(ContractionGraph(np.dtype("float64"), ((0, 1), (0,), (0,)), (300, 300), steps, (4,))).steps
     (((0,), ((1, 2),)), ((0, 1), ((0, 3),)))
     """
-    if max([prod([graph.extents[x] for x in labels]) for labels, _ in graph.steps]) < WORTH:
+    if max([prod([graph.extents[x] for x in labels]) for labels, _ in graph.steps]) < tuning.CHAIN_MIN_ELEMENTS:
         return graph
     return _Folding(graph).folded()
 
@@ -79,7 +64,7 @@ class _Folding:
 
     def large(self, value: int) -> bool:
         """Whether a value is large and the product of two."""
-        if value < self.count or self.size(self.labels[value]) < WORTH:
+        if value < self.count or self.size(self.labels[value]) < tuning.CHAIN_MIN_ELEMENTS:
             return False
         terms = self.terms[value - self.count]
         return len(terms) == 1 and len(terms[0]) == 2 and self.distinct(value)
@@ -87,7 +72,7 @@ class _Folding:
     def multiplied(self, root: int) -> set[int]:
         """A tree of element-wise products in an order that takes less, if there is one; the products of the tree."""
         places, factors = self.tree(root)
-        if not 2 < len(places) < MANY or not all(map(self.distinct, factors)):
+        if not 2 < len(places) < tuning.CHAIN_MAX_PRODUCTS or not all(map(self.distinct, factors)):
             return {*places}
         labels = {u: self.labels[u] for u in factors}
         steps: dict[int, tuple[int, int]] = {}
@@ -105,7 +90,7 @@ class _Folding:
             factors.remove(x)
             factors.remove(y)
             factors.append(v)
-        if after <= WINS * before:
+        if after <= tuning.CHAIN_GAIN * before:
             labels[root] = self.labels[root]
             for v in places:
                 self.terms[v - self.count], self.labels[v] = (steps[v],), labels[v]
@@ -117,7 +102,9 @@ class _Folding:
         places, factors, stack = [], [], [root]
         while stack:
             v = stack.pop()
-            if v == root or (self.whole(v) and SMALL * self.size(self.labels[v]) >= self.size(self.labels[root])):
+            if v == root or (
+                self.whole(v) and tuning.CHAIN_SIZE_FACTOR * self.size(self.labels[v]) >= self.size(self.labels[root])
+            ):
                 pair = self.terms[v - self.count][0]
                 if {*self.labels[v]} == {x for u in pair for x in self.labels[u]}:
                     places.append(v)
@@ -129,12 +116,12 @@ class _Folding:
     def touched(self, x: Labels, y: Labels, made: Labels) -> int:
         """Elements that a product reads and writes; those of its smaller factor lie in another order."""
         small, large = sorted((self.size(x), self.size(y)))
-        return self.size(made) + large + APART * small
+        return self.size(made) + large + tuning.CHAIN_STRIDED_FACTOR * small
 
     def worsened(self, x: Labels, y: Labels) -> int:
         """What a product costs, and how much more there is to read then in another order."""
         made = tuple({*x, *y})
-        return self.touched(x, y, made) + APART * (self.size(made) - self.size(x) - self.size(y))
+        return self.touched(x, y, made) + tuning.CHAIN_STRIDED_FACTOR * (self.size(made) - self.size(x) - self.size(y))
 
     def gathered(self, number: int, made: int, other: int) -> bool:
         """``(x * s) y`` as ``x (s y)``."""
@@ -143,7 +130,7 @@ class _Folding:
             if {*self.labels[x]} != {*labels} or not {*self.labels[s]} <= {*labels} or other >= made:
                 continue
             small = tuple(dict.fromkeys((*self.labels[s], *self.labels[other])))
-            if SMALL * self.size(small) > self.size(labels) or not {*result} <= {*labels, *small}:
+            if tuning.CHAIN_SIZE_FACTOR * self.size(small) > self.size(labels) or not {*result} <= {*labels, *small}:
                 continue
             self.put(number, made, (s, other), small, x)
             return True
@@ -158,7 +145,9 @@ class _Folding:
             return False
         for x, y in sorted([pair, pair[::-1]], key=lambda way: self.size(self.labels[way[0]])):
             mine = tuple(dict.fromkeys(self.labels[x]))
-            if {*self.labels[s]} <= {*mine} and SMALL * self.size(mine) <= self.size(self.labels[made]):
+            if {*self.labels[s]} <= {*mine} and tuning.CHAIN_SIZE_FACTOR * self.size(mine) <= self.size(
+                self.labels[made]
+            ):
                 self.put(number, made, (x, s), mine, y)
                 return True
         return False

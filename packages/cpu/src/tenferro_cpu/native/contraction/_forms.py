@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from tenferro_cpu.native.contraction._layout import SMALL, Strides
+from tenferro_cpu.native.contraction import tuning
+from tenferro_cpu.native.contraction._layout import Strides
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import Labels
 
@@ -54,7 +55,7 @@ def form_of(
     if len(places) < len(labels) or not {*names}.issuperset(labels):
         return None
     key = [(extents[x], left.get(x), right.get(x), places.get(x), x in partner, x in after) for x in names]
-    return Form((*key, prod([extents[x] for x in partner]) <= SMALL), names)
+    return Form((*key, prod([extents[x] for x in partner]) <= tuning.SMALL_PARTNER_ELEMENTS), names)
 
 
 def alike(form: Form, layout: Labels, strides: Mapping[int, int], nbytes: int, step: Step | None) -> Alike:

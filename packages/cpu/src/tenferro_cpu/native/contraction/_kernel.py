@@ -1,6 +1,5 @@
 """The contraction kernel of the CPU: plans by strides, memory from the pool, one call of machine code."""
 
-import sys
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -10,39 +9,32 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._bound import Bound
 from tenferro_cpu.native.contraction._chains import folded
-from tenferro_cpu.native.contraction._entry_text import OPERANDS, ROOM, STACK, numbers
-from tenferro_cpu.native.contraction._module import HEADER, machine
+from tenferro_cpu.native.contraction._microkernels import microkernels
 from tenferro_cpu.native.contraction._outputs import Outputs, maker
-from tenferro_cpu.native.contraction._plan import LONG_WORK, make
+from tenferro_cpu.native.contraction._plan import make
 from tenferro_cpu.native.contraction._report import Plan, reports
-from tenferro_cpu.native.machine._jit import available
-from tenferro_cpu.native.python._builtin import builtin
-from tenferro_cpu.native.python._capi import symbols
-from tenferro_cpu.native.python._layout import Layout
+from tenferro_cpu.native.threads._team import team
 from tenferro_cpu.native.threads._threads import usable_cores
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, StepReport
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import cached_property, new_lock
 
-PLANS: Final = 16
-"""Plans that a kernel keeps, one for each way in which operands and result have lain in memory."""
-
-KEPT: Final = Bound(256 << 20)
-"""What the plans of all kernels may take: shapes that change with every call leave plans behind."""
+KEPT: Final = Bound(tuning.MAX_PLAN_BYTES)
+"""What the plans of all kernels take."""
 
 _strides_of = attrgetter("strides")
 
 CHARS: Final = "fdFD"
-"""Dtypes that the engine is rendered for."""
+"""Dtypes that the engine has code for."""
 
 
 def contraction(ir: ContractionIR | ContractionGraph) -> ContractionKernel | None:
-    """The engine's kernel, or None for dtypes that it does not have and where there is no compiler."""
-    if ir.dtype.char not in CHARS or not ir.dtype.isnative or not available() or symbols() is None:
-        return None
-    if Layout.found() is None:
+    """The engine's kernel, or None for dtypes that it does not have and where there is no C extension."""
+    if ir.dtype.char not in CHARS or not ir.dtype.isnative or team() is None:
         return None
     return CpuContraction(ir)
 
@@ -54,12 +46,10 @@ class CpuContraction(ContractionKernel):
         self.ir = ir
         self._graph = graph = folded(ir if isinstance(ir, ContractionGraph) else ir.graph)
         self._several = len(graph.outputs) > 1 or isinstance(ir, ContractionGraph)
-        self._kind, self._define, self._enter = machine(ir.dtype.char)
+        self._code = microkernels(ir.dtype.char)
         self._plans: OrderedDict[Any, tuple[Plan, Any, Outputs]] = OrderedDict()
         self._lock = new_lock()
-        self._quick: Any = None
-        self._quick_plan: Plan | None = None
-        self._one = np.ones((), ir.dtype)
+        self._small: list[Any] | None = None  # the plan that entries run by themselves, once there are entries
         self._shapes = tuple([graph.shape(number) for number in range(len(graph.operands))])
         self._scalars = [number for number, shape in enumerate(self._shapes) if not shape]
         self._made_first = bool(self._scalars or graph.conjugated)
@@ -85,12 +75,12 @@ class CpuContraction(ContractionKernel):
             key = (key, out.strides)
         plan, run, outputs = self._plans.get(key) or self._plan(key, raws, out)
         result = self._result(outputs.shape, self.ir.dtype) if out is None else out
-        arena = maker(plan.arena)(plan.arena, np.uint8) if plan.arena else self._one
+        arena = maker(plan.arena)(plan.arena, np.uint8) if plan.arena else result
         if not self._several:
-            run(*raws, arena, result, self._one)
+            run(*raws, arena, result)
             return result if outputs.axes is None else result.transpose(outputs.axes)
         rest, blocks = outputs.make()
-        run(*raws, arena, result, *rest, self._one)
+        run(*raws, arena, result, *rest)
         if self._graph.conjugated:
             for z in (result, *blocks):
                 np.conjugate(z, z)
@@ -123,49 +113,46 @@ class CpuContraction(ContractionKernel):
                     shape=x.shape,
                 )
         strides = None if out is None else out.strides
-        plan = make(self._kind, self._graph, [x.strides for x in raws], strides, usable_cores())
+        plan = make(self._code, self._graph, [x.strides for x in raws], strides, usable_cores())
+        run = self._callable(plan, raws)
         with self._lock:
             outputs = Outputs(self._graph, plan.orders)
-            if out is None and self._quick is not None and outputs.axes is None:
-                self._quicken(plan, [x.strides for x in raws])
-            found = self._plans[key] = plan, builtin(self._define, plan.header), outputs
-            while len(self._plans) > PLANS:
+            if out is None and self._small is not None and outputs.axes is None and run.small:
+                self._small[:] = [run]
+            found = self._plans[key] = plan, run, outputs
+            while len(self._plans) > tuning.MAX_PLANS:
                 self._plans.popitem(last=False)
         KEPT.note(self, plan.nbytes)
         return found
 
     def forget(self) -> None:
-        """Give the plans up, but for that of the entry of small contractions; calls that run hold theirs."""
+        """Give the plans up, but for that of the entries; calls that run hold theirs."""
         with self._lock:
             self._plans.clear()
 
+    def _callable(self, plan: Plan, raws: tuple[Any, ...]) -> Any:
+        layout = array("q")
+        for x in raws:
+            layout.extend((x.ndim, *x.shape, *x.strides))
+        layout.extend((len(self._shape), *self._shape))
+        return compiled.ContractionPlan(
+            self.ir.dtype, self._code.level, plan.keeps[0], plan.keeps, len(raws) + 1 + len(self._graph.outputs),
+            plan.arena, plan.scratch, plan.shared, plan.unlocked, len(raws), layout,
+        )  # fmt: skip
+
     def direct(self) -> Any:
-        """A built-in function, where plans may be small enough for `_entry_text`."""
-        few = len(self._shapes) <= OPERANDS and self.ir.flops <= LONG_WORK
-        if not few or self._several or self._scalars or self._result is not np.empty:
+        """A built-in function that runs small plans without Python."""
+        if self.ir.flops > tuning.UNLOCKED_MIN_WORK or self._several or self._scalars or self._result is not np.empty:
             return self
         with self._lock:
-            self._quick = self._quick or array("q", bytes(8 * ROOM))
-        at = self._quick.buffer_info()[0].to_bytes(8, sys.byteorder)
-        return builtin(self._enter, (at, self, self._quick))
-
-    def _quicken(self, plan: Plan, strides: list[tuple[int, ...]]) -> None:
-        """Let calls with operands that lie this way be done by the entry."""
-        assert self._quick is not None
-        head = dict(zip(HEADER, array("q", plan.header), strict=True))
-        if plan.arena > STACK or head["pieces"] > 1:
-            return
-        known = {"descr": id(self.ir.dtype), "one": self._one.ctypes.data}
-        known |= {name: head[name] for name in ("records", "steps", "scratch")}
-        told = array("q", numbers(known, self._shape, list(zip(self._shapes, strides, strict=True))))
-        if len(told) <= ROOM:
-            self._quick[: len(told)] = told
-            self._quick_plan = plan  # only now: until then calls in other threads read the records of the one before
+            if self._small is None:
+                self._small = []
+        return compiled.contraction_entry(self, self._small)
 
     @cached_property
     def _contiguous(self) -> Plan:
         strides = [np.empty(shape, self.ir.dtype).strides for shape in self._shapes]
-        return make(self._kind, self._graph, strides, None, usable_cores())
+        return make(self._code, self._graph, strides, None, usable_cores())
 
     @property
     def peak_bytes(self) -> int:
@@ -174,7 +161,7 @@ class CpuContraction(ContractionKernel):
 
     def peak_bytes_at(self, strides: Sequence[tuple[int, ...]]) -> int:
         """As the contract says."""
-        return make(self._kind, self._graph, strides, None, usable_cores()).arena + self._result_bytes
+        return make(self._code, self._graph, strides, None, usable_cores()).arena + self._result_bytes
 
     @property
     def _result_bytes(self) -> int:
@@ -184,4 +171,4 @@ class CpuContraction(ContractionKernel):
 
     def report(self) -> tuple[StepReport, ...]:
         """As the contract says."""
-        return reports(self._kind, self._graph, self._contiguous)
+        return reports(self._code, self._graph, self._contiguous)

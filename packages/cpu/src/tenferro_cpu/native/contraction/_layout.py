@@ -6,15 +6,9 @@ step that takes the result are preferred. Outside lie the axes that this step ha
 
 from collections.abc import Mapping, Sequence, Set
 from math import prod
-from typing import Final
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_tensor.device_model import ContractionGraph, Labels
-
-LONG: Final = 96
-"""Elements of an innermost run from which on it need not fill whole vectors."""
-
-SMALL: Final = 4096
-"""Elements of a partner that is repeated along whatever the result has innermost."""
 
 Strides = Mapping[int, int]
 """Strides of a value by label, the outermost label first."""
@@ -93,7 +87,7 @@ def _groups(extent: Sequence[int], by_depth: list[int], partner: Set[int], stays
         groups[0 if label in partner and label in stays else 1 if label in partner else 2].append(label)
     if groups[1] or not groups[0]:
         return groups
-    if prod([extent[x] for x in partner]) <= SMALL:  # the next step sums none of them
+    if prod([extent[x] for x in partner]) <= tuning.SMALL_PARTNER_ELEMENTS:  # the next step sums none of them
         return [], [], by_depth
     return groups[2], [], groups[0]
 
@@ -107,10 +101,12 @@ def _filling(
         mine = [x for x in by_depth if x in side and x not in rest]
         run = _run(extent, width, mine, groups)
         length = prod([extent[x] for x in run])
-        full = 1.0 if length % width == 0 or length >= LONG else length / (-(-length // width) * width)
+        full = (
+            1.0 if length % width == 0 or length >= tuning.LONG_RUN_ELEMENTS else length / (-(-length // width) * width)
+        )
         free = prod([extent[x] for x in run if x in groups[2]])
         way = (*[x for group in groups for x in group if x not in run], *run)
-        ways.append(((full if length > 1 else 0.0, min(free, LONG), length), way))
+        ways.append(((full if length > 1 else 0.0, min(free, tuning.LONG_RUN_ELEMENTS), length), way))
     return [ways[0][1], ways[1][1]] if ways[0][0] >= ways[1][0] else [ways[1][1], ways[0][1]]
 
 
@@ -123,7 +119,7 @@ def _run(extent: Sequence[int], width: int, mine: list[int], groups: Groups) -> 
     for group in (groups[2], groups[1], groups[0]):
         for label in reversed(mine):
             if label in group:
-                if length >= LONG or (length > 1 and length % width == 0):
+                if length >= tuning.LONG_RUN_ELEMENTS or (length > 1 and length % width == 0):
                     break
                 if extent[label] > 1:
                     found.append(label)

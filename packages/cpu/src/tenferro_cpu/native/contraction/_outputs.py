@@ -2,18 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.memory._pool import POOLED, serving
 from tenferro_tensor.device_model import ContractionGraph, Labels
-
-BLOCK: Final = 1 << 18
-"""Bytes of a common block at most, which is kept while one of its parts is."""
-
-MANY: Final = 4
-"""Small results of one shape from which on they share blocks: single ones would be cut from fresh pages each time."""
 
 
 def maker(nbytes: int) -> Callable[..., Any]:
@@ -53,10 +48,10 @@ class Outputs:
 
     def _share(self, shape: tuple[int, ...], numbers: list[int]) -> None:
         nbytes = prod(shape) * self.dtype.itemsize
-        if len(numbers) < MANY or nbytes >= POOLED or not shape:
+        if len(numbers) < tuning.SHARED_MIN_OUTPUTS or nbytes >= POOLED or not shape:
             self._blocks += [(maker(nbytes), shape, n) for n in numbers]
             return
-        most = max(1, BLOCK // max(nbytes, 1))
+        most = max(1, tuning.OUTPUT_BLOCK_BYTES // max(nbytes, 1))
         for start in range(0, len(numbers), most):
             part = numbers[start : start + most]
             self._blocks.append((maker(nbytes * len(part)), (len(part), *shape), part))

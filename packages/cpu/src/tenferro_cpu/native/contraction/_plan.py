@@ -3,16 +3,16 @@
 from array import array
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._axes import Axis, Plain
 from tenferro_cpu.native.contraction._blocks import blocked
-from tenferro_cpu.native.contraction._code import Kind
-from tenferro_cpu.native.contraction._costs import WORTH as WORTH_A_COPY
 from tenferro_cpu.native.contraction._costs import settled
 from tenferro_cpu.native.contraction._forms import Alike, Form, alike, form_of
 from tenferro_cpu.native.contraction._layout import Strides, orders, results
+from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_cpu.native.contraction._relay import relays
 from tenferro_cpu.native.contraction._report import Plan
@@ -20,31 +20,12 @@ from tenferro_cpu.native.contraction._step import accumulation, copied, plan_ste
 from tenferro_cpu.native.contraction._values import Value, by_label, in_order
 from tenferro_tensor.device_model import ContractionGraph, Labels
 
-WORTH: Final = 1 << 15
-"""Elements of a result from which on several layouts are compared."""
-
-MANY: Final = 5
-"""Steps from which on it is likely that some are alike."""
-
-LONG_WORK: Final = 100_000
-"""Multiplications and additions from which on other Python threads may run meanwhile."""
-
-FREE, SAVED = 1 << 14, 0.97
-"""Elements of an output from which on it may lie in another order than that of its labels, and the part of the time
-that it may then take at most."""
-
-SCALES: Final = 64
-"""How many times smaller than the result what only scales it is."""
-
-BLOCK: Final = 512
-"""Elements of an innermost block along which a small operand is repeated beforehand."""
-
 
 def make(
-    kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
+    code: Microkernels, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None, most: int
 ) -> Plan:
     """The plan for operands with these strides in bytes, and a first output with the strides `out` or in order."""
-    return _Planner(kind, graph, strides, out, most).plan()
+    return _Planner(code, graph, strides, out, most).plan()
 
 
 class _Planner:
@@ -55,10 +36,10 @@ class _Planner:
     """
 
     def __init__(
-        self, kind: Kind, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None,
+        self, code: Microkernels, graph: ContractionGraph, strides: Sequence[Sequence[int]], out: Sequence[int] | None,
         most: int,
     ) -> None:  # fmt: skip
-        self.kind, self.graph, self.most, self.extents = kind, graph, most, graph.extents
+        self.code, self.graph, self.most, self.extents = code, graph, most, graph.extents
         self.count = len(graph.operands)
         self.memory = Arena()
         self.steps: list[tuple[Step, tuple[tuple[int, int], ...]]] = []
@@ -79,7 +60,7 @@ class _Planner:
         self.fixed = {
             v: self.in_order(v)
             for v in graph.outputs
-            if (v == first if v in self.taken else prod(graph.shape(v)) < FREE)
+            if (v == first if v in self.taken else prod(graph.shape(v)) < tuning.FREE_OUTPUT_MIN_ELEMENTS)
         }
         if out is not None:
             self.fixed[first] = tuple(out)
@@ -90,15 +71,15 @@ class _Planner:
 
     def in_order(self, value: int) -> tuple[int, ...]:
         """Strides of a value whose axes lie in the order of its labels."""
-        return in_order(self.graph.values[value], self.extents, self.kind.item)
+        return in_order(self.graph.values[value], self.extents, self.code.item)
 
     def strides(self, labels: Sequence[int]) -> dict[int, int]:
         """Strides of a value whose labels lie in this order."""
-        return dict(zip(labels, in_order(labels, self.extents, self.kind.item), strict=True))
+        return dict(zip(labels, in_order(labels, self.extents, self.code.item), strict=True))
 
     def bytes_of(self, labels: Sequence[int]) -> int:
         """Bytes of a value."""
-        return self.kind.item * prod([self.extents[label] for label in labels])
+        return self.code.item * prod([self.extents[label] for label in labels])
 
     def plan(self) -> Plan:
         """All steps, in order."""
@@ -109,14 +90,11 @@ class _Planner:
         for step, places in self.steps:
             records += step.record(places)
         arena = scratch_at + max([step.scratch for step, _ in self.steps], default=0)
-        pieces = max([step.words["pieces"] for step, _ in self.steps if "pieces" in step.words], default=1)
+        shared = any(step.words.get("pieces", 1) > 1 for step, _ in self.steps)
         orders = tuple([self.orders.get(v, self.graph.values[v]) for v in self.graph.outputs])
-        words = (
-            len(self.steps), self.one.base + 1, self.count, scratch_at, records.buffer_info()[0], pieces,
-            self.graph.flops > LONG_WORK,
-        )  # fmt: skip
+        unlocked = self.graph.flops > tuning.UNLOCKED_MIN_WORK
         keeps = (records, *[step for step, _ in self.steps])
-        return Plan(array("q", words).tobytes(), arena, orders, tuple(self.told), keeps)
+        return Plan(arena, scratch_at, shared, unlocked, orders, tuple(self.told), keeps)
 
     def step(self, number: int, labels: Labels, terms: tuple[tuple[int, ...], ...]) -> None:
         """One step of the graph: as one of the same form before it, else with all that is to be decided."""
@@ -139,9 +117,12 @@ class _Planner:
         """
         if len(terms) > 1 or len(terms[0]) == 1 or result in self.base or result not in self.taken:
             return None
-        if len(self.graph.steps) < MANY or len(self.alike) > 8 * MANY + 4 * self.repeats:
+        if (
+            len(self.graph.steps) < tuning.SIMILAR_MIN_STEPS
+            or len(self.alike) > 8 * tuning.SIMILAR_MIN_STEPS + 4 * self.repeats
+        ):
             return None
-        if prod([self.extents[x] for x in labels]) >= WORTH:
+        if prod([self.extents[x] for x in labels]) >= tuning.LAYOUT_MIN_ELEMENTS:
             return None
         left, right = (self.values[v].strides for v in terms[0])
         term, made = self.taken[result]
@@ -167,7 +148,7 @@ class _Planner:
         if result in self.base and len({*labels}) < len(labels):
             along = self.fixed.get(result) or self.in_order(result)
             axes = [Axis(self.extents[x], 0, 0, stride) for x, stride in zip(labels, along, strict=True)]
-            self.put(zeros(self.kind, axes, self.most), self.one, self.one, value)
+            self.put(zeros(self.code, axes, self.most), self.one, self.one, value)
         if len(terms) == 1:
             found = self.product(*pairs[0], value)
         else:
@@ -196,7 +177,7 @@ class _Planner:
         scratch: list[Value] = []
         if set(left.strides) | set(right.strides) == set(value.strides):
             left, right = self.repeated(left, right, value, scratch), self.repeated(right, left, value, scratch)
-        elif prod([self.extents[x] for x in {**left.strides, **right.strides}]) >= WORTH_A_COPY:
+        elif prod([self.extents[x] for x in {**left.strides, **right.strides}]) >= tuning.COMPARE_MIN_WORK:
             blocks = self.blocks_of(left, right, value)
             left, right = self.relaid(left, right, value, scratch, blocks)
             if blocks is not None and not scratch:
@@ -211,13 +192,13 @@ class _Planner:
         axes = [(self.extents[label], x.strides[label], 0, along) for label, along in value.strides.items()]
         key = (*axes, (-1, apart, 0, 0))  # products have no such extent
         if key not in self.known:
-            self.known[key] = accumulation(self.kind, [Axis(*axis) for axis in axes], apart, self.most)
+            self.known[key] = accumulation(self.code, [Axis(*axis) for axis in axes], apart, self.most)
         self.put(self.known[key], x, self.one, value)
 
     def room(self, layout: Sequence[int]) -> Value:
         """Memory in the arena for a value whose labels lie in this order."""
         found = self.strides(layout)
-        n = self.extents[layout[0]] * found[layout[0]] if layout else self.kind.item
+        n = self.extents[layout[0]] * found[layout[0]] if layout else self.code.item
         return Value(self.count, self.memory.take(n), found, n)
 
     def release(self, values: Sequence[Value]) -> None:
@@ -245,7 +226,11 @@ class _Planner:
         block: list[int] = []
         size = 1
         for label in inner:
-            if size >= BLOCK or y.strides.get(label) != value.strides[label] or size * extent[label] > 8 * BLOCK:
+            if (
+                size >= tuning.REPEAT_BLOCK_ELEMENTS
+                or y.strides.get(label) != value.strides[label]
+                or size * extent[label] > 8 * tuning.REPEAT_BLOCK_ELEMENTS
+            ):
                 break
             block.insert(0, label)
             size *= extent[label]
@@ -253,7 +238,7 @@ class _Planner:
         outside = [label for label in x.strides if label not in block]
         made = [*outside, *block]
         small = 8 * self.bytes_of(made) <= self.bytes_of([*value.strides])
-        if not both or size < self.kind.width or not small or all(x.strides.get(k) == value.strides[k] for k in block):
+        if not both or size < self.code.width or not small or all(x.strides.get(k) == value.strides[k] for k in block):
             return x
         repeated = self.room(made)
         scratch.append(repeated)
@@ -263,20 +248,20 @@ class _Planner:
     def blocks_of(self, left: Value, right: Value, value: Value) -> Step | None:
         """A product as a step in blocks of the batch, where that is cheaper."""
         plain = self.step_of(left, right, value)
-        if plain is None or settled(self.kind, plain.sizes, plain.cost):
+        if plain is None or settled(self.code, plain.sizes, plain.cost):
             return None
-        return blocked(self.kind, self.axes_of(left, right, value), self.most, plain.cost)
+        return blocked(self.code, self.axes_of(left, right, value), self.most, plain.cost)
 
     def relaid(
         self, left: Value, right: Value, value: Value, scratch: list[Value], blocks: Step | None
     ) -> tuple[Value, Value]:
         """Operands, or copies that lie otherwise where that is cheaper, than in blocks too."""
         plain = self.step_of(left, right, value)
-        if plain is None or settled(self.kind, plain.sizes, plain.cost):
+        if plain is None or settled(self.code, plain.sizes, plain.cost):
             return left, right
         best = plain.cost if blocks is None else blocks.cost
         chosen: tuple[Labels | None, Labels | None] = (None, None)
-        for ways in relays(self.extents, self.kind.item, left.strides, right.strides, value.strides):
+        for ways in relays(self.extents, self.code.item, left.strides, right.strides, value.strides):
             pairs = [(x, way if way is None else Value(0, 0, self.strides(way))) for x, way in zip((left, right), ways)]
             copies = [self.copy_of(x, made) for x, made in pairs if made is not None]
             after = self.step_of(pairs[0][1] or left, pairs[1][1] or right, value)
@@ -295,20 +280,22 @@ class _Planner:
     def copy_of(self, x: Value, made: Value) -> Step | None:
         """A copy as a step."""
         axes = [Axis(self.extents[label], x.strides[label], 0, along) for label, along in made.strides.items()]
-        return copied(self.kind, axes, self.most) or self.step_of(x, self.one, made)
+        return copied(self.code, axes, self.most) or self.step_of(x, self.one, made)
 
     def layout(self, result: int, labels: Sequence[int], left: Value, right: Value) -> Labels:
         """How an intermediate result lies: the first way, or that of least cost with the next step where it matters."""
         if result not in self.taken:
             return self.result_layout(labels, left, right)
-        small = prod([self.extents[label] for label in labels]) < WORTH or self.scales(labels, left, right)
+        small = prod([self.extents[label] for label in labels]) < tuning.LAYOUT_MIN_ELEMENTS or self.scales(
+            labels, left, right
+        )
         ways = self.ways(result, labels, left.strides, right.strides, first=small)
         if len(ways) == 1:
             return ways[0]
         costs: list[float] = []
         for way in ways:
             steps = self.trial(result, labels, left, right, way)
-            if all(settled(self.kind, step.sizes, step.cost) for step in steps):
+            if all(settled(self.code, step.sizes, step.cost) for step in steps):
                 return way
             costs.append(sum([step.cost for step in steps]))
         return ways[costs.index(min(costs))]
@@ -318,9 +305,9 @@ class _Planner:
         best = tuple(labels)
         value = Value(0, 0, self.strides(best))
         plain = self.step_of(left, right, value)
-        if plain is None or settled(self.kind, plain.sizes, plain.cost):
+        if plain is None or settled(self.code, plain.sizes, plain.cost):
             return best
-        least = SAVED * (self.blocks_of(left, right, value) or plain).cost
+        least = tuning.FREE_OUTPUT_FACTOR * (self.blocks_of(left, right, value) or plain).cost
         for way in results(best, left.strides, right.strides):
             step = self.step_of(left, right, Value(0, 0, self.strides(way)))
             if step is not None and step.cost < least:
@@ -332,7 +319,7 @@ class _Planner:
         if {*left.strides, *right.strides} != {*labels}:
             return False
         sizes = [self.bytes_of([*x.strides]) for x in (left, right)]
-        return SCALES * min(sizes) <= max(sizes) == self.bytes_of(labels)
+        return tuning.SCALING_FACTOR * min(sizes) <= max(sizes) == self.bytes_of(labels)
 
     def ways(self, result: int, labels: Sequence[int], left: Strides, right: Strides, *, first: bool) -> list[Labels]:
         """Layouts for a result, the best by rule first, or only that one."""
@@ -341,7 +328,7 @@ class _Planner:
             term, made = self.taken[result]
             partner = {label for v in term if v != result for label in self.graph.values[v]}
             after = {*self.graph.values[made]}
-        return orders(self.graph, self.kind.width, labels, left, right, partner, after, first=first)
+        return orders(self.graph, self.code.width, labels, left, right, partner, after, first=first)
 
     def trial(self, result: int, labels: Sequence[int], left: Value, right: Value, way: Labels) -> list[Step]:
         """The step that makes a result and the one that takes it first, if it lies this way."""
@@ -395,5 +382,5 @@ class _Planner:
         """A product as a step."""
         axes = self.axes_of(left, right, value)
         if axes not in self.known:
-            self.known[axes] = plan_step(self.kind, axes, self.most)
+            self.known[axes] = plan_step(self.code, axes, self.most)
         return self.known[axes]

@@ -1,4 +1,4 @@
-"""The record of one step: 64-bit words that the interpreter reads, addresses of tables among them."""
+"""The record of one step: 64-bit words, addresses of tables among them, as `struct step` in `step.h` has them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,25 @@ FIELDS: Final = (
     "row_a", "row_c", "inner_a", "inner_b", "column_b", "column_c", "row_b", "inner_c",
     "row_flags", "row_inner_flags", "column_flags", "column_inner_flags",  # which blocks lie together, as bytes
     "tile_flags",  # for each tile of rows, how its result is written
-    "far_rows", "far_columns",  # flag of blocks to be packed for whose successors memory is asked
+    "far_rows", "far_columns",  # `PREFETCHED` for operands whose rows or columns are prefetched before packing
     "row_block", "inner_block", "column_block",  # what is packed at once
-    "ahead",  # bytes of the next batch that a tile asks memory for with each summed index
-    "stream",  # flag of tiles and runs whose lines of memory are written past the caches, 0 where these are better near
+    "ahead",  # bytes of the next batch that a tile prefetches with each summed index
+    "stream",  # `STREAM` if the result may be written past the caches, else 0
     "records", "parts", "room",  # steps of each block, their number, and bytes of what they copy
     "run",  # length of the runs that lie together; of a copy, bytes between the runs that it writes
 )  # fmt: skip
 PLACE: Final = {name: number for number, name in enumerate(FIELDS)}
 WORDS: Final = len(FIELDS)
 
+SCATTER, CONTIGUOUS, STREAM = 2, 4, 1 << 16
+"""Flags of tiles: rows are no full contiguous vectors; the first vector is contiguous, twice that for the second and so
+on; full vectors on whole lines of memory are written past the caches."""
+
+PREFETCHED: Final = 2
+"""Flag of blocks to be packed: the rows after them are prefetched."""
+
 KERNELS: Final = (
-    "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "lanes", "turn", "fill",
+    "gemm", "gemm direct rows", "gemm direct", "elementwise", "scaling", "gather", "dot", "lanes", "transpose", "fill",
     "blocks",
 )  # fmt: skip
 """Kernels by number: products of packed panels, of rows or of both operands where they lie; products of runs, of a

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
-from tenferro_cpu.native.contraction._code import Kind
+from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._record import Step
 from tenferro_tensor.device_model import ContractionGraph, Labels, StepReport
 
@@ -17,15 +17,19 @@ class Plan:
     """What a run needs besides pointers; safe to use in many threads at once.
 
     Attributes:
-        header: words of `HEADER`.
         arena: bytes of intermediate results and packed panels.
+        scratch: bytes of the arena before the packed panels.
+        shared: whether some step pays for several threads.
+        unlocked: whether the work is worth giving the interpreter's lock away.
         orders: for each output, its labels as they lie in memory.
         told: for each step the labels of its result as they lie in memory, and what makes it.
         keeps: records and tables, which machine code reads.
     """
 
-    header: bytes
     arena: int
+    scratch: int
+    shared: bool
+    unlocked: bool
     orders: tuple[Labels, ...]
     told: tuple[tuple[Labels, Step | None], ...]
     keeps: tuple[Any, ...]
@@ -37,14 +41,14 @@ class Plan:
         return 8 * len(self.keeps[0]) + OBJECTS + sum([step.nbytes + OBJECTS for step in steps.values()])
 
 
-def reports(kind: Kind, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
+def reports(code: Microkernels, graph: ContractionGraph, plan: Plan) -> tuple[StepReport, ...]:
     """What is told of the steps of a plan; kernel and sizes are those of a step's first term."""
     found = []
     for number, ((labels, terms), (layout, step)) in enumerate(zip(graph.steps, plan.told, strict=True)):
         spaces = [{label for v in term for label in graph.values[v]} for term in terms]
-        flops = (8 if kind.parts == 2 else 2) * sum([prod([graph.extents[x] for x in space]) for space in spaces])
+        flops = (8 if code.parts == 2 else 2) * sum([prod([graph.extents[x] for x in space]) for space in spaces])
         taken = [graph.values[v] for term in terms for v in term]
         touched = sum([prod([graph.extents[x] for x in t]) for t in (labels, *taken)])
         kernel, sizes = (step.kernel, step.sizes) if step is not None else ("nothing", (0, 0, 0, 0))
-        found.append(StepReport(number, kernel, sizes, layout, flops, touched * kind.item))
+        found.append(StepReport(number, kernel, sizes, layout, flops, touched * code.item))
     return tuple(found)

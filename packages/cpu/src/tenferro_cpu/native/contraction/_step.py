@@ -6,16 +6,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
+from tenferro_cpu.native.contraction import tuning
 from tenferro_cpu.native.contraction._axes import Axis, Plain, along, capped, merged, ordered, size, tables
-from tenferro_cpu.native.contraction._code import Kind
 from tenferro_cpu.native.contraction._costs import (
-    COPIED,
-    FAR,
-    MOST_ROWS,
-    MOVED,
-    SUMMED,
-    TILE,
-    WORTH,
     alone,
     best_order,
     flop,
@@ -26,43 +19,11 @@ from tenferro_cpu.native.contraction._costs import (
     stored,
     streams,
 )
-from tenferro_cpu.native.contraction._pack_text import FAR_AWAY
+from tenferro_cpu.native.contraction._microkernels import Microkernels
 from tenferro_cpu.native.contraction._pieces import SIDES, STRIPS, cut
-from tenferro_cpu.native.contraction._record import Step
-from tenferro_cpu.native.contraction._strip_text import CHUNK
-from tenferro_cpu.native.contraction._strip_text import most as most_of
+from tenferro_cpu.native.contraction._record import PREFETCHED, STREAM, Step
 from tenferro_cpu.native.contraction._tables import Entries, Flags, Offsets, Tiles, lying, offsets
-from tenferro_cpu.native.contraction._tile_text import STREAM
 from tenferro_tensor.tables import Table
-
-ROW_BLOCK_BYTES: Final = 192 * 8
-INNER_BLOCK: Final = 256
-COLUMN_BLOCK: Final = 2048
-"""Packed at once: so many bytes of each row, summed indices, and columns."""
-
-MOST_COLUMNS, MOST_INNER = 1 << 16, 1 << 16
-"""Entries of tables; outer axes beyond become part of the batch."""
-
-RUN: Final = 4096
-"""Elements of an element-wise run that are done at once."""
-
-LONG: Final = 512
-"""Bytes of an element-wise run that may be written past the caches."""
-
-NEAR: Final = 16 << 10
-"""Bytes of rows that stay in the nearest cache while all columns pass."""
-
-AHEAD: Final = 32 << 10
-"""Bytes of both operands of a product from which on memory is asked for those of the next one meanwhile."""
-
-ASKED: Final = 4 << 20
-"""Bytes of an operand from which on memory is asked for its rows before they are packed: nearer ones come in time."""
-
-FEW: Final = 64
-"""Elements below which an outer product of each batch is not worth a tile."""
-
-THIN: Final = 32
-"""Columns up to which rows are read where they lie, if they lie together."""
 
 Groups = tuple[list[Axis], list[Axis], list[Axis], list[Axis]]
 """Axes of batch, rows, columns and sum."""
@@ -74,11 +35,9 @@ STEPS: Final = Table("steps of contractions", 4096)
 """Steps with small tables, by dtype, host and axes: networks repeat them."""
 
 LENGTHS: Final = ("batch", "rows", "columns", "inner")
-SMALL: Final = 2048
-"""Sum of the lengths of the tables of a step that is remembered."""
 
 
-def plan_step(kind: Kind, plain: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
+def plan_step(code: Microkernels, plain: tuple[Plain, ...], most: int, *, often: bool = False) -> Step | None:
     """The step over these axes in at most `most` pieces, or None where there is nothing to write.
 
     Ways are compared if there is enough work, or the step is done `often`.
@@ -86,11 +45,11 @@ def plan_step(kind: Kind, plain: tuple[Plain, ...], most: int, *, often: bool = 
     # One step for both orders of the operands.
     exchanged = sum([numbers[1] for numbers in plain]) < sum([numbers[2] for numbers in plain])
     axes = merged([Axis(n, b, a, c) if exchanged else Axis(n, a, b, c) for n, a, b, c in plain if n != 1])
-    key = (kind.key, tuple(axes), most, often)
+    key = (code.key, tuple(axes), most, often)
     found: Step | None = STEPS.get(key)
     if found is None:
-        found = _planned(kind, axes, most, often)
-        if found is None or sum([found.words.get(name, 0) for name in LENGTHS]) > SMALL:
+        found = _planned(code, axes, most, often)
+        if found is None or sum([found.words.get(name, 0) for name in LENGTHS]) > tuning.REMEMBERED_MAX_ENTRIES:
             if found is not None and exchanged:
                 found.swapped = not found.swapped
             return found
@@ -98,46 +57,48 @@ def plan_step(kind: Kind, plain: tuple[Plain, ...], most: int, *, often: bool = 
     return found.exchanged() if exchanged else found
 
 
-def _planned(kind: Kind, axes: list[Axis], most: int, often: bool) -> Step | None:
+def _planned(code: Microkernels, axes: list[Axis], most: int, often: bool) -> Step | None:
     if not all(axis.n for axis in axes):
         if any(axis.n == 0 and axis.c for axis in axes):
             return None
-        return cut(kind, _zeros(kind, [axis for axis in axes if axis.c and axis.n]), most)
+        return cut(code, _zeros(code, [axis for axis in axes if axis.c and axis.n]), most)
     groups = _groups(axes)
     batch, rows, columns, inner = groups
     sizes = (size(batch), size(rows), size(columns), size(inner))
     last = min([axis for axis in axes if axis.c], key=lambda axis: abs(axis.c), default=None)
     if sizes[3] == 1:
-        found = _runs(kind, axes, [], sizes)
-        if found is not None or sizes[1] * sizes[2] < FEW:
-            return cut(kind, found or _gather(kind, axes, sizes), most)
-    elif last in batch and max(sizes[1:3]) < kind.width and last.n >= kind.width:
-        found = _runs(kind, [axis for axis in axes if axis.c], inner, sizes)
+        found = _runs(code, axes, [], sizes)
+        if found is not None or sizes[1] * sizes[2] < tuning.TILE_MIN_ELEMENTS:
+            return cut(code, found or _gather(code, axes, sizes), most)
+    elif last in batch and max(sizes[1:3]) < code.width and last.n >= code.width:
+        found = _runs(code, [axis for axis in axes if axis.c], inner, sizes)
         if found is not None:
-            return cut(kind, found, most)
-    swaps, worth = _swaps(kind, groups, sizes, last), often or prod(sizes) >= WORTH
-    others = [] if worth else _stripped(kind, groups, sizes)
-    oriented = _oriented(kind, groups, sizes, swaps, worth=worth, estimated=worth or bool(others))
+            return cut(code, found, most)
+    swaps, worth = _swaps(code, groups, sizes, last), often or prod(sizes) >= tuning.COMPARE_MIN_WORK
+    others = [] if worth else _stripped(code, groups, sizes)
+    oriented = _oriented(code, groups, sizes, swaps, worth=worth, estimated=worth or bool(others))
     found = min(oriented, key=_cost)
-    if worth and not settled(kind, sizes, found.cost):
-        others = _stripped(kind, groups, sizes)
-        if min(sizes[1:3]) < THIN:
-            others += _oriented(kind, groups, sizes, not swaps, worth=True, estimated=True)
-    return cut(kind, min([found, *others], key=_cost), most)
+    if worth and not settled(code, sizes, found.cost):
+        others = _stripped(code, groups, sizes)
+        if min(sizes[1:3]) < tuning.DIRECT_MAX_COLUMNS:
+            others += _oriented(code, groups, sizes, not swaps, worth=True, estimated=True)
+    return cut(code, min([found, *others], key=_cost), most)
 
 
 def _cost(step: Step) -> float:
     return step.cost
 
 
-def _stripped(kind: Kind, groups: Groups, sizes: Sizes) -> list[Step]:
+def _stripped(code: Microkernels, groups: Groups, sizes: Sizes) -> list[Step]:
     """Products by strips, where there are some."""
-    if not any(axis.a == axis.b == kind.item for axis in groups[0] + groups[3]):
+    if not any(axis.a == axis.b == code.item for axis in groups[0] + groups[3]):
         return []
-    return [step for name in STRIPS if (step := _strips(kind, name, groups, sizes)) is not None]
+    return [step for name in STRIPS if (step := _strips(code, name, groups, sizes)) is not None]
 
 
-def _oriented(kind: Kind, groups: Groups, sizes: Sizes, swaps: bool, *, worth: bool, estimated: bool) -> list[Step]:
+def _oriented(
+    code: Microkernels, groups: Groups, sizes: Sizes, swaps: bool, *, worth: bool, estimated: bool
+) -> list[Step]:
     """Matrix products whose rows come from the left operand, or from the right one.
 
     Rows that are many short runs are read where they lie if each run is a product of its own.
@@ -147,13 +108,13 @@ def _oriented(kind: Kind, groups: Groups, sizes: Sizes, swaps: bool, *, worth: b
         groups = batch, rows, columns, inner
         sizes = sizes[0], sizes[2], sizes[1], sizes[3]
     batch, rows, columns, inner = groups
-    found = [_product(kind, groups, sizes, estimated=estimated)]
-    if worth and len(rows) > 1 and sizes[2] <= THIN:
-        run = next((x for x in rows if x.a == x.c == kind.item and x.n % kind.width and x.n > kind.width), None)
+    found = [_product(code, groups, sizes, estimated=estimated)]
+    if worth and len(rows) > 1 and sizes[2] <= tuning.DIRECT_MAX_COLUMNS:
+        run = next((x for x in rows if x.a == x.c == code.item and x.n % code.width and x.n > code.width), None)
         if run is not None:
             single = [*[x for x in rows if x is not run], *batch], [run], columns, inner
             parts = sizes[0] * sizes[1] // run.n, run.n, sizes[2], sizes[3]
-            found.append(_product(kind, single, parts, estimated=estimated))
+            found.append(_product(code, single, parts, estimated=estimated))
     for step in found:
         step.swapped = swaps
     return found
@@ -170,76 +131,81 @@ def _groups(axes: Sequence[Axis]) -> Groups:
     return batch, rows, columns, inner
 
 
-def _swaps(kind: Kind, groups: Groups, sizes: Sizes, last: Axis | None) -> bool:
+def _swaps(code: Microkernels, groups: Groups, sizes: Sizes, last: Axis | None) -> bool:
     """Whether the right operand gives the rows: it has the innermost axis of the result, or the left one is thin."""
     _, rows, columns, _ = sizes
     if last in groups[1]:
-        return rows < kind.width and columns >= 2 * kind.width
+        return rows < code.width and columns >= 2 * code.width
     if last in groups[2]:
-        return not (columns < kind.width and rows >= 2 * kind.width)
+        return not (columns < code.width and rows >= 2 * code.width)
     return columns > rows
 
 
-def _zeros(kind: Kind, axes: Sequence[Axis]) -> Step:
-    outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), RUN)
+def _zeros(code: Microkernels, axes: Sequence[Axis]) -> Step:
+    outer, inner = capped(merged([axis._replace(a=0, b=0) for axis in axes]), tuning.RUN_ELEMENTS)
     batch, rows = offsets(along(outer, 3)), offsets(along(inner, 3))
     words = {"batch": batch.length, "rows": rows.length, "sums": 1}
     sizes = (batch.length, rows.length, 1, 0)
     return Step("fill", sizes, False, words, lambda: {"batch_c": batch, "row_c": rows})
 
 
-def zeros(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+def zeros(code: Microkernels, axes: Sequence[Axis], most: int) -> Step | None:
     """Zeros everywhere along these axes of the result."""
     if any(axis.n == 0 for axis in axes):
         return None
-    return cut(kind, _zeros(kind, axes), most)
+    return cut(code, _zeros(code, axes), most)
 
 
-def accumulation(kind: Kind, axes: Sequence[Axis], apart: int, most: int) -> Step | None:
+def accumulation(code: Microkernels, axes: Sequence[Axis], apart: int, most: int) -> Step | None:
     """The sum of a left operand, which is added to what lies `apart` bytes from it, times the one right number."""
     if any(axis.n == 0 for axis in axes):
         return None
     axes, both = merged(axes), [Axis(2, apart, 0, 0)]
     sizes = (1, size(axes), 1, 2)
-    return cut(kind, _runs(kind, axes, both, sizes) or _gather(kind, axes, sizes, both), most)
+    return cut(code, _runs(code, axes, both, sizes) or _gather(code, axes, sizes, both), most)
 
 
-def _run(kind: Kind, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
+def _run(code: Microkernels, axes: Sequence[Axis]) -> tuple[int, bool, bool, list[Axis]]:
     """Length of the run that the axes end with, whether each operand moves along it, and the axes before it."""
-    item, left = kind.item, list(axes)
+    item, left = code.item, list(axes)
     if not left or left[-1].c != item or not {left[-1].a, left[-1].b} <= {0, item}:
         return 1, False, False, left
     last = left.pop()
     return last.n, bool(last.a), bool(last.b), left
 
 
-def _runs(kind: Kind, axes: Sequence[Axis], inner: Sequence[Axis], sizes: Sizes) -> Step | None:
+def _runs(code: Microkernels, axes: Sequence[Axis], inner: Sequence[Axis], sizes: Sizes) -> Step | None:
     """Element-wise work over runs of the result; the sums over `inner` add up in place."""
     axes = sorted(axes, key=lambda axis: -abs(axis.c))
-    run, with_a, with_b, left = _run(kind, axes)
-    if run < max(4, kind.width):
+    run, with_a, with_b, left = _run(code, axes)
+    if run < max(4, code.width):
         return None
     if not with_a and not with_b:
         return None
-    outer, chunk = capped([Axis(run, kind.item * with_a, kind.item * with_b, kind.item)], RUN)
-    more, rows = capped([*left, *outer], max(1, RUN // size(chunk)))
+    outer, chunk = capped([Axis(run, code.item * with_a, code.item * with_b, code.item)], tuning.RUN_ELEMENTS)
+    more, rows = capped([*left, *outer], max(1, tuning.RUN_ELEMENTS // size(chunk)))
     words = {"rows": size(rows), "run": size(chunk), "sums": size(inner), "batch": size(more) * size(inner)}
-    far = size(axes) * (1 + with_a + with_b) * kind.item > kind.host.near_bytes
-    if far and not inner and size(chunk) * kind.item >= LONG and all(x.c % kind.item == 0 for x in axes):
+    far = size(axes) * (1 + with_a + with_b) * code.item > code.near_bytes
+    if (
+        far
+        and not inner
+        and size(chunk) * code.item >= tuning.STREAM_MIN_RUN_BYTES
+        and all(x.c % code.item == 0 for x in axes)
+    ):
         words["stream"] = STREAM
     found = Step("elementwise" if with_a and with_b else "scaling", sizes, with_b and not with_a, words)
-    found.cost = MOVED[1] * prod(sizes) * (2 + (with_a and with_b))
+    found.cost = tuning.RUN_COSTS[1] * prod(sizes) * (2 + (with_a and with_b))
     if found.swapped:
         more, rows, inner = ([axis.swapped() for axis in group] for group in (more, rows, inner))
     found.fill = lambda: three("batch", [*more, *inner]) | three("row", rows)
     return found
 
 
-def _gather(kind: Kind, axes: Sequence[Axis], sizes: Sizes, summed: Sequence[Axis] = ()) -> Step:
-    more, left = capped(axes, RUN)
+def _gather(code: Microkernels, axes: Sequence[Axis], sizes: Sizes, summed: Sequence[Axis] = ()) -> Step:
+    more, left = capped(axes, tuning.RUN_ELEMENTS)
     rows, inner = left[: len(left) // 2], left[len(left) // 2 :]
     words = {"rows": size(rows), "inner": size(inner), "sums": size(summed), "batch": size(more) * size(summed)}
-    found = Step("gather", sizes, False, words, cost=2 * alone(kind, prod(sizes), True) * prod(sizes))
+    found = Step("gather", sizes, False, words, cost=2 * alone(code, prod(sizes), True) * prod(sizes))
     found.fill = lambda: three("batch", [*more, *summed]) | three("row", rows) | three("inner", inner)
     return found
 
@@ -251,22 +217,24 @@ def three(name: str, axes: Sequence[Axis]) -> dict[str, Entries]:
     return {f"{name}_{operand}": table for operand, table in zip("abc", tables(axes), strict=True)}
 
 
-def _strips(kind: Kind, name: str, groups: Groups, sizes: Sizes) -> Step | None:
+def _strips(code: Microkernels, name: str, groups: Groups, sizes: Sizes) -> Step | None:
     """Products whose vectors run along the sum or along the batch, if an axis of these lies together everywhere."""
     batch, rows, columns, inner = groups
-    dot, item, w = name == "dot", kind.item, kind.width
+    dot, item, w = name == "dot", code.item, code.width
     among = inner if dot else batch
     last = next((x for x in among if x.a == x.b == item and (dot or x.c == item)), None)
-    pairs = dot and kind.host.masks and sizes[1] == sizes[2] == 1  # a row and a column alone fill no tile
+    pairs = dot and code.masks and sizes[1] == sizes[2] == 1  # a row and a column alone fill no tile
     if last is None or last.n < (2 if pairs else w if dot else w // 2):
         return None
-    if not dot and last.n % w and not kind.host.masks:
+    if not dot and last.n % w and not code.masks:
         return None
     run = last.n
-    more_rows, rows = capped(rows, MOST_COLUMNS)
-    more_columns, columns = capped(columns, MOST_COLUMNS)
+    more_rows, rows = capped(rows, tuning.TABLE_MAX_COLUMNS)
+    more_columns, columns = capped(columns, tuning.TABLE_MAX_COLUMNS)
     rest = ordered([x for x in inner if x is not last], 1)
-    outer, near = capped(rest, max(1, min(MOST_INNER, CHUNK // run if dot else MOST_INNER)))
+    outer, near = capped(
+        rest, max(1, min(tuning.TABLE_MAX_INNER, tuning.STRIP_CHUNK // run if dot else tuning.TABLE_MAX_INNER))
+    )
     outside = [*more_rows, *more_columns, *[x for x in batch if x is not last]]
     words = {
         "batch": size(outside) * size(outer), "sums": size(outer), "rows": size(rows),
@@ -278,43 +246,43 @@ def _strips(kind: Kind, name: str, groups: Groups, sizes: Sizes) -> Step | None:
         "column_b": offsets(along(columns, 2)), "column_c": offsets(along(columns, 3)),
         "inner_a": offsets(along(near, 1)), "inner_b": offsets(along(near, 2)),
     }  # fmt: skip
-    m, n = (min(x, y) for x, y in zip(sizes[1:3], most_of(kind, name), strict=True))
+    m, n = (min(x, y) for x, y in zip(sizes[1:3], code.strips[name], strict=True))
     vectors = prod(sizes) // run * -(-run // w)
     left, right, result = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3], prod(sizes[:3])
     passes = -(-sizes[1] // m)  # of the columns, from memory that is near if they fit
-    reach = sizes[2] * item * (min(sizes[3], CHUNK) if dot else w * sizes[3])
+    reach = sizes[2] * item * (min(sizes[3], tuning.STRIP_CHUNK) if dot else w * sizes[3])
     found.cost = (
-        2 * w * flop(kind) * vectors * max(1.0, (m + n) / (m * n))
-        + moved(kind, left)
-        + moved(kind, right) * (passes if 2 * reach > FAR else 1)
-        + (SUMMED * -(-sizes[3] // CHUNK) * result if dot else moved(kind, result))
+        2 * w * flop(code) * vectors * max(1.0, (m + n) / (m * n))
+        + moved(code, left)
+        + moved(code, right) * (passes if 2 * reach > tuning.NEAR_MAX_BYTES else 1)
+        + (tuning.LANE_SUM_COST * -(-sizes[3] // tuning.STRIP_CHUNK) * result if dot else moved(code, result))
     )
     return found
 
 
-def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True) -> Step:
+def _product(code: Microkernels, groups: Groups, sizes: Sizes, *, estimated: bool = True) -> Step:
     """A matrix product; which side is read where it lies, and which is packed; what it costs only if asked for."""
     batch, rows, columns, inner = groups
     result = prod(sizes[:3])
     left, right = sizes[0] * sizes[1] * sizes[3], sizes[0] * sizes[2] * sizes[3]
-    passes = max(1, sizes[3] // INNER_BLOCK)
+    passes = max(1, sizes[3] // tuning.INNER_BLOCK)
     if len(rows) > 1:
-        rows = best_order(kind, rows, 1, (left, lines(inner, 1)), (result * passes, lines(columns, 3)))
+        rows = best_order(code, rows, 1, (left, lines(inner, 1)), (result * passes, lines(columns, 3)))
     if len(columns) > 1:
-        columns = best_order(kind, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
+        columns = best_order(code, columns, 2, (right, lines(inner, 2)), (result * passes, lines(rows, 3)))
     inner = ordered(inner, 1 if left >= right else 2)
     outer, sums = batch, 1
     count, m, n, k = sizes
-    if m > MOST_ROWS or n > MOST_COLUMNS or k > MOST_INNER:
-        more_rows, rows = capped(rows, MOST_ROWS)
-        more_columns, columns = capped(columns, MOST_COLUMNS)
-        more_inner, inner = capped(inner, MOST_INNER)
+    if m > tuning.TABLE_MAX_ROWS or n > tuning.TABLE_MAX_COLUMNS or k > tuning.TABLE_MAX_INNER:
+        more_rows, rows = capped(rows, tuning.TABLE_MAX_ROWS)
+        more_columns, columns = capped(columns, tuning.TABLE_MAX_COLUMNS)
+        more_inner, inner = capped(inner, tuning.TABLE_MAX_INNER)
         m, n, k, sums = size(rows), size(columns), size(inner), size(more_inner)
         outer = [*more_rows, *more_columns, *batch, *more_inner]
         count = size(outer)
     found = Step("gemm", sizes, False, {"sums": sums, "rows": m, "columns": n, "inner": k})
     found.words["batch"] = count
-    w, item, n_w = kind.width, kind.item, kind.columns
+    w, item, n_w = code.width, code.item, code.columns
     found.fill = lambda: three("batch", outer) | {
         "row_a": Offsets(along(rows, 1), m), "row_c": Offsets(along(rows, 3), m),
         "inner_a": Offsets(along(inner, 1), k), "inner_b": Offsets(along(inner, 2), k),
@@ -322,47 +290,62 @@ def _product(kind: Kind, groups: Groups, sizes: Sizes, *, estimated: bool = True
         "row_flags": Flags("row_a", m, w, item), "row_inner_flags": Flags("inner_a", k, w, item),
         "column_flags": Flags("column_b", n, n_w, item),
         "column_inner_flags": Flags("inner_b", k, n_w, item),
-        "tile_flags": Tiles("row_c", m, w, item, kind.vectors),
+        "tile_flags": Tiles("row_c", m, w, item, code.vectors),
     }  # fmt: skip
-    lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or kind.host.masks)
-    few = m <= 2 * kind.rows or n * k * item <= 8 << 10
+    lies = lying(along(rows, 1), w, item) == 1.0 and (m % w == 0 or code.masks)
+    few = m <= 2 * code.rows or n * k * item <= tuning.DIRECT_MAX_COLUMN_BYTES
     # All columns are packed before: they have to stay near, for every block of rows passes them.
-    direct = lies and (n <= THIN or (m * k * item <= 128 << 10 and (few or n * k * item <= FAR)))
+    direct = lies and (
+        n <= tuning.DIRECT_MAX_COLUMNS
+        or (m * k * item <= tuning.DIRECT_MAX_ROW_BYTES and (few or n * k * item <= tuning.NEAR_MAX_BYTES))
+    )
     if estimated:
-        vectors, full = min(kind.vectors, -(-m // w)), min(n, n_w)
-        flops = flop(kind) * 2 * prod(sizes)
+        vectors, full = min(code.vectors, -(-m // w)), min(n, n_w)
+        flops = flop(code) * 2 * prod(sizes)
         found.cost = (
-            (moved(kind, left) if direct else packed(kind, rows, inner, 1, (left, m * k)))
-            + (moved(kind, right) if direct and few else packed(kind, columns, inner, 2, (right, n * k)))
-            + stored(kind, rows, columns, result) * -(-k // INNER_BLOCK)
+            (moved(code, left) if direct else packed(code, rows, inner, 1, (left, m * k)))
+            + (moved(code, right) if direct and few else packed(code, columns, inner, 2, (right, n * k)))
+            + stored(code, rows, columns, result) * -(-k // tuning.INNER_BLOCK)
             + flops * (-(-m // w) * w / m) * max(1.0, (vectors + full) / (vectors * full))
-            + TILE * -(-m // (vectors * w)) * -(-n // full) * -(-k // INNER_BLOCK) * found.words["batch"]
-            + 2 * TILE * (m % w > 0) * -(-n // full) * sizes[0]  # the last vector goes by way of the stack
-            + TILE * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w)) * found.words["batch"]
+            + tuning.TILE_COST
+            * -(-m // (vectors * w))
+            * -(-n // full)
+            * -(-k // tuning.INNER_BLOCK)
+            * found.words["batch"]
+            + 2 * tuning.TILE_COST * (m % w > 0) * -(-n // full) * sizes[0]  # the last vector goes by way of the stack
+            + tuning.TILE_COST
+            * ((not direct) * -(-m // w) + (not direct or not few) * -(-n // n_w))
+            * found.words["batch"]
         )
-    if k <= INNER_BLOCK and sums == 1 and streams(kind, rows, [*outer, *columns], result):
+    if k <= tuning.INNER_BLOCK and sums == 1 and streams(code, rows, [*outer, *columns], result):
         found.words["stream"] = STREAM
-    if AHEAD <= (m + n) * k * item <= FAR and k <= INNER_BLOCK:
+    if tuning.PREFETCH_BATCH_MIN_BYTES <= (m + n) * k * item <= tuning.NEAR_MAX_BYTES and k <= tuning.INNER_BLOCK:
         sides = ((1, [*rows, *inner]), (2, [*columns, *inner]))
-        if all(_compact(kind, side, place) or not any(x[place] for x in outer) for place, side in sides):
-            found.words["ahead"] = -(-2 * max(m, n) * item // (-(-m // kind.rows) * -(-n // n_w)))
+        if all(_compact(code, side, place) or not any(x[place] for x in outer) for place, side in sides):
+            found.words["ahead"] = -(-2 * max(m, n) * item // (-(-m // code.rows) * -(-n // n_w)))
     if direct:
         found.kernel = "gemm direct" if few else "gemm direct rows"
         found.words["scratch"] = 0 if few else n * k * item
-        found.words["row_block"] = kind.rows * max(1, NEAR // (kind.rows * k * item))
+        found.words["row_block"] = code.rows * max(1, tuning.ROWS_NEAR_BYTES // (code.rows * k * item))
         return found
-    found.words |= {f"far_{side}": FAR_AWAY * (n * item > ASKED) for side, n in zip(SIDES, (left, right), strict=True)}
-    block = kind.rows * max(1, ROW_BLOCK_BYTES // (kind.rows * 8))
-    row_block = min(block, -(-m // kind.rows) * kind.rows)
-    inner_block, column_block = min(INNER_BLOCK, k), min(COLUMN_BLOCK, -(-n // kind.columns) * kind.columns)
+    found.words |= {
+        f"far_{side}": PREFETCHED * (n * item > tuning.PREFETCH_MIN_BYTES)
+        for side, n in zip(SIDES, (left, right), strict=True)
+    }
+    block = code.rows * max(1, tuning.ROW_BLOCK_BYTES // (code.rows * 8))
+    row_block = min(block, -(-m // code.rows) * code.rows)
+    inner_block, column_block = (
+        min(tuning.INNER_BLOCK, k),
+        min(tuning.COLUMN_BLOCK, -(-n // code.columns) * code.columns),
+    )
     found.words |= {"row_block": row_block, "inner_block": inner_block, "column_block": column_block}
     found.words["scratch"] = (row_block + column_block) * inner_block * item
     return found
 
 
-def _compact(kind: Kind, axes: Sequence[Axis], place: int) -> bool:
+def _compact(code: Microkernels, axes: Sequence[Axis], place: int) -> bool:
     """Whether axes fill a block of memory."""
-    step = kind.item
+    step = code.item
     for axis in reversed(ordered(axes, place)):
         if axis[place] != step and axis.n > 1:
             return False
@@ -370,9 +353,9 @@ def _compact(kind: Kind, axes: Sequence[Axis], place: int) -> bool:
     return True
 
 
-def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
+def copied(code: Microkernels, axes: Sequence[Axis], most: int) -> Step | None:
     """The copy of a left operand to a result with another innermost axis, where each has one that lies together."""
-    axes, item = merged(axes), kind.item
+    axes, item = merged(axes), code.item
     row = next((x for x in axes if x.c == item), None)
     inner = next((x for x in axes if x.a == item), None)
     if row is None or inner is None or row is inner:
@@ -380,9 +363,15 @@ def copied(kind: Kind, axes: Sequence[Axis], most: int) -> Step | None:
     batch = [x for x in axes if x is not row and x is not inner]
     sizes = (size(batch), row.n, 1, inner.n)
     words = {"batch": sizes[0], "sums": 1, "rows": row.n, "columns": 1, "inner": inner.n, "run": inner.c}
-    found = Step("turn", sizes, False, words, cost=COPIED[prod(sizes) * item > FAR] * prod(sizes))
+    found = Step(
+        "transpose",
+        sizes,
+        False,
+        words,
+        cost=tuning.COPY_COSTS[prod(sizes) * item > tuning.NEAR_MAX_BYTES] * prod(sizes),
+    )
     found.fill = lambda: three("batch", batch) | {
         "row_a": offsets(along([row], 1)), "inner_a": offsets(along([inner], 1)),
-        "row_inner_flags": Flags("inner_a", inner.n, kind.width, item),
+        "row_inner_flags": Flags("inner_a", inner.n, code.width, item),
     }  # fmt: skip
-    return cut(kind, found, most)
+    return cut(code, found, most)

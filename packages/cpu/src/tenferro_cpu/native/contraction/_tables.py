@@ -1,15 +1,11 @@
-"""Tables of byte offsets and of flags that records point to: what they hold, and their filling by machine code."""
+"""Tables of byte offsets and of flags that records point to: what they hold; `tables.c` fills them."""
 
 from array import array
 from collections.abc import Mapping, Sequence
-from ctypes import CFUNCTYPE, c_int64
-from functools import cache
 from math import gcd, prod
 from typing import Any, Final, NamedTuple
 
-from tenferro_cpu.native.contraction._code import Code
-from tenferro_cpu.native.contraction._tile_text import SCATTER, TOGETHER
-from tenferro_cpu.native.machine._jit import engine
+from tenferro_cpu.native._extension import compiled
 
 Pairs = tuple[tuple[int, int], ...]
 """Extents and strides of axes, the last axis the fastest."""
@@ -129,100 +125,8 @@ def filled(tables: Mapping[str, Entries]) -> tuple[Any, dict[str, int]]:
     program, room = array("q", words), array("q", bytes(at + BEYOND))
     start = room.buffer_info()[0]
     if places:
-        _tabulate()(program.buffer_info()[0], len(places), start)
+        compiled.contraction_fill_tables(program, len(places), room)
     found = dict.fromkeys(zeros, start)
     for name, place in places.items():
         found[name] = start + place
     return room, found
-
-
-@cache
-def _tabulate() -> Any:
-    have = engine()
-    return CFUNCTYPE(None, c_int64, c_int64, c_int64)(have.function(source(have.host.attributes), "tabulate"))
-
-
-def source(attributes: str) -> str:
-    """``tabulate(program, number of tables, where to)``."""
-    code = Code("tabulate", "ptr %program, i64 %count, ptr %to", attributes)
-    slots = {name: code.raw("alloca i64") for name in ("next", "size", "bits")}
-    _set(code, slots["next"], 0)
-    with code.loop(0, "%count"):
-        here = code.raw(f"getelementptr i64, ptr %program, i64 {_get(code, slots['next'])}")
-        what, size = code.word(here, 0), code.word(here, 1)
-        _set(code, slots["next"], code.let("add", _get(code, slots["next"]), size))
-        to = code.at("%to", code.word(here, 2))
-        for number, write in ((_OFFSETS, _offsets), (_FLAGS, _flags), (_TILES, _tiles)):
-            with code.when(code.test("eq", what, number)):
-                write(code, slots, here, to)
-    code.do("ret void")
-    return "declare i64 @llvm.smin.i64(i64, i64)\n" + code.text("")
-
-
-def _get(code: Code, slot: str) -> str:
-    return code.raw(f"load i64, ptr {slot}")
-
-
-def _set(code: Code, slot: str, value: str | int) -> None:
-    code.do(f"store i64 {value}, ptr {slot}")
-
-
-def _offsets(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
-    """Each axis repeats what is there, moved by its stride; the innermost comes first."""
-    axes = code.word(here, 3)
-    _set(code, to, 0)
-    _set(code, slots["size"], 1)
-    with code.loop(0, axes) as k:
-        place = code.let("add", code.let("mul", k, 2), 4)
-        n, stride = code.word(here, place), code.word(here, code.let("add", place, 1))
-        size = _get(code, slots["size"])
-        with code.loop(1, n) as i:
-            start = code.raw(f"getelementptr i64, ptr {to}, i64 {code.let('mul', i, size)}")
-            far = code.let("mul", i, stride)
-            with code.loop(0, size) as j:
-                entry = code.raw(f"getelementptr i64, ptr {start}, i64 {j}")
-                _set(code, entry, code.let("add", code.word(to, j), far))
-        _set(code, slots["size"], code.let("mul", size, n))
-
-
-def _breaks(code: Code, source: str, first: str, end: str, step: str, slot: str, keep: str | int) -> None:
-    """Only the bits `keep` stay where two offsets are not `step` apart."""
-    with code.loop(code.let("add", first, 1), end) as i:
-        apart = code.let("sub", code.word(source, i), code.word(source, code.let("sub", i, 1)))
-        with code.when(code.test("ne", apart, step)):
-            _set(code, slot, code.let("and", _get(code, slot), keep))
-
-
-def _store_byte(code: Code, to: str, number: str, value: str) -> None:
-    code.do(f"store i8 {code.raw(f'trunc i64 {value} to i8')}, ptr {code.at(to, number)}")
-
-
-def _flags(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
-    table = code.at("%to", code.word(here, 3))
-    count, width, step = (code.word(here, n) for n in range(4, 7))
-    blocks = code.let("sdiv", code.let("add", count, code.let("sub", width, 1)), width)
-    with code.loop(0, blocks) as b:
-        first = code.let("mul", b, width)
-        _set(code, slots["bits"], 1)
-        _breaks(code, table, first, code.least(code.let("add", first, width), count), step, slots["bits"], 0)
-        _store_byte(code, to, b, _get(code, slots["bits"]))
-
-
-def _tiles(code: Code, slots: Mapping[str, str], here: str, to: str) -> None:
-    table = code.at("%to", code.word(here, 3))
-    count, width, step, vectors = (code.word(here, n) for n in range(4, 8))
-    rows = code.let("mul", width, vectors)
-    tiles = code.let("sdiv", code.let("add", count, code.let("sub", rows, 1)), rows)
-    every = code.let("mul", code.let("sub", code.let("shl", 1, vectors), 1), TOGETHER)
-    ragged = code.test("ne", code.let("srem", count, width), 0)
-    with code.loop(0, tiles) as t:
-        _set(code, slots["bits"], every)
-        with code.loop(0, vectors) as r:
-            first = code.let("add", code.let("mul", t, rows), code.let("mul", r, width))
-            keep = code.let("xor", code.let("shl", TOGETHER, r), -1)
-            end = code.least(code.let("add", first, width), count)
-            _breaks(code, table, first, end, step, slots["bits"], keep)
-        bits = _get(code, slots["bits"])
-        last = code.raw(f"and i1 {ragged}, {code.test('eq', t, code.let('sub', tiles, 1))}")
-        apart = code.raw(f"or i1 {last}, {code.test('ne', bits, every)}")
-        _store_byte(code, to, t, code.raw(f"select i1 {apart}, i64 {code.let('or', bits, SCATTER)}, i64 0"))
