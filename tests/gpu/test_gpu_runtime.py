@@ -27,8 +27,10 @@ from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Re
 from tenferro_tensor.transfers import booking
 from tenferro_tensor_core import (
     ArgumentError,
+    DTypeError,
     HostAdapterError,
     PlacementError,
+    ShapeError,
     TransferForbiddenError,
     UnsupportedError,
 )
@@ -226,11 +228,11 @@ def test_copies_with_handles_are_booked_and_forbidden_as_others(runtime):
 
 def test_handles_are_for_concrete_values_in_the_right_memory(runtime):
     x = tr.asarray(np.ones(2), device="cuda:0")
-    with pytest.raises(PlacementError, match="download with a handle takes a concrete tensor in device memory"):
+    with pytest.raises(PlacementError, match="download with a handle or out= takes a concrete tensor in device memory"):
         download(tr.asarray(np.ones(2)), pending=True)
-    with pytest.raises(PlacementError, match="in device memory, got ndarray in host memory; leave pending=True out"):
+    with pytest.raises(PlacementError, match="in device memory, got ndarray in host memory; leave both out"):
         download(np.ones(2), pending=True)
-    with pytest.raises(PlacementError, match="upload with a handle takes a concrete tensor in main memory"):
+    with pytest.raises(PlacementError, match="upload with a handle or out= takes a concrete tensor in main memory"):
         upload(x, pending=True)
 
 
@@ -414,6 +416,40 @@ def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
     assert FakeCupy.launched and set(FakeCupy.launched) == {(1, CudaContext.for_device(1).stream.raw)}
     assert backend.compiled() == len(made.sources) > 0
     assert FakeCupy.current == 0
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_transfers_into_memory_of_the_user(runtime, pending, monkeypatch):
+    monkeypatch.setattr(FakeCupy, "pageable", True)  # the copy goes to the array itself
+    host, back = np.arange(6.0).reshape(2, 3), np.zeros((2, 3))
+    device, finished = runtime.device(1), lambda way: way.result() if pending else way
+    mine = device.empty(Spec((2, 3), host.dtype), device.default_stream)
+    moves = []
+    with booking(moves.append):
+        x = finished(upload(host, "cuda:1", out=mine, pending=pending))
+        y = finished(download(x, out=back, pending=pending))
+    assert x.data is mine and str(x.device) == "cuda:1" and len(moves) == 2
+    assert np.shares_memory(y.data, back) and str(y.device) == "cpu:0"
+    np.testing.assert_array_equal(back, host)
+
+
+def test_transfers_refuse_memory_that_does_not_fit(runtime):
+    host = np.arange(6.0)
+    x = upload(host, "cuda:0")
+    with pytest.raises(DTypeError, match=r"a transfer of float64 \(6,\) was given float32 \(6,\) in main memory"):
+        download(x, out=np.zeros(6, "float32"))
+    with pytest.raises(ShapeError, match="pass an array of that shape"):
+        download(x, out=np.zeros((2, 3)))
+    with pytest.raises(ArgumentError, match="a tensor is no destination"):
+        download(x, out=tr.asarray(host))
+    with pytest.raises(ArgumentError, match="it is read-only"):
+        download(x, out=np.asarray(tr.asarray(host)))
+    with pytest.raises(PlacementError, match="a transfer to cuda:1 writes into an array of CuPy in its memory, got"):
+        upload(host, "cuda:1", out=x.data)
+    with pytest.raises(PlacementError, match="got ndarray"):
+        upload(host, "cuda:1", out=np.zeros(6))
+    with pytest.raises(PlacementError, match="download with a handle or out= takes a concrete tensor in device memory"):
+        tr.compile(lambda x: download(x, out=np.zeros(6)))(x)
 
 
 def test_contexts_have_an_allocator(with_cupy):

@@ -103,7 +103,7 @@ class DeviceArray(np.ndarray):
     def get(self, stream: Any, out: np.ndarray, blocking: bool) -> np.ndarray:
         assert self.device.id == FakeCupy.current
         assert not blocking
-        assert FakeCupy.is_pinned(out), "a copy to memory that is not page-locked"
+        assert FakeCupy.pageable or FakeCupy.is_pinned(out), "a copy to memory that is not page-locked"
         FakeCupy.ordered.append(("get", stream))
         out[...] = self.view(np.ndarray)
         return out
@@ -342,6 +342,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
     ordered: ClassVar[list[Any]] = []
     launched: ClassVar[list[Any]] = []
     pinned: ClassVar[list[Any]] = []
+    pageable: ClassVar[bool] = False
     failing: ClassVar[Exception | None] = None
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:

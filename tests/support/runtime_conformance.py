@@ -29,7 +29,15 @@ from tenferro_tensor import (
     device_runtime,
     get_backend,
 )
-from tenferro_tensor_core import DTYPES, BackendUnavailableError, PlacementError, UnsupportedError
+from tenferro_tensor_core import (
+    DTYPES,
+    ArgumentError,
+    BackendUnavailableError,
+    DTypeError,
+    PlacementError,
+    ShapeError,
+    UnsupportedError,
+)
 
 F8 = np.dtype("float64")
 
@@ -116,6 +124,36 @@ class RuntimeConformance:
         np.testing.assert_array_equal(pending.result(), numbers(2))
         assert pending.event.done
         np.testing.assert_array_equal(pending.result(), numbers(2))
+
+    @pytest.mark.parametrize("shape", [(), (0,), (2, 3)], ids=str)
+    def test_copies_go_into_memory_that_is_given(self, runtime: DeviceRuntime, shape: tuple[int, ...]) -> None:
+        first, last = runtime.devices()[0], runtime.devices()[-1]
+        s, t, host = first.stream(), last.stream(), numbers(12, shape)
+        raw, other = first.empty(spec_on(first, shape), s), last.empty(spec_on(last, shape), t)
+        assert first.upload(host, s, raw) is raw and runtime.stream_of(raw) in (None, s)
+        assert runtime.copy_peer(raw, s, t, other) is other
+        back = np.empty(shape)
+        assert last.download(other, t, back).result() is back
+        np.testing.assert_array_equal(back, host)
+        assert first.upload(last.download(other, t), s, raw) is raw
+        np.testing.assert_array_equal(read(first, raw, s), host)
+
+    def test_memory_that_does_not_fit_is_refused(self, runtime: DeviceRuntime) -> None:
+        device = runtime.devices()[0]
+        s, raw = device.default_stream, device.upload(numbers(0), device.default_stream)
+        for host, error in ((numbers(0, (4,)), ShapeError), (numbers(0).astype("float32"), DTypeError)):
+            with pytest.raises(error, match="a transfer of"):
+                device.upload(host, s, raw)
+            with pytest.raises(error, match="a transfer of"):
+                device.download(raw, s, np.empty_like(host))
+            with pytest.raises(error, match="a transfer of"):
+                runtime.copy_peer(device.upload(host, s), None, s, raw)
+        fixed = np.zeros(8)
+        fixed.flags.writeable = False
+        for out in (fixed, np.zeros(16)[::2], [0.0] * 8):
+            with pytest.raises(ArgumentError, match="of your"):
+                device.download(raw, s, out)
+        np.testing.assert_array_equal(read(device, raw, s), numbers(0))
 
     def test_a_pending_download_is_uploaded_without_a_host_that_waits(self, runtime: DeviceRuntime) -> None:
         first, last = runtime.devices()[0], runtime.devices()[-1]

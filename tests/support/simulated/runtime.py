@@ -22,18 +22,22 @@ from tenferro_tensor import (
     Spec,
     current_stream,
 )
+from tenferro_tensor.device_runtimes import require_destination
 from tenferro_tensor_core import ArgumentError, PlacementError
 
 
 class SimPending(Pending):
     """A download on its way."""
 
-    def __init__(self, staging: Staging, event: SimEvent) -> None:
-        self.staging, self.event = staging, event
+    def __init__(self, staging: Staging, event: SimEvent, out: Any = None) -> None:
+        self.staging, self.event, self.out = staging, event, out
 
     def result(self) -> np.ndarray:
         self.event.synchronize()
-        return self.staging.read()
+        if self.out is None:
+            return self.staging.read()
+        self.out[...] = self.staging.read()
+        return self.out
 
 
 class SimDevice(RuntimeDevice):
@@ -98,18 +102,26 @@ class SimDevice(RuntimeDevice):
     def empty(self, spec: Spec, stream: Any) -> SimArray:
         return self.allocate(spec.shape, spec.dtype, stream)  # type: ignore[arg-type]
 
-    def upload(self, host: Any, stream: Any) -> SimArray:
+    def upload(self, host: Any, stream: Any, out: Any = None) -> SimArray:
+        if out is not None:
+            self.require_out(out, host.staging.data if isinstance(host, SimPending) else host)
         if isinstance(host, SimPending):
             stream.wait(host.event)
             staging = host.staging
         else:
             staging = Staging(self.runtime.checker, host.shape, host.dtype)
             staging.write(host)
-        return self.upload_staged(staging, stream)
+        return self.upload_staged(staging, stream, out)
 
-    def upload_staged(self, staging: Staging, stream: SimStream) -> SimArray:
+    def require_out(self, out: Any, like: Any) -> None:
+        """Raise where a value is not in this memory, or not like what is copied into it."""
+        self.require_here(out, "a transfer")
+        require_destination(out.buffer.data, like.shape, like.dtype, f"the memory of {self.id}")
+
+    def upload_staged(self, staging: Staging, stream: SimStream, out: Any = None) -> SimArray:
         """A value with the contents of a staging buffer, which is read later."""
-        raw = self.allocate(staging.data.shape, staging.data.dtype, stream)
+        raw = self.allocate(staging.data.shape, staging.data.dtype, stream) if out is None else out
+        raw.stream = stream
         buffer = raw.buffer
 
         def copy() -> None:
@@ -118,16 +130,18 @@ class SimDevice(RuntimeDevice):
         stream.issue("upload", copy, [staging], [buffer], kind="transfer")
         return raw
 
-    def download(self, raw: Any, stream: Any) -> SimPending:
+    def download(self, raw: Any, stream: Any, out: Any = None) -> SimPending:
         self._require(stream)
         self.require_here(raw, "download")
+        if out is not None:
+            require_destination(out, raw.shape, raw.dtype)
         staging, buffer = Staging(self.runtime.checker, raw.shape, raw.dtype), raw.buffer
 
         def copy() -> None:
             staging.data[...] = buffer.data
 
         stream.issue("download", copy, [buffer], [staging], kind="transfer")
-        return SimPending(staging, stream.record())
+        return SimPending(staging, stream.record(), out)
 
     def duplicate(self, raw: SimArray) -> SimArray:
         """A copy, on the stream that the thread's work goes to."""
@@ -198,14 +212,17 @@ class SimRuntime(DeviceRuntime):
     def can_access_peer(self, source: RuntimeDevice, target: RuntimeDevice) -> bool:
         return source is target or self._peers is True or (source.ordinal, target.ordinal) in (self._peers or ())
 
-    def copy_peer(self, raw: Any, source: Any, target: Any) -> SimArray:
+    def copy_peer(self, raw: Any, source: Any, target: Any, out: Any = None) -> SimArray:
         home = self.device_of(raw)
+        if out is not None:
+            target.device.require_out(out, raw)
         if source is not None:
             target.wait(source.record())
         if not self.can_access_peer(home, target.device):
             home.copy_stream.wait(target.record())
-            return target.device.upload(home.download(raw, home.copy_stream), target)
-        copy, buffer = target.device.allocate(raw.shape, raw.dtype, target), raw.buffer
+            return target.device.upload(home.download(raw, home.copy_stream), target, out)
+        copy, buffer = target.device.allocate(raw.shape, raw.dtype, target) if out is None else out, raw.buffer
+        copy.stream = target
         goal = copy.buffer
 
         def run() -> None:

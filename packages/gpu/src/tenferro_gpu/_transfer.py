@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from tenferro_gpu.devices import CupyRuntime
+import numpy as np
+
+from tenferro_gpu.devices import CupyRuntime, CupyStream
 from tenferro_tensor import (
     HOST,
     Array,
@@ -15,9 +17,11 @@ from tenferro_tensor import (
     Place,
     Tensor,
     catalog,
+    current_stream,
     device_runtime,
     tensor,
 )
+from tenferro_tensor.device_runtimes import require_destination
 from tenferro_tensor.transfers import book_raw
 from tenferro_tensor_core import PlacementError
 
@@ -58,76 +62,96 @@ class PendingTransfer:
 
 
 @overload
-def upload(x: Any, device: str | ComputeDevice = ..., *, pending: Literal[False] = ...) -> Any: ...
+def upload(x: Any, device: str | ComputeDevice = ..., *, out: Any = ..., pending: Literal[False] = ...) -> Any: ...
 
 
 @overload
-def upload(x: Any, device: str | ComputeDevice = ..., *, pending: Literal[True]) -> PendingTransfer: ...
+def upload(x: Any, device: str | ComputeDevice = ..., *, out: Any = ..., pending: Literal[True]) -> PendingTransfer: ...
 
 
-def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, pending: bool = False) -> Any:
+def upload(x: Any, device: str | ComputeDevice = "cuda:0", *, out: Any = None, pending: bool = False) -> Any:
     """`x` in the memory of a device; returns before the copy is done, with `x` free to be changed.
 
     Args:
         x: array in main memory.
         device: where to, as in ``"cuda:1"``.
+        out: an array of CuPy on that device to copy into, of the same shape and dtype; the tensor shares its memory,
+            as one of ``from_dlpack`` does. Derivatives do not pass.
         pending: copy beside the work of the device, on a stream of its own, and return a handle. Derivatives do not
             pass.
 
     Raises:
         BackendUnavailableError: there is no such device; the text says what to install or check.
-        PlacementError: a handle was asked for, and `x` is no concrete array in main memory.
+        PlacementError: a handle or `out` was given, and `x` is no concrete array in main memory, or `out` is elsewhere.
+        ShapeError, DTypeError, ArgumentError: `out` does not fit; nothing is converted or copied twice.
         DeviceMemoryError: the memory of the device does not suffice.
     """
     target = ComputeDevice(device)
     value = x if isinstance(x, Array) else tensor(x, device=HOST.device)  # whatever the enclosing scope says
     place = Place(MemorySpace(str(target)))
-    if not pending:
+    if not pending and out is None:
         return catalog.transfer(value, place=place)
-    home = _runtime(target).device(target.index)
+    runtime = _runtime(target)
+    home = runtime.device(target.index)
     source = _concrete("upload", value, "host")
+    if out is not None:
+        home.require_own(out, source.shape, source.dtype)
+    copying = home.copy_stream if pending else current_stream(home)
+    assert isinstance(copying, CupyStream)
+    for other in () if out is None else runtime.others(copying, (out,)):
+        copying.wait(other.record())
     book_raw(HOST.memory_space, place.memory_space, "", source._data)
-    raw = home.upload(source.numpy(), home.copy_stream)
+    raw = home.upload(source.numpy(), copying, out)
     result = Tensor.wrap(raw, source.spec.with_(place=place))
-    return PendingTransfer(home.copy_stream.record(), lambda: result)
+    return PendingTransfer(copying.record(), lambda: result) if pending else result
 
 
 @overload
-def download(x: Array, *, pending: Literal[False] = ...) -> Any: ...
+def download(x: Array, *, out: Any = ..., pending: Literal[False] = ...) -> Any: ...
 
 
 @overload
-def download(x: Array, *, pending: Literal[True]) -> PendingTransfer: ...
+def download(x: Array, *, out: Any = ..., pending: Literal[True]) -> PendingTransfer: ...
 
 
-def download(x: Array, *, pending: bool = False) -> Any:
+def download(x: Array, *, out: np.ndarray[Any, Any] | None = None, pending: bool = False) -> Any:
     """`x` in main memory; waits for the work that computes it.
 
     Args:
         x: array in the memory of a device.
+        out: a NumPy array of yours to copy into, of the same shape and dtype; the tensor shares its memory. If that is
+            not page-locked, the driver copies while the call lasts. Derivatives do not pass.
         pending: do not wait: copy beside later work of the device, on a stream of its own, and return a handle.
             Derivatives do not pass.
 
     Raises:
-        PlacementError: a handle was asked for, and `x` is no concrete array of a device.
+        PlacementError: a handle or `out` was given, and `x` is no concrete array of a device.
+        ShapeError, DTypeError, ArgumentError: `out` does not fit; nothing is converted or copied twice.
         AsynchronousError: what computes `x` failed.
     """
-    if not pending:
+    if not pending and out is None:
         return catalog.transfer(x, place=HOST)
     source = _concrete("download", x, None)
+    if out is not None:
+        require_destination(out, source.shape, source.dtype)
     runtime = _runtime(source.spec.place.device)
     home = runtime.device_of(source._data)
     copying = home.copy_stream
     book_raw(source.spec.place.memory_space, HOST.memory_space, "", source._data)
     for other in runtime.others(copying, (source._data,)):
         copying.wait(other.record())
-    way = home.download(source._data, copying)
+    way = home.download(source._data, copying, out)
     spec = source.spec.with_(place=HOST)
-    return PendingTransfer(
+    going = PendingTransfer(
         way.event,
         # In main memory, whatever scope the result is asked for in.
-        lambda: tensor(way.result(), device=HOST.device) if spec.shape else Tensor.wrap(way.result()[()], spec),
+        lambda: (
+            tensor(way.result(), device=HOST.device)
+            if spec.shape or out is not None
+            else Tensor.wrap(way.result()[()], spec)
+        ),
     )
+    return going if pending else going.result()
 
 
 def _runtime(device: ComputeDevice) -> CupyRuntime:
@@ -142,8 +166,8 @@ def _concrete(what: str, x: Any, kind: str | None) -> Tensor:
     seen = f"{type(x).__name__} {x.spec!r}" if known else type(x).__name__
     if not isinstance(x, Tensor) or (where == "host") != (kind == "host"):
         raise PlacementError(
-            f"{what} with a handle takes a concrete tensor in {'main' if kind else 'device'} memory, got {seen} in "
-            f"{where} memory; leave pending=True out, or move and detach it first",
+            f"{what} with a handle or out= takes a concrete tensor in {'main' if kind else 'device'} memory, got "
+            f"{seen} in {where} memory; leave both out, or move and detach it first",
             memory_space=where,
         )
     return x

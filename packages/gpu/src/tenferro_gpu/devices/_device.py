@@ -20,12 +20,13 @@ from tenferro_tensor import (
     Spec,
     Stream,
 )
+from tenferro_tensor.device_runtimes import require_destination
 from tenferro_tensor_core import ArgumentError, PlacementError
 from tenferro_tensor_core.forks import new_lock
 
 
 class CupyPending(Pending):
-    """A download into page-locked memory.
+    """A download into page-locked memory, or into an array that was given.
 
     Args:
         host: the memory, as an array.
@@ -38,7 +39,7 @@ class CupyPending(Pending):
         self.host, self.event = host, event
 
     def result(self) -> np.ndarray[Any, Any]:
-        """As the contract says; the array lies in page-locked memory, and is the same at every call."""
+        """As the contract says; the same array at every call, in page-locked memory unless it was given."""
         self.event.synchronize()
         self.event.device.keeping.sweep()
         return self.host
@@ -120,32 +121,43 @@ class CupyDevice(RuntimeDevice):
         self.runtime.mark(own, raw)
         return raw
 
-    def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream) -> Any:
+    def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream, out: Any = None) -> Any:
         """As the contract says."""
         own = self._own(stream)
+        plain = host.host if isinstance(host, CupyPending) else np.asarray(host)
+        if out is not None:
+            self.require_own(out, plain.shape, plain.dtype)
         if isinstance(host, CupyPending):
             own.wait(host.event)
-            staged = host.host
+            staged = plain
         else:
-            plain = np.asarray(host)
             staged = self.pinned(plain.shape, plain.dtype)
             staged[...] = plain
         with self.enough(staged.size, staged.dtype), own:
-            raw = self.cupy.empty(staged.shape, staged.dtype)
+            raw = self.cupy.empty(staged.shape, staged.dtype) if out is None else out
             if staged.size:
                 raw.set(staged, own.raw)
         self.keeping.keep(own.record(), staged)
         self.runtime.mark(own, raw)
         return raw
 
-    def download(self, raw: Any, stream: Stream) -> CupyPending:
+    def require_own(self, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Refuse what is no array of CuPy in the memory of this device that a copy can be written to."""
+        if not isinstance(out, self.cupy.ndarray) or self.runtime.device_of(out) is not self:
+            seen = out.device if isinstance(out, self.cupy.ndarray) else type(out).__name__
+            raise PlacementError(f"a transfer to {self.id} writes into an array of CuPy in its memory, got {seen}")
+        require_destination(out, shape, dtype, f"the memory of {self.id}")
+
+    def download(self, raw: Any, stream: Stream, out: np.ndarray[Any, Any] | None = None) -> CupyPending:
         """As the contract says."""
         own = self._own(stream)
         if self.runtime.device_of(raw) is not self:
             raise PlacementError(f"a download from {self.id} takes values in its memory, got one of {raw.device}")
+        if out is not None:
+            require_destination(out, raw.shape, raw.dtype)
         with self.enough(raw.size, raw.dtype), own:
             lying = self.cupy.ascontiguousarray(raw).reshape(raw.shape)
-            host = self.pinned(raw.shape, raw.dtype)
+            host = self.pinned(raw.shape, raw.dtype) if out is None else out
             if host.size:
                 lying.get(stream=own.raw, out=host, blocking=False)
         event = own.record()

@@ -88,10 +88,12 @@ class CupyRuntime(DeviceRuntime):
             return True
         return bool(self.cupy.cuda.runtime.deviceCanAccessPeer(target.ordinal, source.ordinal))
 
-    def copy_peer(self, raw: Any, source: Stream | None, target: Stream) -> Any:
+    def copy_peer(self, raw: Any, source: Stream | None, target: Stream, out: Any = None) -> Any:
         """As the contract says; the driver goes by way of main memory where the devices do not reach each other."""
         assert isinstance(target, CupyStream)
         home, goal = self.device_of(raw), target.device
+        if out is not None:
+            goal.require_own(out, raw.shape, raw.dtype)
         if source is not None:
             target.wait(source.record())
         lying = raw
@@ -102,7 +104,7 @@ class CupyRuntime(DeviceRuntime):
                 lying = self.cupy.ascontiguousarray(raw)
             target.wait(writer.record())
         with goal.enough(raw.size, raw.dtype), target:
-            copy = self.cupy.empty(raw.shape, raw.dtype)
+            copy = self.cupy.empty(raw.shape, raw.dtype) if out is None else out
             if raw.size:
                 self.cupy.cuda.runtime.memcpyPeerAsync(
                     copy.data.ptr, goal.ordinal, lying.data.ptr, home.ordinal, raw.nbytes, target.raw.ptr

@@ -8,6 +8,7 @@ from tenferro_tensor.device_runtimes._contracts import (
     Pending,
     RuntimeDevice,
     Stream,
+    require_destination,
 )
 from tenferro_tensor.device_runtimes._errors import (
     AcceleratorMismatchError,
@@ -32,4 +33,5 @@ __all__ = [
     "current_stream",
     "device_runtime",
     "register_device_runtime",
+    "require_destination",
 ]

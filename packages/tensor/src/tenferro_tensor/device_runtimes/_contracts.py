@@ -16,6 +16,7 @@ import numpy as np
 from tenferro_tensor._place import ComputeDevice
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_runtimes._issuing import issuing
+from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +177,34 @@ class RuntimeDevice(ABC):
         """Bytes: ``"live"`` is what values take now, ``"peak"`` the most that they took; others by choice."""
 
     @abstractmethod
-    def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream) -> Any:
+    def upload(self, host: np.ndarray[Any, Any] | Pending, stream: Stream, out: Any = None) -> Any:
         """A raw value with the elements of a host array, copied in the order of a stream of this device.
 
         The array may be changed as soon as the call returns. Of a pending download no host waits: the stream waits.
 
+        Args:
+            host: the array, or a copy of one that is on its way.
+            stream: the stream that copies.
+            out: a raw value of this device to copy into, which is returned; the caller has ordered the stream after
+                whatever else uses it.
+
         Raises:
             DeviceMemoryError: the memory of the device does not suffice.
+            ShapeError, DTypeError, PlacementError, ArgumentError: `out` does not fit, see `require_destination`.
         """
 
     @abstractmethod
-    def download(self, raw: Any, stream: Stream) -> Pending:
-        """A copy of a raw value of this device to main memory, in the order of a stream of this device."""
+    def download(self, raw: Any, stream: Stream, out: np.ndarray[Any, Any] | None = None) -> Pending:
+        """A copy of a raw value of this device to main memory, in the order of a stream of this device.
+
+        Args:
+            raw: the value.
+            stream: the stream that copies.
+            out: an array to copy into, without a copy in between; nobody touches it until the result is asked for.
+
+        Raises:
+            ShapeError, DTypeError, ArgumentError: `out` does not fit, see `require_destination`.
+        """
 
     @abstractmethod
     def empty(self, spec: Spec, stream: Stream) -> Any:
@@ -244,7 +261,7 @@ class DeviceRuntime(ABC):
         """Whether `copy_peer` goes from memory to memory; it goes by way of main memory where not."""
 
     @abstractmethod
-    def copy_peer(self, raw: Any, source: Stream | None, target: Stream) -> Any:
+    def copy_peer(self, raw: Any, source: Stream | None, target: Stream, out: Any = None) -> Any:
         """A copy of a raw value in the memory of the target stream's device, as work of the target stream.
 
         Args:
@@ -252,6 +269,7 @@ class DeviceRuntime(ABC):
             source: a stream for whose work so far the copy waits; ``None`` where the target stream waits already for
                 what computes the value.
             target: the stream that copies.
+            out: as in `RuntimeDevice.upload`.
         """
 
     def synchronize_all(self) -> None:
@@ -261,6 +279,37 @@ class DeviceRuntime(ABC):
             AsynchronousError: work of a stream failed; the first failure of several, after all have been waited for.
         """
         wait_for_each([stream.record() for device in self.devices() for stream in device.streams])
+
+
+def require_destination(out: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], where: str = "main memory") -> None:
+    """Refuse memory that a transfer cannot write to as it is. Implementers call it; they check the device themselves.
+
+    Args:
+        out: an array with NumPy's attributes ``shape``, ``dtype`` and ``flags``.
+        shape: of the value that is copied.
+        dtype: of the value that is copied.
+        where: the memory, for messages.
+
+    Raises:
+        ShapeError, DTypeError: `out` has another shape or dtype; nothing is broadcast or converted.
+        ArgumentError: it is no array of its own: read-only, or with gaps between its elements.
+
+    >>> require_destination(np.zeros(3), (3,), np.dtype("float32"))
+    Traceback (most recent call last):
+    tenferro_tensor_core._errors.DTypeError: a transfer of float32 (3,) was given float64 (3,) in main memory to ...
+    """
+    if not (hasattr(out, "flags") and hasattr(out, "shape") and hasattr(out, "dtype")):
+        raise ArgumentError(
+            f"a transfer writes into an array of yours in {where}, got {type(out).__name__}; values never change, "
+            "so that a tensor is no destination"
+        )
+    text = f"a transfer of {dtype} {tuple(shape)} was given {out.dtype} {out.shape} in {where} to write to; "
+    if out.dtype != dtype:
+        raise DTypeError(text + "pass an array of that dtype, or convert the value first", dtype=str(out.dtype))
+    if tuple(out.shape) != tuple(shape):
+        raise ShapeError(text + "pass an array of that shape", shape=out.shape)
+    if not out.flags.c_contiguous or not getattr(out.flags, "writeable", True):
+        raise ArgumentError(text + "it is read-only, or not in order without gaps; pass an array of your own")
 
 
 class Waitable(Protocol):
