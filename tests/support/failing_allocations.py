@@ -16,7 +16,8 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_ad import variable
-from tenferro_tensor import Tensor
+from tenferro_ad._dual import dual
+from tenferro_tensor import Tensor, next_level
 
 ENOUGH = 40
 """Runs without an error after which no allocation is left to fail; some errors are dealt with on the way."""
@@ -59,7 +60,8 @@ def campaign(act: Callable[[], Any], watched: list[Any]) -> int:
 def main() -> None:
     x, w, t = variable(np.linspace(0.5, 2.0, 8)), variable(np.linspace(1.5, 2.0, 8)), tr.ones(8)
     m = variable(np.eye(3))
-    watched = [x, w, t, m, x.value, w.value, x.node, w.node, x.spec, x.value._data, Tensor, type(x)]
+    d = dual(t, tr.ones(8), next_level())
+    watched = [d, d.tangent, x, w, t, m, x.value, w.value, x.node, w.node, x.spec, x.value._data, Tensor, type(x)]
     acts: dict[str, Callable[[], Any]] = {
         "product": lambda: x * w,
         "with a tensor": lambda: t * x,
@@ -67,6 +69,8 @@ def main() -> None:
         "reflected": lambda: 2.0 - x,
         "unary": lambda: -x,
         "matrices": lambda: m @ m,
+        "with a tangent": lambda: d * d,
+        "tangent and number": lambda: 2.0 - d,
     }
     for name, act in acts.items():
         print(name, campaign(act, watched), flush=True)
