@@ -2,14 +2,16 @@
 
 import pytest
 
+from fake_cupy import FakeCupy
 from runtime_conformance import RuntimeConformance
 from tenferro_tensor import device_runtime
 
 
 class TestSimulated(RuntimeConformance):
     @pytest.fixture(params=[1, 3], ids=["one device", "three devices"])
-    def runtime(self, with_cupy, request):
+    def runtime(self, with_cupy, request, monkeypatch):
         with_cupy(count=request.param)
+        monkeypatch.setattr(FakeCupy, "pageable", True)  # some tests copy into arrays of their own
         return device_runtime("cuda")
 
 
