@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Over
 
 
@@ -50,6 +51,8 @@ def _reduction(kernel: KernelIR) -> int:
     ):
         return 0
     assert reduction is not None
+    if reduction.kind in ("max", "min") and kernel.inputs[0].dtype.kind == "f" and available():
+        return 0  # generated code for these is up to a fifth faster
     sums = reduction.kind in ("sum", "prod")
     found = compiled.REDUCTIONS.get(f"{reduction.kind} {_type(kernel, signed=sums)}")
     return 0 if found is None else found[reduction.over is Over.LEADING]

@@ -1,1 +1,0 @@
-"""The C interface of CPython and NumPy as machine code sees it: symbols, layouts of objects, built-in functions."""
