@@ -1,4 +1,4 @@
-"""Branches and loops under open sizes: one program, and its derivatives, for every extent."""
+"""Branches and loops under symbolic sizes: one program, and its derivatives, for every extent."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def bounded(x):
 multiplied = tr.compile(lambda a, b: tr.tanh(a * b))
 
 FUNCTIONS = {
-    "arrays of open sizes in the body": (
+    "arrays of symbolic sizes in the body": (
         lambda x: tr.scan(
             lambda c, v: (c + tr.zeros(x.shape[1]) + v, tr.sum(c) / x.shape[0]), tr.zeros(x.shape[1]), x
         ),
@@ -177,7 +177,7 @@ def test_gradients_are_traced_where_operands_of_bodies_do_not_tell_their_sizes(f
 
 
 def test_a_derivative_made_in_a_trace_keeps_nothing_of_it():
-    """Cheap steps of constants, spread over open sizes, are made again in the backward part."""
+    """Cheap steps of constants, spread over symbolic sizes, are made again in the backward part."""
 
     def f(x):
         return tr.sum(tr.scan(lambda c, _: (tr.sin(c) + 1, None), x, None, length=x.shape[0])[0])

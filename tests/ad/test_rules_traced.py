@@ -1,4 +1,4 @@
-"""Rules in programs: traced derivatives equal eager ones, and open sizes are never asked about."""
+"""Rules in programs: traced derivatives equal eager ones, and symbolic sizes are never asked about."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ def test_traced_derivatives_equal_eager_ones(case: Case) -> None:
 
 
 class Open(NamedTuple):
-    """A call on operands with open sizes."""
+    """A call on operands with symbolic sizes."""
 
     name: str
     f: Callable[..., Any]

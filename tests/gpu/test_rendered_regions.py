@@ -1,4 +1,4 @@
-"""Regions as rendered GPU kernels, run by the processor: every way operands can lie, every reduction, open sizes."""
+"""Regions as rendered GPU kernels, run by the processor: every layout, every reduction, symbolic sizes."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""Array functions on traced values: compiled, and traced with open sizes; data-dependent sizes raise with a way out."""
+"""Array functions on traced values: compiled, and traced with symbolic sizes; others raise with a way out."""
 
 import numpy as np
 import pytest

@@ -52,7 +52,7 @@ MODES = {
     "recorded": lambda f: f(variable(X)),
     "compiled": lambda f: tr.compile(f)(X),
     "traced": lambda f: tr.trace(f, X),
-    "open sizes": lambda f: tr.trace(f, Spec((tr.dim("n"), *ONE * 63), tr.float64), examples={"n": 1}),
+    "symbolic sizes": lambda f: tr.trace(f, Spec((tr.dim("n"), *ONE * 63), tr.float64), examples={"n": 1}),
 }
 
 

@@ -1,4 +1,4 @@
-"""Steps that only move, repeat or convert elements are merged and undone, with open sizes too; every bit stays."""
+"""Steps that only move, repeat or convert elements are merged and undone, with symbolic sizes too; every bit stays."""
 
 import itertools
 

@@ -118,7 +118,7 @@ def test_open_sizes_give_polynomials_and_named_sizes_numbers() -> None:
     explained = p.explain(n=10, m=20)
     assert explained.flops == 1230 and explained.peak_bytes == 10 * 3 * 8 + 8
     assert explained.sizes == {"n": 10, "m": 20} and "n = 10, m = 20" in str(explained)
-    with pytest.raises(ArgumentError, match=r"open sizes of the program are \['m', 'n'\], but \['n'\] were given"):
+    with pytest.raises(ArgumentError, match=r"symbolic sizes of the program are \['m', 'n'\], but \['n'\] were given"):
         p.explain(n=10)
 
 

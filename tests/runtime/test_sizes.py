@@ -1,4 +1,4 @@
-"""`Size`, what ``x.shape[i]`` is while tracing with open sizes: algebra, guards, numbers, arrays made of sizes."""
+"""`Size`, what ``x.shape[i]`` is while tracing with symbolic sizes: algebra, guards, numbers, arrays made of sizes."""
 
 import math
 from functools import lru_cache

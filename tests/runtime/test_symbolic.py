@@ -1,4 +1,4 @@
-"""Programs with open sizes: one trace, many sizes, 0 and 1 included; guards and what their failure says."""
+"""Programs with symbolic sizes: one trace, many sizes, 0 and 1 included; guards and what their failure says."""
 
 import numpy as np
 import pytest

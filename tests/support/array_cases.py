@@ -1,7 +1,7 @@
-"""Calls of array functions on one real matrix, for tests of tracing, open sizes and derivatives.
+"""Calls of array functions on one real matrix, for tests of tracing, symbolic sizes and derivatives.
 
 Each entry is a function and what is known of it: ``smooth`` (derivatives can be checked by differences), ``open``
-(it can be traced with open sizes).
+(it can be traced with symbolic sizes).
 """
 
 from collections.abc import Callable

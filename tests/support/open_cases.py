@@ -21,7 +21,7 @@ F8, C16, I8, B1 = (np.dtype(t) for t in ("float64", "complex128", "int64", "bool
 
 
 class Case(NamedTuple):
-    """One call: specs of operands with open extents, and metadata with open sizes."""
+    """One call: specs of operands with symbolic extents, and metadata with symbolic sizes."""
 
     primitive: Primitive
     ins: tuple[Spec, ...]

@@ -70,7 +70,7 @@ def split(inputs: Steps, output: Numbers, steps: Steps, sizes: Sequence[int], wo
 
 
 def split_at(inputs: Steps, output: Numbers, steps: Steps, roots: Numbers) -> BranchPlan:
-    """The branches that end in the values `roots`, none of which is made of another, and the trunk."""
+    """The branches that end in the values `roots`, which do not depend on each other, and the trunk."""
     count, values = len(inputs), structure(inputs, output, steps).values
     branches = [_part(count, steps, values, (), root) for root in roots]
     return BranchPlan(tuple(branches), _part(count, steps, values, roots, count + len(steps) - 1))

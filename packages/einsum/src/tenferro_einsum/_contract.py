@@ -61,7 +61,7 @@ def checked_extents(what: str, xs: tuple[Spec, ...], inputs: Steps) -> list[DimL
 
 
 def engine(ins: tuple[Spec, ...], inputs: Steps, output: Numbers, steps: Steps, kept: Numbers) -> Any:
-    """What the backend of the operands has for the whole contraction, or ``None``."""
+    """The backend's kernel for the whole contraction, or ``None``."""
     device = ins[0].place.device
     sizes = extents_by_label(inputs, [s.shape for s in ins])
     ir = with_extents(structure(inputs, output, steps, kept), ins[0].dtype, sizes)

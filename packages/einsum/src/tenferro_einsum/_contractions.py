@@ -40,7 +40,7 @@ OPS: BoundedCache[Any, tuple[Op | None, Numbers]] = BoundedCache("tenferro_einsu
 def contractions(
     *xs: Spec, inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
 ) -> tuple[Spec, ...]:
-    """Values each of which is a sum of contractions of one or two values before it; see `ContractionGraph`.
+    """Values that are sums of contractions of one or two earlier values; see `ContractionGraph`.
 
     Operand ``i`` has the labels ``inputs[i]``; each of `steps` has the labels of its value and its terms, numbers of
     one or two values; `outputs` are numbers of steps' values. With `conjugated`, so many operands, the first ones, are
@@ -64,7 +64,7 @@ def graph_of(
 def graph_engine(
     ins: Sequence[Spec], inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0
 ) -> ContractionKernel | None:
-    """What the backend of the operands has for a whole graph, or ``None``."""
+    """The backend's kernel for a whole graph, or ``None``."""
     device = ins[0].place.device
     return get_backend(device.kind).contraction(graph_of(ins, inputs, steps, outputs, conjugated), device)
 

@@ -1,4 +1,4 @@
-"""What the entry point ``tenferro.extensions: einsum`` registers."""
+"""Registrations of the entry point ``tenferro.extensions: einsum``."""
 
 from tenferro_einsum import _contract, _contractions, _derivatives, _diagonal, _slices
 from tenferro_einsum._contract import contract

@@ -24,7 +24,7 @@ Result = tuple[int, tuple[Any, ...], Any]
 
 @dataclass(frozen=True)
 class Job:
-    """What is done for each slice; it can be sent to another process.
+    """The work of each slice; it can be sent to another process.
 
     Attributes:
         inputs: labels of the operands.
@@ -36,7 +36,7 @@ class Job:
             result is then the first array.
         once: values that are made before the slices.
         branches: whether workers do branches of what is one slice.
-        begins: labels of which operands have a part only, each with the index at which it begins.
+        begins: labels that are sliced in the operands, each with the index at which its part begins.
     """
 
     inputs: Steps
@@ -50,7 +50,7 @@ class Job:
     begins: Sliced = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is remembered here stays here: kernels are made where they run.
+        # Caches are not sent along: kernels are made where they run.
         return Job, tuple([getattr(self, field.name) for field in fields(self)])
 
     @cached_property
@@ -78,7 +78,7 @@ class Job:
         return [tuple([self.extents[x] for x in t]) for t in self._results]
 
     def split(self, workers: int) -> BranchPlan | None:
-        """What is done before the slices, or branches that so many workers do at the same time, where there are any."""
+        """The work before the slices, or branches for so many workers to do at the same time, if there are any."""
         if self.once:
             return self._before
         return split(self.inputs, self.output, self.steps, self.extents, workers) if self.branches and workers else None
@@ -124,7 +124,7 @@ class Job:
         return (self.output,) if self.wanted is None else tuple([self.inputs[i] for i in self.wanted])
 
     def run(self, numbers: Sequence[int], arrays: Sequence[Any]) -> Iterator[Result]:
-        """What the slices with the given numbers add to the outputs."""
+        """The sum of the slices with the given numbers, for each output."""
         for number in numbers:
             bounds = self.bounds(number)
             there = bounds if not self.begins else self._moved(bounds)
@@ -145,7 +145,7 @@ class Job:
         return {}
 
     def _compute(self, bounds: dict[int, slice]) -> Callable[..., list[Any]]:
-        """What gives the outputs of a slice; there are two sizes of parts of a label at most."""
+        """The function that computes the outputs of a slice; parts of a label have at most two sizes."""
         sizes = list(self.extents)
         for label, part in bounds.items():
             sizes[label] = part.stop - part.start
@@ -166,7 +166,7 @@ class Job:
 
     @cached_property
     def _steps(self) -> tuple[GraphSteps, Numbers]:
-        """What a slice does, as a graph on `_operands`: its steps, and the numbers of its outputs."""
+        """A slice as a graph on `_operands`: its steps, and the numbers of its outputs."""
         steps, last = of_tree(self.inputs, self.output, self.steps)
         if self.wanted is None:
             return steps, (last,)

@@ -23,7 +23,7 @@ LONG: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
 
 LARGE: Final = 1_000_000
-"""Multiplications from which on products may be an engine's, of complex numbers from a quarter of that on."""
+"""Fewest multiplications of a product that an engine may take; a quarter of it for complex numbers."""
 
 MOST: Final = 1 << 20
 """Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
@@ -123,7 +123,7 @@ class Network:
         return structure(self.inputs, self.output, self.steps)
 
     def _peak(self, kernel: ContractionKernel, operands: Steps) -> int:
-        """What an engine says for operands with these labels."""
+        """The engine's answer for operands with these labels."""
         if not self.around:
             return kernel.peak_bytes
         item, strides = self.like.dtype.itemsize, []
@@ -154,7 +154,7 @@ class Network:
         return peak
 
     def _packed(self, x: Numbers, y: Numbers, wanted: Numbers) -> int:
-        """What an engine packs of products that the core hands to it: large stacks, and by transposed matrices."""
+        """Bytes that an engine packs for products from the core: large stacks, and products by transposed matrices."""
         turned = y[-1:] and y[-1] in x and y[-1] not in wanted
         stacked = any(label in y and label in wanted for label in x)
         space = prod([self.sizes[label] for label in {*x, *y}])

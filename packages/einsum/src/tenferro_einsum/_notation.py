@@ -1,4 +1,4 @@
-"""What is contracted with what: einsum notation read into labels.
+"""Einsum notation, parsed into labels.
 
 Three spellings mean the same: a string with or without ``->``, and operands interleaved with label lists. A label is
 any hashable object; in a string it is one character. Parentheses around terms say what is contracted first. The dots
@@ -18,7 +18,7 @@ from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, likely, req
 Labels = tuple[Hashable, ...]
 
 _MARKS: Final = frozenset(",.->() \t\n\r")
-"""What is no label in a string."""
+"""Characters of a string that are not labels."""
 
 _FIRST: Final = 0x10000
 """Where labels begin that stand for others: none of `_MARKS` comes after it."""

@@ -161,7 +161,7 @@ def ordered(labels: Labels, output: Labels) -> Unary | None:
 
 
 def spread_diagonals(output: Labels) -> Unary | None:
-    """What brings a result with each label of `output` once to `output`, where some occur several times."""
+    """Expands a result that has each label of `output` once to `output`, in which some occur several times."""
     ops: list[Any] = []
     done: set[Hashable] = set()
     for x, n in Counter(output).items():

@@ -14,7 +14,7 @@ from tenferro_runtime.extension import ArgumentError, DimLike
 from tenferro_tensor_core import example_of
 
 NOMINAL_EXTENT = 16
-"""What an open extent without an example counts for in the search of a path; every path is right for all extents."""
+"""Value assumed for a symbolic extent without an example in the path search; every path is right for all extents."""
 
 
 def find_pairs(c: Contraction, sizes: Sequence[DimLike], search: Search) -> tuple[Steps, Path]:

@@ -107,7 +107,7 @@ class ContractionPlan:
 
     @property
     def _names(self) -> dict[int, str]:
-        """What the labels are called."""
+        """Names of the labels."""
         now = zip(self._first.inputs, self.contraction.inputs, strict=True)
         called = {x: str(y) for before, after in now for x, y in zip(before, after, strict=True)}
         return {n: called[x] for n, x in enumerate(self._own)}
@@ -141,7 +141,7 @@ class ContractionPlan:
         return [catalog.reshape.op(shape=tuple(shape))]
 
     def _whole(self) -> Any:
-        """What contracts prepared operands."""
+        """The function that contracts prepared operands."""
         inputs, output, steps = self._labels, self._output, self.steps
         if len(inputs) == 1:
             ops, left = simplify(inputs[0], {*output})
@@ -180,7 +180,7 @@ class ContractionPlan:
 
     @cached_property
     def _concrete(self) -> Op | None:
-        """For concrete tensors: an engine's kernel in place of several ops, which give the same bits."""
+        """For concrete tensors: an engine's kernel instead of several ops, with the same bits."""
         if len(self.specs) != 2 or self.slicing is not None or isinstance(self._run, Op):
             return None
         if any(s.symbolic for s in self.specs) or self._whole_engine is None:
@@ -189,7 +189,7 @@ class ContractionPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes that a call allocates at once, its result included, its operands not; open extents as in examples."""
+        """Bytes that a call allocates at once, result included, operands excluded; symbolic extents as in examples."""
         if self.slicing is not None:
             return self.slicing.peak
         return self._network.stepwise() if self._by_core else self._network.forward()
@@ -306,7 +306,7 @@ class ContractionPlan:
 
     @cached_property
     def report(self) -> PathReport:
-        """What the steps cost."""
+        """The costs of the steps."""
         return report(self._network, self._names, self.peak_bytes, self.slicing)
 
     def _prepared(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -321,12 +321,12 @@ class ContractionPlan:
 
     @cached_property
     def _engine(self) -> ContractionKernel | None:
-        """What the backend has for the whole contraction, where nothing is left to do after it."""
+        """The backend's kernel for the whole contraction, if no work remains after it."""
         return self._whole_engine if self._finish is None and self.steps and self.slicing is None else None
 
     @cached_property
     def _whole_engine(self) -> ContractionKernel | None:
-        """What the backend has for all steps."""
+        """The backend's kernel for all steps."""
         specs = tuple([self.specs[0].with_(tuple([self._extents[x] for x in t]), self.dtype) for t in self._labels])
         found: ContractionKernel | None = engine(specs, self._labels, self._output, self.steps, ())
         return found

@@ -1,4 +1,4 @@
-"""What a contraction costs: operations, memory, and a table of its steps."""
+"""The cost of a contraction: operations, memory, and a table of its steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ContractionStep:
 
 @dataclass(frozen=True)
 class PathReport:
-    """What a contraction along a path costs; its text is a table.
+    """The cost of a contraction along a path; prints as a table.
 
     Attributes:
         flops: multiplications and additions of all steps.

@@ -37,7 +37,8 @@ class Search:
         optimize: ``"auto"`` or another strategy of opt_einsum, ``"cotengra"``, ``True`` for ``"auto"``, ``False`` for
             left to right, an optimizer (a function of label sets, output and extents), or an explicit path or tree.
         time_limit: seconds that a search may take.
-        progress: ``True`` for a bar, or a function that is told the part of the time that is over and the best cost.
+        progress: ``True`` for a bar, or a function that is called with the fraction of the time that has passed and the
+            best cost.
     """
 
     optimize: Any = "auto"
@@ -87,7 +88,7 @@ class Search:
 
     @property
     def _strategy(self) -> Any:
-        """What finds an order: groups of an explicit tree leave the order inside of them open."""
+        """The search for an order: groups of an explicit tree leave the order inside of them open."""
         return "auto" if self.optimize is True or isinstance(self.optimize, (tuple, list)) else self.optimize
 
     def _found(self, terms: Steps, output: Numbers, sizes: list[int]) -> Path:
@@ -165,7 +166,7 @@ def require_progress(what: str, progress: Any) -> None:
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress]:
-    """What to tell progress to: nothing, a function of the user, or a bar by tqdm."""
+    """The callback for progress: none, a function of the user, or a bar by tqdm."""
     if progress is False:
         yield lambda part, best: None
     elif callable(progress):

@@ -26,7 +26,7 @@ from tenferro_runtime.extension import Cost, General, Op, Registry, Spec, primit
 def contract_slices(
     *xs: Spec, inputs: Steps, output: Numbers, steps: Steps, sliced: Sliced, once: Numbers = (), branches: bool = False
 ) -> Spec:
-    """What `contract` computes, slice by slice; `sliced` holds pairs of a label and the number of its parts.
+    """Compute `contract` slice by slice; `sliced` holds pairs of a label and the number of its parts.
 
     The values with the numbers `once`, which have no sliced label below them, are made before the slices. With
     `branches`, what is one slice is done in branches where there are workers.

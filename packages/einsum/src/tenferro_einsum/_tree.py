@@ -101,7 +101,7 @@ def checked_path(path: Any, operands: int) -> Path:
 
 
 def folded(tree: Any, make: Callable[[list[Any]], Any]) -> Any:
-    """What `make` gives for nested sequences, each called with its leaves and what the ones inside of it became.
+    """Fold nested sequences: `make` is called with the leaves of each and the results of the sequences inside it.
 
     Trees over a chain of operands are deeper than Python's stack.
 

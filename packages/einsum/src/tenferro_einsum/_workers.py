@@ -31,7 +31,7 @@ class Workers:
         tasks: number of tasks that the slices or branches of one contraction are dealt to at most.
         retries: how often a task that failed is sent again.
         timeout: seconds without a finished task after which the executor counts as broken, ``None`` for any time.
-        progress: as for a search, with the number of finished tasks in the place of the cost.
+        progress: as for a search, with the number of finished tasks instead of the cost.
     """
 
     make: Callable[[], Executor]
@@ -106,7 +106,7 @@ def run_on(
 
 
 def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequence[Any]) -> Generator[Any]:
-    """What ``work(job, numbers, arrays)`` gives for the numbers below `count`, in their order.
+    """The results of ``work(job, numbers, arrays)`` for the numbers below `count`, in their order.
 
     Without workers they are done here, one by one.
     """
@@ -131,7 +131,7 @@ def each_task(work: Callable[..., list[Any]], job: Any, count: int, arrays: Sequ
 def each_job(
     work: Callable[..., list[Any]], workers: Workers, jobs: Sequence[tuple[Any, Sequence[Any]]]
 ) -> list[list[Any]]:
-    """What ``work(job, (0,), arrays)`` gives for each job and its arrays, in their order."""
+    """The results of ``work(job, (0,), arrays)`` for each job and its arrays, in their order."""
     names = [f"branch {t} of {len(jobs)}" for t in range(len(jobs))]
     send = lambda executor, t: executor.submit(work, jobs[t][0], (0,), jobs[t][1])
     with closing(_results(workers, send, names)) as results:
@@ -238,7 +238,7 @@ class _TaskRun:
                     task=t,
                 )
             self.pending[future] = t
-            future.add_done_callback(self.ended.put)  # unlike `wait`, it is told of cancelled ones, too
+            future.add_done_callback(self.ended.put)  # unlike `wait`, it is called for cancelled ones, too
 
     def _again(self, t: int, cause: BaseException) -> None:
         """Send a task again; where the executor is broken, all that are not done, to a new one."""

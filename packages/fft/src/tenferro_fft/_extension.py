@@ -1,4 +1,4 @@
-"""What the entry point ``tenferro.extensions: fft`` registers."""
+"""Registrations of the entry point ``tenferro.extensions: fft``."""
 
 from tenferro_fft import _primitives, _stablehlo
 from tenferro_runtime.extension import Registry

@@ -131,7 +131,7 @@ def irfftn(
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Any:
-    """Real spectrum of a signal with Hermitian symmetry, of which `x` is the first half."""
+    """Real spectrum of a signal with Hermitian symmetry whose first half is `x`."""
     return irfft(catalog.conj(_as_complex(x)), n=n, axis=axis, norm=_swapped(norm))
 
 

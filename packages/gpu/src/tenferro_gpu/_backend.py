@@ -43,7 +43,7 @@ from tenferro_tensor_core.forks import cached_property, importing
 
 
 class _CupyBackend(AcceleratorBackend):
-    """What the two kinds share; CuPy has one interface for both."""
+    """The backend of both kinds; CuPy has one interface for them."""
 
     kind: ClassVar[str]
 

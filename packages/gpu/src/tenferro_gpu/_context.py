@@ -24,7 +24,7 @@ class _GpuContext(StreamContext):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the device can do."""
+        """Capabilities of the device."""
         return self.runtime_device.capabilities
 
 

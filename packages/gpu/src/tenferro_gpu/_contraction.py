@@ -33,7 +33,7 @@ def _graph(ir: ContractionIR | ContractionGraph) -> ContractionGraph:
 
 
 class CutensorContraction(ContractionKernel):
-    """A contraction, or a graph of them, of which cuTENSOR does the steps.
+    """A contraction, or a graph of them, whose steps cuTENSOR runs.
 
     Args:
         ir: what it computes; `taken` tells whether that works.

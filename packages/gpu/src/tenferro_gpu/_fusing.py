@@ -43,7 +43,7 @@ _SHARED: Final = 48 << 10
 
 
 class FusionBackend(Protocol):
-    """What is asked of a backend."""
+    """The part of a backend that fusion uses."""
 
     kind: ClassVar[str]
 
@@ -56,7 +56,7 @@ class FusionBackend(Protocol):
 
 
 class Fusing:
-    """What a backend of a kind fuses, and how it runs."""
+    """Fusion for a backend: which programs are fused, and how they run."""
 
     def __init__(self, backend: FusionBackend) -> None:
         self._backend = backend

@@ -78,7 +78,7 @@ def checked_index(kind: str, index: int) -> int:
 
 
 def capabilities(kind: str, index: int) -> Capabilities:
-    """What device `index` can do."""
+    """Capabilities of device `index`."""
     found = cupy(kind).cuda.runtime.getDeviceProperties(checked_index(kind, index))
     arch = f"{found['major']}{found['minor']}" if kind == "cuda" else _text(found["gcnArchName"])
     return Capabilities(_text(found["name"]), int(found["totalGlobalMem"]), int(found["warpSize"]), arch)

@@ -1,4 +1,4 @@
-"""What decompositions and solvers cost: operations after Golub and Van Loan, and the memory that LAPACK takes.
+"""The cost of decompositions and solvers: operations after Golub and Van Loan, and the memory that LAPACK takes.
 
 NumPy hands LAPACK one matrix of a stack at a time: copies of the operand and of the results, and the work array that
 the driver asks for. These are the coefficients below, for real numbers; measured on square, tall and wide matrices.

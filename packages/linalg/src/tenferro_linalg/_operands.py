@@ -1,4 +1,4 @@
-"""What the public functions accept: stacks of matrices of any real or complex kind, integers as float64."""
+"""Operands of the public functions: stacks of matrices of any real or complex kind, integers as float64."""
 
 import operator
 from typing import Any

@@ -20,7 +20,7 @@ def nothing(ins: Any, outs: Any, **_: Any) -> tuple[()]:
 
 
 def size_of(ins: Any, outs: Any, *, size: Any, **_: Any) -> tuple[Any, ...]:
-    """The metadata `size`, for kernels that are told it."""
+    """The metadata `size`, for kernels that take it."""
     return (size,)
 
 

@@ -170,7 +170,7 @@ def report_signs(la: Any, values: Any, bad: Any) -> GaugeError:
 
 
 def _cut(la: Any, values: Any, batch: tuple[int, ...], i: int, j: int, cut: int | None) -> str:
-    """What a truncation can do about it: keep the multiplet whole."""
+    """Advice for a truncation: keep the multiplet whole."""
     if cut is None:
         return ""
     v = la.local(values)[batch]

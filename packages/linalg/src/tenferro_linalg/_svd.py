@@ -188,7 +188,7 @@ def _size(x: Any) -> DimLike:
 
 
 def _side(da: Any, u: Any, u2: Any, v: Any, x: Any, s: Any, scale: Any, size: DimLike) -> Any:
-    """dU of one side: turned inside by `x`, tilted out of the space, and the extra columns following."""
+    """dU of one side: rotated inside the space by `x`, tilted out of it, and the extra columns following."""
     moved = mm(u, x)
     if u.spec.shape[-2] == u.spec.shape[-1]:
         return moved

@@ -39,14 +39,14 @@ FAMILIES: Final = {"fft": "pip install tenferro-fft", "linalg": "pip install ten
 
 
 class ArrayNamespaceInfo:
-    """What ``__array_namespace_info__()`` returns: capabilities, devices and dtypes.
+    """The result of ``__array_namespace_info__()``: capabilities, devices and dtypes.
 
     >>> tr.__array_namespace_info__().default_device()
     ComputeDevice('cpu:0')
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What the library can do beyond the core: boolean indexing, data-dependent shapes, largest number of axes."""
+        """Capabilities beyond the core: boolean indexing, data-dependent shapes, largest number of axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": MAX_AXES}
 
     def default_device(self) -> ComputeDevice:
@@ -108,7 +108,7 @@ def family(name: str) -> Any:
 
 
 def export(name: str) -> Any:
-    """What the namespace answers to a name that it does not hold: a family, or the error that Python expects."""
+    """Resolve a name that the namespace does not hold: to a family, or to the error that Python expects."""
     if name in FAMILIES:
         return family(name)
     raise AttributeError(f"module 'tenferro_runtime' has no attribute {name!r}")

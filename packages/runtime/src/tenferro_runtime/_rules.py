@@ -81,13 +81,13 @@ class Linear(_PerOperand):
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """Any derivative, as a push of tangents, a pull of cotangents, or both; a missing side is derived.
+    """Any derivative, as a jvp, a vjp, or both; a missing side is derived.
 
     Attributes:
         jvp: ``jvp(primals, tangents, outs, **params)``, the output tangents.
         vjp: ``vjp(primals, outs, cotangents, **params)``, the operand cotangents.
         forward: ``forward(primals, tangents, **params)``, outputs and output tangents at once; in forward mode it
-            takes the place of the primitive followed by `jvp`.
+            replaces the primitive followed by `jvp`.
 
     Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
     """

@@ -52,8 +52,8 @@ class Runtime:
             only what gives the same bits.
         overwriting: let results take the memory of operands that nobody needs any more; changes no bits.
         programs_per_function: number of programs that one compiled function keeps.
-        kinds_per_function: number of argument kinds that take the short way into a compiled function.
-        strict_sizes: refuse ``int(n)`` and ``range(n)`` of an open size `n`, which make a program for each value.
+        kinds_per_function: number of argument kinds that take the fast path into a compiled function.
+        strict_sizes: refuse ``int(n)`` and ``range(n)`` of a symbolic size `n`, which make a program for each value.
 
     >>> with Runtime(check=True, programs_per_function=2) as runtime:
     ...     current_runtime() is runtime

@@ -48,7 +48,7 @@ def _unfolded_atom(atom: Atom) -> Poly:
 
 
 def _quotient(atom: Atom, p: Poly, q: Poly) -> Poly:
-    """Return p//q, of which the atom is another form; a number divides all coefficients down."""
+    """Return p//q, another form of the atom; a number divides all coefficients down."""
     by = as_dim(q)
     if by == 0:
         return {(atom,): 1}

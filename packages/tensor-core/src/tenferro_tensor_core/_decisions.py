@@ -34,7 +34,7 @@ class Guard:
     rhs: DimLike
     where: str = ""
     reason: str = ""
-    """What made a number of a size, such as ``range()``; empty for comparisons."""
+    """The operation that made a number of a size, such as ``range()``; empty for comparisons."""
 
     def holds(self, bindings: Mapping[str, int]) -> bool:
         """Tell whether the fact is true for these sizes."""
@@ -75,13 +75,13 @@ class Decisions:
         self.examples = dict(examples)
         """Example size of each variable, in order of definition; may grow while tracing."""
         self.guards: list[Guard] = []
-        """What the answers rely on, in the order asked, over the sizes as asked."""
+        """Guards that the answers rely on, in the order asked, over the sizes as asked."""
         self.equalities: dict[str, DimLike] = {}
         """Learned equalities: variable name to the size that stands for it."""
         self.unknown: set[str] = set()
         """Sizes that depend on data: known only when the program runs."""
         self.facts: Facts = Facts()
-        """What guards say beyond these equalities."""
+        """Facts of the guards beyond these equalities."""
         self._canonical: dict[Dim, DimLike] = {}
         self._lock = new_lock()
 
@@ -100,7 +100,7 @@ class Decisions:
         ACTIVE.set(ACTIVE.get()[:-1])
 
     def state(self) -> tuple[Any, ...]:
-        """What has been asked and learned so far, for `restore`."""
+        """The questions and answers so far, for `restore`."""
         return tuple([copy(getattr(self, name)) for name in _STATE])
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -156,7 +156,7 @@ class Decisions:
             self.facts.add(self.canonical(a - b - 1))
 
     def _answer(self, a: DimLike, op: str, b: DimLike) -> bool | None:
-        """What bounds, learned equalities and the equations of guards say."""
+        """The answer from bounds, learned equalities and the equations of guards."""
         a, b = self.canonical(a), self.canonical(b)
         known = decide(a, op, b)
         if known is None:
@@ -166,7 +166,7 @@ class Decisions:
         return known
 
     def _by_facts(self, a: DimLike, op: str, b: DimLike) -> bool | None:
-        """What sizes that are known not to be negative say."""
+        """The answer from sizes that are known not to be negative."""
         if op in ("==", "!="):
             apart = self.facts.imply(a - b - 1) or self.facts.imply(b - a - 1)
             return op == "!=" if apart else None

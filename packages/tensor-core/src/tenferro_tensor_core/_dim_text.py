@@ -13,7 +13,7 @@ from ._poly import Atom
 from .forks import importing
 
 KEY_MAX: Final = 200
-"""Length in characters of the longest key that is written out; a digest takes the place of longer ones."""
+"""Length in characters of the longest key that is written out; longer ones are replaced by a digest."""
 
 SHOWN: Final = 60
 """Number of atoms, each counted as often as it is written, of the longest size that people are shown in full."""

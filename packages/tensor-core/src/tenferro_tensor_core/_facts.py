@@ -12,7 +12,7 @@ from ._poly import Samples, as_poly, samples
 
 
 class Facts:
-    """What the guards of a trace say beyond equalities of variables.
+    """Facts of the guards of a trace beyond equalities of variables.
 
     >>> from tenferro_tensor_core import dim
     >>> n, m = dim("n"), dim("m")

@@ -29,7 +29,7 @@ def reached() -> int:
 
 
 def decisions() -> Decisions | None:
-    """Return who answers questions about open sizes here: the innermost active `Decisions`, or None.
+    """Return the innermost active `Decisions`, which answers questions about symbolic sizes, or None.
 
     >>> decisions() is None
     True

@@ -35,7 +35,7 @@ def from_numpy(a: HostArray, *, copy: bool | None = None) -> HostArray:
     (True, dtype('int32'))
     """
     if isinstance(a, np.generic):
-        # An immutable value: sharing and copying cannot be told apart, whatever `copy` says.
+        # An immutable value: sharing and copying cannot be distinguished, whatever `copy` says.
         a = np.asarray(a)
     if not isinstance(a, np.ndarray):
         raise HostAdapterError(
@@ -206,7 +206,7 @@ def _exports_buffer(x: Any) -> bool:
 
 
 def row_major(a: HostArray) -> HostArray:
-    """Return `a` with its last axis fastest in memory: itself when it lies so, else a copy.
+    """Return `a` with its last axis fastest in memory: itself if it already is, else a copy.
 
     >>> a = np.zeros((2, 3), order="F")
     >>> row_major(a).flags.c_contiguous, row_major(a.T) is a
@@ -217,7 +217,7 @@ def row_major(a: HostArray) -> HostArray:
 
 
 def column_major(a: HostArray) -> HostArray:
-    """Return `a` with its first axis fastest in memory: itself when it lies so, else a copy.
+    """Return `a` with its first axis fastest in memory: itself if it already is, else a copy.
 
     >>> a = np.zeros((2, 3))
     >>> column_major(a).strides, np.shares_memory(column_major(a.T), a)

@@ -25,7 +25,7 @@ _ways: dict[type, Callable[[type, Any], Any]] = {}
 
 
 def key_of(value: Any) -> Any:
-    """A key that two values share only if they are of one class and cannot be told apart.
+    """A key that two values share only if they are of one class and cannot be distinguished.
 
     Numbers count by class and bits, NumPy's by dtype as well; tuples, frozen sets, slices and frozen dataclasses by
     their parts; everything else by class and its own equality. A value that is not hashable has a key that is not

@@ -1,4 +1,4 @@
-"""Memory layouts: how an array lies in a buffer, and the views that need no copy."""
+"""Memory layouts: how an array is laid out in a buffer, and the views that need no copy."""
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence

@@ -30,7 +30,7 @@ _atoms: Final[WeakValueDictionary[str, "Atom"]] = WeakValueDictionary()
 
 
 class Atom:
-    """What a symbolic size is a polynomial over; interned and immutable.
+    """An indeterminate of the polynomials that symbolic sizes are; interned and immutable.
 
     `kind` is "var", "floordiv", "min" or "max"; `name` belongs to a variable, `args` to the
     others. `lower` and `upper` bound the value, None meaning without bound. `samples` are the
@@ -201,7 +201,7 @@ def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
         if factor is not None and times:
             s[factor] = s.get(factor, 0) + times
             todo = add(todo, multiply({factor: times}, q), -1)
-        # What the quotient leaves of this term is final: smaller terms cannot change it.
+        # The remainder of this term is final: smaller terms cannot change it.
         rest = todo.pop(monomial, 0)
         if rest:
             r[monomial] = rest

@@ -39,7 +39,7 @@ _locks: Final[WeakSet[Lock]] = WeakSet()
 _alive: Final[WeakSet[Forked]] = WeakSet()
 _idle: Final[list[Callable[[], AbstractContextManager[object]]]] = []
 _held: Final[dict[int, list[ExitStack]]] = {}
-"""What the forking threads hold; several may be about to fork."""
+"""Locks that forking threads hold; several threads may be about to fork."""
 _importers: Final[list[int]] = []
 """Threads that are inside of `importing`, as often as they are."""
 

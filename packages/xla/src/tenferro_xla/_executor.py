@@ -49,7 +49,7 @@ class XlaExecutor:
     def run(self, program: Program | StableHloModule, *values: Any) -> tuple[Tensor, ...]:
         """Compile (once) and run on tensors or host arrays of the program's specs.
 
-        A program with open sizes is compiled for those of the values.
+        A program with symbolic sizes is compiled for those of the values.
         """
         if isinstance(program, Program) and program.symbolic:
             values = tuple([v if isinstance(v, Tensor) else tensor(v) for v in values])

@@ -59,7 +59,7 @@ class RuntimeLibrary:
         self.version = major.value, minor.value
 
     def options(self, architecture: str) -> tuple[str, ...]:
-        """What the library is told beside the source.
+        """Compiler options of the library.
 
         Args:
             architecture: as `Capabilities.architecture` names it.

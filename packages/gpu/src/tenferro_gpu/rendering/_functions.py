@@ -17,7 +17,7 @@ TYPES: Final[dict[str, str]] = {
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
     "float32": "float", "float64": "double", "complex64": "tf_c8", "complex128": "tf_c16",
 }  # fmt: skip
-"""What each dtype is called in a kernel."""
+"""Name of each dtype in a kernel."""
 
 # Kinds of dtypes, as NumPy's letters, for which the function tf_<name> of the library is the primitive.
 KINDS: Final[dict[Primitive, str]] = {
@@ -88,7 +88,7 @@ RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     analytic.digamma: {"f": _WRITTEN_OUT},
     analytic.polygamma: {"f": _WRITTEN_OUT},
 }
-"""What has no function on purpose: kinds of dtypes, and why."""
+"""Kinds of dtypes that have no function on purpose, and why."""
 
 _RENAMED: Final = {numbers.complex: "tf_complex_of"}
 

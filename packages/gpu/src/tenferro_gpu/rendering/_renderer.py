@@ -29,7 +29,7 @@ from tenferro_tensor_core import UnsupportedError
 class CudaRenderer(Renderer):
     """Writes one kernel for each way of walking an iteration space; its extents and strides are arguments.
 
-    An operand's access speaks of the whole space: `UNIT` lies in its order without gaps, `FIXED` is one element,
+    An operand's access speaks of the whole space: `UNIT` is contiguous in its order, `FIXED` is one element,
     `STRIDED` has a stride for each axis. Results lie in order. The space of a reduction has the axes that stay before
     those that go. A reduction over trailing axes gives a group of work items to each result, one over leading axes a
     single work item; either may split what goes into `parts`, which stay as a last axis of the results.

@@ -1,4 +1,4 @@
-"""Compiled kernels on arrays of a device: how operands lie, what a launch is told, regions of programs."""
+"""Compiled kernels on arrays of a device: layouts of operands, arguments of launches, regions of programs."""
 
 from tenferro_gpu.running._launch import LaunchArguments, launch_of
 from tenferro_gpu.running._layout import IterationSpace, laid

@@ -1,4 +1,4 @@
-"""What a launch is told: work groups, and the numbers that follow the buffers."""
+"""Arguments of a launch: work groups, and the numbers that follow the buffers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ GROUPS: Final = 1 << 16
 """Work groups of one launch at most; more elements are taken in several rounds."""
 
 BUSY: Final = 512
-"""Work groups that keep a large device busy: reductions to fewer results are split into parts."""
+"""Work groups that keep a large device busy; reductions to fewer results are split into parts."""
 
 SHORT: Final = 32
-"""Elements of a result up to which one work item sums them: a group would mostly wait for itself."""
+"""Reductions of at most this many elements per result use one work item; a group would mostly wait for itself."""
 
 
 class LaunchArguments(NamedTuple):
@@ -34,7 +34,7 @@ class LaunchArguments(NamedTuple):
 
 
 def over_of(layout: IterationSpace) -> Over:
-    """Who makes a result of a reduction: a group of work items, or each of them one.
+    """Whether a group of work items computes one result of a reduction, or each work item one.
 
     A work item alone reads neighbouring results' elements beside its neighbours, which pays where these lie beside
     each other in memory.
@@ -49,11 +49,11 @@ def over_of(layout: IterationSpace) -> Over:
 
 
 def launch_of(layout: IterationSpace, over: Over | None = None) -> LaunchArguments:
-    """The launch of a kernel on operands that lie so.
+    """The launch of a kernel on operands with this layout.
 
     Args:
-        layout: how operands lie.
-        over: of a reduction, who makes a result.
+        layout: the iteration space and the strides of the operands.
+        over: how the results of a reduction are distributed over work items.
 
     >>> from tenferro_gpu.running import laid
     >>> launch_of(laid((5, 300), ((300, 1), (0, 1))))

@@ -1,4 +1,4 @@
-"""How operands lie over an iteration space: as few axes as they allow, and what each needs to be found."""
+"""Iteration spaces and their operands: as few axes as the strides allow, and the strides of each operand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from tenferro_tensor.device_model import Access
 
 WIDE: Final = 2**30
-"""Elements, or offsets, from which 32 bits might not do: what is added on the way is below as many again."""
+"""Elements or offsets at which kernels switch to 64-bit counting; intermediate sums stay below twice as much."""
 
 Ints = tuple[int, ...]
 
@@ -33,7 +33,7 @@ class IterationSpace(NamedTuple):
 
     @property
     def variant(self) -> tuple[int, int, tuple[Access, ...], bool]:
-        """What the text of a kernel depends on."""
+        """The key of a kernel's source text."""
         return len(self.kept), len(self.reduced), self.accesses, self.wide
 
 

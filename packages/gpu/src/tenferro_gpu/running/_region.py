@@ -27,11 +27,11 @@ from tenferro_tensor.device_model import (
 from tenferro_tensor_core.forks import new_lock
 
 PLANS: Final = 256
-"""Shapes and strides for which a region keeps what its launch is told; then it starts again."""
+"""Most launch plans that a region keeps, by shapes and strides; then the cache is cleared."""
 
 
 class Target(Protocol):
-    """What a region needs of the devices of a kind."""
+    """The operations that a region uses of the devices of a kind."""
 
     def program(self, kernel: KernelIR, renderer: CudaRenderer) -> GpuProgram:
         """The compiled kernel; may take as long as a compiler does."""
@@ -48,7 +48,7 @@ class LaunchPlan(NamedTuple):
 
     Attributes:
         program: the kernel.
-        groups, numbers: what its launch is told.
+        groups, numbers: arguments of its launch.
         shape: of the results.
         join: joins the parts of each result, where there are several.
         parts: how many.

@@ -37,7 +37,7 @@ def fits_number(cls: type, kind: LeafKind) -> bool:
 
 
 def next_kind(entry: LeafKind, out: Any) -> LeafKind:
-    """What a carry must be on entry, given what the body makes of it: a number adapts, an array stays."""
+    """The kind of a carry on entry, given the body's result for it: a number adapts, an array stays."""
     if entry.weak is None:
         return entry
     cls = weak_class(out)

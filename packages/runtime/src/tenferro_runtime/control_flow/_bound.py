@@ -21,7 +21,7 @@ BOUND: Final = 64
 
 
 def sizes_in(programs: tuple[Program, ...]) -> tuple[DimLike, ...]:
-    """The open sizes of programs, in the order in which a kernel made of them takes their values."""
+    """The symbolic sizes of programs, in the order in which a kernel made of them takes their values."""
     return tuple(occurring(*programs).values()) if any(p.symbolic for p in programs) else ()
 
 

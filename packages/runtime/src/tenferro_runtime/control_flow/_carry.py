@@ -36,7 +36,7 @@ class Carry:
         return any(map(is_traced, self.leaves))
 
     def arrays(self) -> Any:
-        """The carry with arrays in the place of numbers."""
+        """The carry with arrays instead of numbers."""
         return unflatten(self.tree, [asarray(leaf) for leaf in self.leaves])
 
     def step(self, body: Callable[[Any], tuple[Any, Any]], *, unroll: bool = False) -> tuple[Any] | None:
@@ -47,7 +47,7 @@ class Carry:
         """
         carry, beside = body(self.tree_of_leaves)
         leaves, tree = flatten(carry)
-        if tree is self.tree:  # the short way of concrete steps
+        if tree is self.tree:  # the fast path of concrete steps
             for before, after in zip(self.leaves, leaves):
                 if not before.__class__ is Tensor is after.__class__ or before.spec is not after.spec:
                     break

@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 
 
 def reader(spec: Spec, number: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What makes a raw array without axes a number of Python, as `number` does it in main memory."""
+    """Makes a function that turns a raw 0-d array into a Python number, as `number` does in main memory."""
     if spec.place.on_host:
         return number
     download = get_backend(spec.place.device.kind).download

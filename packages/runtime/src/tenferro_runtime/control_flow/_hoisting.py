@@ -1,4 +1,4 @@
-"""What a loop body computes from constants alone, computed once before the loop."""
+"""Loop-invariant code motion: equations of a loop body that read constants alone are computed once, before the loop."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def _is_same(body: Program, eq: Equation, fixed: set[int]) -> bool:
     read = eq.variables
     if not read or any(v not in fixed for v in read):
         return False
-    # What takes its sizes from nowhere but the metadata has no place outside of the trace that knows them.
+    # Ops whose sizes appear only in their metadata cannot be hoisted: the symbols exist only inside this trace.
     return any(body.specs[v].symbolic for v in read) or not any(body.specs[v].symbolic for v in eq.results)

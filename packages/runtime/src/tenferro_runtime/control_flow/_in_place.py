@@ -64,7 +64,7 @@ def _private(body: Program, consts: int, carry: int) -> list[int]:
 
 
 def copying(which: tuple[int, ...], consts: int) -> Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]:
-    """What makes the operands of a loop its own where it writes over them.
+    """Makes the copies that a loop needs of operands that it overwrites.
 
     Args:
         which: positions of operands that are written over.

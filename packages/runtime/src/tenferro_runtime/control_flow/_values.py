@@ -14,7 +14,7 @@ _ORDER: Final = (bool, int, float, complex)
 
 
 class LeafKind(NamedTuple):
-    """What is known of a leaf before it has elements.
+    """Spec and weak type of a leaf, known before it has elements.
 
     Attributes:
         spec: its spec.

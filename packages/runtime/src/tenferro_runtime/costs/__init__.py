@@ -1,3 +1,3 @@
-"""What steps compute and move, and whose memory their results hold; for reports, and for who places steps."""
+"""Operations and bytes of steps, and the memory that results share; for reports and for the placement of steps."""
 
 from tenferro_runtime.costs import _bodies as _bodies  # says what calls, branches and loops cost

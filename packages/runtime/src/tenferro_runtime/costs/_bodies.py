@@ -1,4 +1,4 @@
-"""What steps cost that run programs: calls, branches and loops, from what is in these programs."""
+"""The cost of steps that run programs: calls, branches and loops, computed from the programs inside."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ARRAY_BYTES = 112
 
 
 def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
-    """Most bytes that the steps of a program have alive at a time; of open sizes, those of the step that has most of
-    them for the sizes of the trace."""
+    """Most bytes that the steps of a program have alive at a time; of symbolic sizes, those of the step that has most
+    of them for the sizes of the trace."""
     live = plan_memory(lowered(program), donated).live
 
     def in_trace(n: DimLike) -> int:
@@ -40,7 +40,7 @@ def _called(ins: Specs, outs: Specs, *, program: Program, sizes: tuple[DimLike, 
 
 
 def _beside(peak: DimLike, outs: Specs) -> DimLike:
-    """What is alive in a program beside its results, at least."""
+    """A lower bound of the bytes alive in a program beside its results."""
     return dim_max(peak - sum([nbytes(s) for s in outs]), 0)
 
 

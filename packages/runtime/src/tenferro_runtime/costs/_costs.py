@@ -1,4 +1,4 @@
-"""What a step costs: operations and bytes by primitive, as data. Sizes may be symbolic.
+"""The cost of a step: operations and bytes by primitive, as data. Sizes may be symbolic.
 
 A real addition, multiplication, comparison or elementary function of one element counts as one operation; complex
 arithmetic counts as the real operations that it is made of. Bytes are those of operands read and results written: what
@@ -39,7 +39,7 @@ ALONG: Final = frozenset(
 
 
 def cost(program: Program, eq: Equation, storage: Storage) -> Cost:
-    """What an equation costs."""
+    """The cost of an equation."""
     ins = tuple([program.specs[v] for v in eq.variables])
     outs = tuple([program.specs[v] for v in eq.results])
     if storage.is_view(eq):
@@ -87,7 +87,7 @@ def _dot_general(ins: Specs, outs: Specs, *, contract: Any, batch: Any) -> Cost:
 
 def _sort(ins: Specs, outs: Specs, *, axis: int, **_: Any) -> Cost:
     n = ins[0].shape[axis]
-    # The logarithm of an open size is no polynomial.
+    # The logarithm of a symbolic size is not a polynomial.
     return Cost(int(prod(map(int, ins[0].shape)) * max(1.0, log2(n or 1)))) if not ins[0].symbolic else Cost(None)  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def _nothing(ins: Specs, outs: Specs, **_: Any) -> Cost:
 
 
 def cost_of_steps(program: Program, donated: Sequence[int] = ()) -> Cost:
-    """What all steps of a program compute and move, where the inputs `donated` may be written over."""
+    """The cost of all steps of a program whose inputs `donated` may be overwritten."""
     storage = Storage(program, overwriting(program, donated))
     parts = [cost(program, eq, storage) for eq in program.equations]
     known = [c.flops for c in parts if c.flops is not None]
@@ -109,7 +109,7 @@ def cost_of_steps(program: Program, donated: Sequence[int] = ()) -> Cost:
 
 
 def _fused(ins: Specs, outs: Specs, *, program: Program) -> Cost:
-    """What is computed inside never reaches memory."""
+    """Intermediate results of a fused region never reach memory."""
     return Cost(cost_of_steps(program).flops)
 
 

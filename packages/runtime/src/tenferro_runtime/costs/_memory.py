@@ -21,7 +21,7 @@ from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What `plan_memory` finds.
+    """The result of `plan_memory`.
 
     Attributes:
         live: bytes alive while each step runs, beside inputs and constants.

@@ -1,4 +1,4 @@
-"""What goes wrong with program files, and how much of one is read before it is refused."""
+"""Errors of program files, and how much of a file is read before it is refused."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def load(path: StrPath, *, expected_hash: str | None = None, limits: FileLimits 
     """Read what `save` wrote: a `Program`, or a `SavedFunction` for what a compiled function saved.
 
     Every spec is inferred again, and the result obeys the law of programs; nothing has run before that is known.
-    What is read can be run, compiled, differentiated to any order, drawn and saved again.
+    The program that is read can be run, compiled, differentiated to any order, drawn and saved again.
 
     Args:
         path: the file.

@@ -54,7 +54,7 @@ def _require_fit(kind: str, keys: tuple[Any, ...], parts: int) -> None:
 
 
 def _container(name: str, fields: tuple[Any, ...]) -> type:
-    # A file must not decide what is imported: only classes that are there already are found.
+    # A file must not decide what is imported: only classes that are already imported are found.
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):

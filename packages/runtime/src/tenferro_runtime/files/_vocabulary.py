@@ -113,7 +113,7 @@ class Vocabulary:
             ) from cause
 
     def _install(self, family: str, extension: str | None) -> str:
-        """What to install, in words: the distribution that the file names, else the one that the family id names."""
+        """A clause naming the distribution to install: the one in the file, else the one of the family id."""
         name, version = self.bringers.get(extension or "") or [family.split(".", 1)[0], ""]
         return f"pip install {name}{f' (the program was saved with {version})' if version else ''}"
 

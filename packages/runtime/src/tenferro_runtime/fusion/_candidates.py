@@ -20,14 +20,14 @@ EXACT: Final[frozenset[Primitive]] = frozenset({
     catalog.is_inf, catalog.is_finite, catalog.bitwise_and, catalog.bitwise_or, catalog.bitwise_xor,
     catalog.bitwise_not,
 })  # fmt: skip
-"""Primitives of which every correct kernel gives the same bits, in fresh memory: parts of complex numbers are views."""
+"""Primitives whose correct kernels all return the same bits, in new memory: parts of complex numbers are views."""
 
 EXACT_REAL: Final[frozenset[Primitive]] = frozenset({catalog.mul, catalog.div, catalog.abs, catalog.sign, catalog.sqrt})
 """The same for real numbers; of complex ones they are several roundings."""
 
 
 class Candidates:
-    """What may be fused.
+    """The primitives that may be fused.
 
     Attributes:
         spaces: for each equation the iteration space in which it may be a step, else None.

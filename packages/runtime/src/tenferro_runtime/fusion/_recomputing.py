@@ -16,7 +16,7 @@ LIGHT: Final = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.neg})
 """Primitives that take less time than reading their result from memory."""
 
 VIEWS: Final = frozenset({catalog.broadcast_in_dim, catalog.reshape})
-"""What is ready as soon as its operand is."""
+"""Primitives that take no time of their own: their results are ready with their operands."""
 
 
 def recomputed(program: Program, candidates: Candidates) -> Program:

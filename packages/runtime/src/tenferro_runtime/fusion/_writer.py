@@ -20,7 +20,7 @@ class FusionWriter:
         self.before, self.ordered = program, ordered
         self.equations: list[Equation] = []
         self.changed = False
-        # Broadcasts that a kernel carries out by its strides: what is repeated, and along which axes it lies.
+        # Broadcasts that a kernel carries out by its strides: the operand, and the axes of the result that are its own.
         self.repeated: dict[int, tuple[int, tuple[int, ...]]] = {}
         for eq in program.equations:
             if eq.op.primitive is catalog.broadcast_in_dim:
@@ -33,7 +33,7 @@ class FusionWriter:
         self.equations.append(self.before.equations[i])
 
     def region(self, members: list[int], outputs: list[int]) -> None:
-        """The equations `members` as one step, of which `outputs` are read by others."""
+        """The equations `members` as one step; other steps read its `outputs`."""
         self.changed = True
         equations = [self.before.equations[i] for i in members]
         region = _Region(self.before, self.repeated)

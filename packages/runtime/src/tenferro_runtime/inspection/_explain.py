@@ -23,7 +23,7 @@ NAMED: Final = 4
 
 
 def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> Explanation:
-    """What each step of a program costs, and all together; see `Explanation`.
+    """The cost of each step of a program, and their sum; see `Explanation`.
 
     The steps are those that run: regions of element-wise steps are one fused step, unless the runtime says otherwise.
     Those of bodies of loops, of branches and of calls follow the step that runs them, for one time.
@@ -31,7 +31,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     Args:
         program: the program.
         donated: positions of inputs whose memory results may take.
-        sizes: values of the open sizes; all of them, or none to see polynomials.
+        sizes: values of the symbolic sizes; all of them, or none to see polynomials.
     """
     program = lowered(promised_like(filled(program, sizes), program))
     memory = plan_memory(program, donated)
@@ -58,7 +58,7 @@ def _peak(memory: MemoryPlan, sizes: dict[str, int]) -> int | None:
 
 
 def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
-    """What each step of a program costs, as the program stands."""
+    """The cost of each step of a program, without further passes."""
     storage = Storage(program)
     steps = []
     for i, eq in enumerate(program.equations):
@@ -75,7 +75,7 @@ def step_costs(program: Program, memory: MemoryPlan) -> tuple[StepCost, ...]:
 
 
 def _inside(inside: Inside) -> BodyCost:
-    """What the program inside of a step costs each time that it runs."""
+    """The cost of one run of the program inside a step."""
     program = lowered(inside.program)
     steps = step_costs(program, plan_memory(program, inside.donated))
     return BodyCost(inside.title, inside.times, inside.carried, steps)

@@ -67,7 +67,7 @@ class _Found(Exception):
 def _inside(
     eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], infinities: bool, i: int
 ) -> BadStep | None:
-    """The step that is to blame in a program that the equation runs: a call, a branch, the body of a loop.
+    """The step that causes it in a program that the equation runs: a call, a branch, the body of a loop.
 
     The kernel is made anew while programs are watched; it runs them as it always does.
     """

@@ -39,7 +39,7 @@ def steps(
 
     Sizes that depend on data are numbers in the equations after their definition, which passes its operand on;
     they are left in `known`.
-    What nothing needs any more is dropped from there; in the end it has the outputs.
+    Values are dropped after their last use; in the end it holds the outputs.
     """
     env.update(program.constants)
     env.update(zip(program.input_ids, values, strict=True))

@@ -1,4 +1,4 @@
-"""Open sizes that a caller gives by name."""
+"""Symbolic sizes that a caller gives by name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def filled(program: Program, sizes: Mapping[str, int]) -> Program:
     names = {n for spec in program.inputs for d in spec.shape if isinstance(d, Dim) for n in d.variables}
     if names != set(sizes):
         raise ArgumentError(
-            f"the open sizes of the program are {sorted(names) or 'none'}, but {sorted(sizes)} were given; give each "
-            "of them, or none",
+            f"the symbolic sizes of the program are {sorted(names) or 'none'}, but {sorted(sizes)} were given; "
+            "give each of them, or none",
             sizes=tuple(sorted(names)),
         )
     return program if definitions(program) else substitute(program, sizes)

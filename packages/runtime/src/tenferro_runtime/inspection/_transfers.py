@@ -1,4 +1,4 @@
-"""`transfers`: a ledger of what is moved between memories in a scope."""
+"""`transfers`: a log of the transfers between memories in a scope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenferro_tensor.transfers import booking
 
 @contextmanager
 def transfers() -> Iterator[Transfers]:
-    """Context manager that gives a ledger: bytes, direction and line of every transfer between memories.
+    """Context manager that returns a log: bytes, direction and line of every transfer between memories.
 
     Those of compiled programs are booked on the line that was traced, those of gradients on the line of the transfer
     that they go back through. Transfers of threads that are started inside are theirs alone.

@@ -1,4 +1,4 @@
-"""What a program with open sizes needs before it runs, as rendered functions of its sizes.
+"""What a program with symbolic sizes needs before it runs, as rendered functions of its sizes.
 
 `render_fit` makes the function from the shapes of the arguments to the sizes, or to nothing where the program does not
 fit them. A `Binder` collects the entries of the tuple Z that the steps of a rendered program read (finished extents,
@@ -28,7 +28,7 @@ class BindingIndex(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What binding a program to sizes gives.
+    """A program bound to sizes.
 
     Attributes:
         values: the tuple Z.
@@ -103,8 +103,8 @@ class Binder:
     """Collects what the steps of one program read from Z.
 
     Args:
-        variables: names of the open sizes, in the order in which they are given.
-        fill: puts numbers in the place of the sizes of a program.
+        variables: names of the symbolic sizes, in the order in which they are given.
+        fill: substitutes numbers for the sizes of a program.
     """
 
     def __init__(self, variables: tuple[str, ...], fill: Callable[..., Any]) -> None:
@@ -171,7 +171,7 @@ class Binder:
         return self._local(spec, text)
 
     def _value(self, value: Any) -> str:
-        """Metadata with numbers in the place of sizes."""
+        """Metadata with numbers substituted for sizes."""
         if isinstance(value, Dim):
             name = variable_of(value)
             return self._names[name] if name is not None else self._local(value, value.source(self._names))
@@ -179,7 +179,7 @@ class Binder:
             return self._local(value, f"({''.join(f'{self._value(v)}, ' for v in value)})")
         if value.__class__ is int:
             return str(value)
-        if is_open(value):  # a branch or a body: with numbers in the place of the sizes
+        if is_open(value):  # a branch or a body: with numbers substituted for the sizes
             known = ", ".join(f"{self._object(name)}: {text}" for name, text in self._names.items())
             return self._local(value, f"V({self._object(value)}, {{{known}}})")
         return self._object(value)

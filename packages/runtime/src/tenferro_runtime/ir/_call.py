@@ -17,7 +17,7 @@ OPS: Final = 256
 
 
 class ProgramPrimitive(Primitive):
-    """A primitive whose metadata are a program and values of its open sizes.
+    """A primitive whose metadata are a program and values of its symbolic sizes.
 
     The program owns its ops, so that no table of ops keeps programs alive. Sizes that are not given are found from the
     operands; a derivative of a program, whose operands need not tell them, is always given them.
@@ -48,7 +48,7 @@ def called(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tupl
     if definitions(program):
         raise ProgramError(
             "the program has sizes that depend on data, so that its outputs have no shape before it runs; run it by "
-            "program.run, which puts its steps in the place of the call"
+            "program.run, which replaces the call by its steps"
         )
     if not program.symbolic:
         require_fit(program, xs)
@@ -58,7 +58,7 @@ def called(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tupl
 
 
 def sizes_for(program: Program, specs: Sequence[Spec], sizes: tuple[DimLike, ...] = ()) -> tuple[DimLike, ...]:
-    """The values of the open sizes: those given, after a check that the operands fit them, or those of the operands."""
+    """The values of the symbolic sizes: those given, checked against the operands, or those of the operands."""
     require_fit(program, specs)
     if not program.symbolic:
         return ()
@@ -103,7 +103,7 @@ def require_fit(program: Program, specs: Sequence[Spec]) -> None:
 
 
 def instance(program: Program, sizes: tuple[DimLike, ...]) -> Program:
-    """The program with its open sizes filled in: by numbers, or by sizes of the program that it becomes a part of."""
+    """The program with its symbolic sizes filled in by numbers, or by sizes of the program that calls it."""
     names = variables(program)
     if all(str(n) == name for n, name in zip(sizes, names, strict=True)):
         return program
@@ -111,7 +111,7 @@ def instance(program: Program, sizes: tuple[DimLike, ...]) -> Program:
 
 
 def concrete(program: Program, specs: Sequence[Spec]) -> Program:
-    """The program with numbers in the place of its open sizes, for those who look at it or lower it to elsewhere.
+    """The program with numbers for its symbolic sizes, for inspection and for other compilers.
 
     Raises:
         ProgramError: operands of the given specs do not fit.

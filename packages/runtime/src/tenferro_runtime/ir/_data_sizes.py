@@ -76,7 +76,7 @@ def inform(decisions: Decisions, program: Program) -> None:
 
 
 def conditions(program: Program) -> tuple[Guard, ...]:
-    """What was assumed of sizes that depend on data."""
+    """Assumptions about data-dependent sizes."""
     known = definitions(program).keys()
     return tuple([g for g in program.guards if (names_in(g.lhs) | names_in(g.rhs)) & known])
 
@@ -100,7 +100,7 @@ def require(guard: Guard, sizes: Mapping[str, DimLike]) -> None:
 
 
 def filled_size(value: Any, sizes: Mapping[str, DimLike]) -> Any:
-    """A size, or a tuple of them, with others in the place of variables."""
+    """A size, or a tuple of them, with others substituted for variables."""
     if isinstance(value, Dim):
         return value.substitute(sizes)
     return tuple([filled_size(v, sizes) for v in value]) if value.__class__ is tuple else value

@@ -39,7 +39,7 @@ def operand_specs(op: Op, seen: tuple[Seen, ...]) -> tuple[Spec, ...]:
 def infer(op: Op, seen: tuple[Seen, ...]) -> tuple[tuple[Spec, ...], bool]:
     """Output specs of an op, and whether it has several outputs.
 
-    What a trace answered about symbolic sizes is never remembered: each question has to reach the trace that is going
+    Answers of a trace about symbolic sizes are never cached: each question has to reach the trace that is going
     on. What bounds answer holds for all of them.
     """
     key = (op, *seen)

@@ -10,7 +10,7 @@ from tenferro_runtime.ir._program import Equation, Program
 def reordered(
     program: Program, late: Collection[int], eager: Mapping[int, Sequence[Equation]] | None = None
 ) -> list[Equation]:
-    """One walk in source order that leaves out what may wait until somebody reads it.
+    """One pass in source order that delays equations until their results are read.
 
     Args:
         program: the program.

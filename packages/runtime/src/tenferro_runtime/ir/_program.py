@@ -119,7 +119,7 @@ class Program(Structured, Tooled):
         self.output_ids, self.specs, self.names = output_ids, specs, names or {}
         self.guards, self.examples = guards, examples or {}
         self.memo: dict[Any, Any] = {}
-        """What the executor and the compiler keep for this program; dropped with it."""
+        """Cached data of the executor and the compiler for this program; dropped with it."""
 
     @property
     def inputs(self) -> tuple[Spec, ...]:

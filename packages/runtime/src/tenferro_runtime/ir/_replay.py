@@ -17,7 +17,7 @@ class Known:
 
     Args:
         program: the program.
-        sizes: its open sizes; those that depend on data join them.
+        sizes: its symbolic sizes; those that depend on data join them.
     """
 
     def __init__(self, program: Program, sizes: Mapping[str, DimLike]) -> None:
@@ -33,7 +33,7 @@ class Known:
 
 
 def replayed(program: Program, values: Sequence[Any], sizes: Mapping[str, DimLike]) -> tuple[Any, ...]:
-    """Run a program by applying its ops to values of any level, with `sizes` in the place of its open sizes.
+    """Run a program by applying its ops to values of any level, with `sizes` for its symbolic sizes.
 
     Sizes that depend on data become extents of the values: numbers, or new sizes of the trace that is going on.
     """

@@ -1,4 +1,4 @@
-"""The open sizes of a program: which there are, what they are for given operands, and numbers in their place."""
+"""The symbolic sizes of a program: which there are, what they are for given operands, and numbers in their place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, ask, decisions
 
 
 def variables(program: Program) -> tuple[str, ...]:
-    """Names of the open sizes, in the order in which their values are passed along with a program."""
+    """Names of the symbolic sizes, in the order in which their values are passed along with a program."""
     found: tuple[str, ...] | None = program.memo.get("variables")
     if found is None:
         names = dict.fromkeys(program.examples if program.symbolic else ())
@@ -30,7 +30,7 @@ def variables(program: Program) -> tuple[str, ...]:
 
 
 def open_sizes(program: Program) -> tuple[DimLike, ...]:
-    """The open sizes themselves, in the order of `variables`: what a program is called with in its own trace."""
+    """The symbolic sizes themselves, in the order of `variables`: what a program is called with in its own trace."""
     found: dict[str, DimLike] = {}
     for spec in {s for s in program.specs.values() if s.symbolic}:
         for d in spec.shape:
@@ -40,7 +40,7 @@ def open_sizes(program: Program) -> tuple[DimLike, ...]:
 
 
 def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
-    """Values of the open sizes for operands of the given specs; symbolic ones where those are symbolic.
+    """Values of the symbolic sizes for operands of the given specs; symbolic ones where those are symbolic.
 
     Raises:
         ProgramError: dtype, place or number of axes of an operand do not fit.
@@ -71,12 +71,12 @@ def sizes_of(program: Program, specs: Sequence[Spec]) -> tuple[DimLike, ...]:
 
 
 def chosen(program: Program, sizes: Mapping[str, DimLike]) -> tuple[DimLike, ...]:
-    """The values of a program's open sizes out of those of the program that it was derived from."""
+    """The values of a program's symbolic sizes out of those of the program that it was derived from."""
     return tuple([sizes[name] for name in variables(program)])
 
 
 def named(program: Program, sizes: Sequence[DimLike]) -> dict[str, DimLike]:
-    """The values of a program's open sizes by name; nothing for a program without."""
+    """The values of a program's symbolic sizes by name; nothing for a program without."""
     return dict(zip(variables(program), sizes, strict=True)) if program.symbolic else {}
 
 
@@ -141,7 +141,7 @@ def shown(sizes: Mapping[str, DimLike]) -> str:
 
 
 def filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
-    """Metadata with sizes put in the place of variables."""
+    """Metadata with sizes substituted for variables."""
     if isinstance(value, Dim):
         used = [sizes.get(name) for name in value.variables]
         if all(n.__class__ is int for n in used):
@@ -155,7 +155,7 @@ def filled(value: Any, sizes: Mapping[str, DimLike]) -> Any:
 
 
 def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
-    """The program with other sizes, numbers for instance, in the place of variables; in specs and in metadata.
+    """The program with other sizes, numbers for instance, substituted for variables; in specs and in metadata.
 
     Guards that then say nothing are dropped.
     """

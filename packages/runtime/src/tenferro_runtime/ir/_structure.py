@@ -25,8 +25,8 @@ class Structure:
     Attributes:
         form: specs of the inputs, constants in order of their first use, equations as ``(op, operands, specs)``,
             outputs, and guards as ``(lhs, op, rhs)``. Variables are numbered inputs first, then
-            constants, then results. In the place of an op that holds programs stand its primitive and its metadata,
-            structures in the place of the programs.
+            constants, then results. An op that holds programs is replaced by its primitive and its metadata,
+            with structures instead of the programs.
     """
 
     __slots__ = ("__weakref__", "form")
@@ -45,7 +45,7 @@ _interned: Final[WeakValueDictionary[tuple[Any, ...], Structure]] = WeakValueDic
 
 
 class Structured:
-    """What of a program its structure is made of."""
+    """The parts of a program that make up its structure."""
 
     __slots__ = ()
     input_ids: tuple[int, ...]
@@ -58,7 +58,7 @@ class Structured:
 
     @property
     def structure(self) -> Structure:
-        """What the program computes: one object for all programs that are equal but for names, numbers and lines.
+        """The structure of the program: one object for all programs that are equal but for names, numbers and lines.
 
         Constants beyond `BY_DIGEST` bytes count as equal only where they are the same tensor.
 

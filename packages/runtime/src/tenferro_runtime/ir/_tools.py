@@ -1,4 +1,4 @@
-"""What is done with finished programs besides running them: methods whose work stands on programs themselves."""
+"""Methods of finished programs besides running them: explain, draw, save and the like."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Tooled:
         return content_hash
 
     def explain(self, **sizes: int) -> Explanation:
-        """What each step costs: shapes, operations, bytes, device, kernel and line of code, and the predicted peak.
+        """The cost of each step: shapes, operations, bytes, device, kernel and line of code, and the predicted peak.
 
         Args:
-            sizes: values of the open sizes, all or none; without them, counts are polynomials.
+            sizes: values of the symbolic sizes, all or none; without them, counts are polynomials.
 
         >>> import tenferro_runtime as tr
         >>> program = tr.trace(lambda x: tr.tanh(x) * 2, tr.Spec((tr.dim("n"),), tr.float64))

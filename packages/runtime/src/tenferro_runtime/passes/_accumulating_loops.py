@@ -19,7 +19,7 @@ def start_loops_from_sums(program: Program) -> Program:
         return program
     uses = _uses(program)
     at = {v: i for i, eq in enumerate(program.equations) for v in eq.results}
-    starts: dict[int, dict[int, int]] = {}  # by the first result of a loop: what takes the place of which operand
+    starts: dict[int, dict[int, int]] = {}  # by the first result of a loop: replacements of operands
     stands_for: dict[int, int] = {}
     for eq in program.equations:
         if eq.op.primitive is not c.add or len(eq.variables) < 2:
@@ -102,7 +102,7 @@ def _sums(body: Program, start: int, end: int) -> bool:
 
 
 def added_block(eq: Equation, made_by: Maker) -> Operand | None:
-    """What an update of a block adds to the block as it was; ``None`` where it does something else."""
+    """The addend of an update that adds to a block; ``None`` if the update does something else."""
     x, update, starts = eq.operands
     both = made_by(update)
     if both is None or both.op.primitive is not c.add:

@@ -1,4 +1,4 @@
-"""What passes promise about the bits of results."""
+"""Kinds of passes, by what they promise about the bits of results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Marked:
 
 
 class Rounding(_Marked):
-    """A pass that may change how results are rounded: the order of a sum, or a product in the place of a power.
+    """A pass that may change how results are rounded: the order of a sum, or a product instead of a power.
 
     All other passes keep every bit of what they rewrite (NaN payloads aside); a deterministic runtime leaves these out.
     """

@@ -1,4 +1,4 @@
-"""What the registry says an op becomes when only some of its outputs are used."""
+"""Prunings: cheaper ops, from the registry, for ops of which only some outputs are used."""
 
 from __future__ import annotations
 

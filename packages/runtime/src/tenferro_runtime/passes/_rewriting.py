@@ -1,4 +1,4 @@
-"""Local rewriting: one walk over a program, front to back, that lets rules replace equations by equal work."""
+"""Local rewriting: one pass over a program, front to back, in which rules replace equations by equivalent ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Rewriting:
         return self._uses.get(v, 1)
 
     def number(self, v: Operand) -> Any:
-        """The number of which all elements of an operand are copies; ``None`` where it is none, or unknown."""
+        """The number that all elements of an operand equal; ``None`` if they differ or are unknown."""
         if isinstance(v, Literal):
             return v.value
         if v in self._numbers:
@@ -129,13 +129,13 @@ class Rewriting:
 
 
 Rule = Callable[[Rewriting, Equation], int | None]
-"""Gives the variable that takes the place of the equation's only result, or ``None`` to leave the equation alone."""
+"""Returns the variable that replaces the equation's only result, or ``None`` to leave the equation alone."""
 
 Rules = Mapping[Primitive, Sequence[Rule]]
 
 
 def uniform(c: Tensor) -> Any:
-    """The Python number of which a constant consists."""
+    """The Python number that all elements of a constant equal."""
     if c.spec.place is not HOST or c.spec.size == 0:
         return None
     if c.spec.ndim and not any(c._data.strides):  # one element, repeated

@@ -112,7 +112,7 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
 
 
 def _may_crop(n: DimLike, program: Program) -> bool:
-    """Whether padding may take elements away. That an open size is large enough is a guard: a slice asked for it."""
+    """Whether padding may take elements away. That a symbolic size is large enough is a guard: a slice asked for it."""
     return (n if isinstance(n, int) else extent_in_trace(n, program.examples)) < 0
 
 

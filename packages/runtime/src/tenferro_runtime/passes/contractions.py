@@ -117,7 +117,7 @@ def _lifted(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _summed(work: Rewriting, eq: Equation) -> int | None:
-    """A sum over a transposed array, over a sum, or over a product of which the factors have different axes."""
+    """A sum over a transposed array, over a sum, or over a product whose factors have different axes."""
     x, axes, out = eq.operands[0], eq.op.params["axes"], work.specs[eq.results[0]]
     before = work.maker(x, c.transpose)
     if before is not None:

@@ -1,4 +1,4 @@
-"""Dead code: equations whose results nobody uses go, and ops of which only some outputs are used become cheaper."""
+"""Dead code: unused equations are removed, and ops with some unused outputs become cheaper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenferro_tensor_core import Guard
 def remove_dead_code(program: Program) -> Program:
     """Keep the equations that the outputs depend on, and of ops with several outputs what is used.
 
-    What defines a size that is known only while the program runs stays while an equation or an output mentions the
+    The equation that defines a data-dependent size stays while an equation or an output mentions the
     size; what was assumed of the size goes with it. Ops become cheaper by the prunings of the registry that keep bits.
     """
     return _cleaned(program, rounding=False)

@@ -38,7 +38,7 @@ def fuse(program: Program, *, exact: bool = False) -> Program:
 
     Values that are read outside of their region are written, all others never reach memory; light steps are done again
     for readers after a reduction. A region of one step
-    stays what it is. Nothing depends on the numbers of open sizes.
+    stays what it is. Nothing depends on the numbers of symbolic sizes.
 
     Args:
         program: a program.

@@ -36,7 +36,7 @@ def _unimplied(guards: Iterable[Guard]) -> Iterable[Guard]:
 
 
 class _Facts:
-    """What guards say: equalities and bounds of variables for substitution, and everything else word for word."""
+    """The content of guards: equalities and bounds of variables for substitution, and all other guards as they are."""
 
     def __init__(self) -> None:
         self.said: set[tuple[DimLike, str, DimLike]] = set()
@@ -71,7 +71,7 @@ def _is_variable(d: DimLike) -> TypeGuard[Dim]:
 
 
 def _narrowed(v: Dim, op: str, other: DimLike) -> DimLike | None:
-    """What may stand for a variable: its equal, or the variable within narrower bounds."""
+    """The replacement of a variable: its equal, or the variable within narrower bounds."""
     name = next(iter(v.variables))
     if op == "==":
         return None if isinstance(other, Dim) and name in other.variables else other

@@ -1,4 +1,4 @@
-"""Inlining: the equations of a called program take the place of the call."""
+"""Inlining: the equations of a called program replace the call."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _is_one_step(a: np.dtype[Any], b: np.dtype[Any], to: np.dtype[Any]) -> bool:
     """Whether converting a to b to c is converting a to c, for all values."""
     if a.kind in "iu" and b.kind in "iu" and to.kind in "iu" and to.itemsize <= b.itemsize:
         return True  # modulo the smallest range
-    # What a float out of range becomes in an integer is nobody's law.
+    # The conversion of an out-of-range float to an integer is undefined.
     return _is_exact(a, b) and (to.kind not in "iu" or b.kind in "iu" or _is_exact(a, to))
 
 

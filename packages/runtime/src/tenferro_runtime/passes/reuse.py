@@ -1,4 +1,4 @@
-"""Reuse: what is an output of an op that is there anyway is not computed by a cheaper op beside it."""
+"""Reuse: an output of an op that runs anyway is not computed again by a cheaper op."""
 
 from __future__ import annotations
 

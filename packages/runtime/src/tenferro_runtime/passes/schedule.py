@@ -22,7 +22,7 @@ SHRINKS: Final = 4
 """A step whose result is this many times smaller than its largest operand is done as soon as it can be."""
 
 OPEN: Final = 64
-"""What an open size counts as where the trace had no example for it."""
+"""Value assumed for a symbolic size for which the trace had no example."""
 
 
 def schedule(program: Program) -> Program:
@@ -40,13 +40,13 @@ def schedule(program: Program) -> Program:
 
 
 def peak_estimate(program: Program) -> int:
-    """Largest number of bytes that the results of equations take up at once, open sizes as in the trace."""
+    """Largest number of bytes that the results of equations take up at once, symbolic sizes as in the trace."""
     memory = _Memory(program)
     return memory.peak(program.equations)
 
 
 class _Memory:
-    """What results weigh, whose memory views hold, and who reads it."""
+    """The bytes of results, the owners of the memory of views, and its readers."""
 
     def __init__(self, program: Program) -> None:
         self.owner: dict[int, int] = {}
@@ -95,7 +95,7 @@ class _Memory:
 
 
 def weight(spec: Spec, examples: Mapping[str, int]) -> int:
-    """Bytes of an array, open sizes as in the trace."""
+    """Bytes of an array, symbolic sizes as in the trace."""
     n = spec.dtype.itemsize
     for d in spec.shape:
         n *= extent_in_trace(d, examples) if isinstance(d, Dim) else d

@@ -1,4 +1,4 @@
-"""What the inspection of programs finds, as plain data that prints for people."""
+"""Reports of program inspection, as plain data that prints for people."""
 
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
 from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost

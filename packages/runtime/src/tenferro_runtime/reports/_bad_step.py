@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is in an array.
+    """A summary of the elements of an array.
 
     Attributes:
         name: how the program calls it.

@@ -64,7 +64,7 @@ class BodyCost:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """What a program costs; prints as a table.
+    """The cost of a program; prints as a table.
 
     Attributes:
         steps: the steps, in order of execution.

@@ -29,7 +29,7 @@ class TransferRow:
 
 
 class Transfers:
-    """A ledger of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
+    """A log of transfers between memories; prints as a table, most bytes first. Made by `tr.transfers`."""
 
     def __init__(self) -> None:
         self._lock = new_lock()

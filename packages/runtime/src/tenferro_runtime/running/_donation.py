@@ -1,8 +1,8 @@
 """Donated arguments: tensors whose memory a compiled function may write over, and what is left of them.
 
-A tensor that was given away holds a `Given` in the place of its elements: whatever reads it raises, and names the call.
+A donated tensor holds a `Given` instead of its elements: reading it raises an error that names the call.
 Its memory is written over only where nothing else can see it: the tensor is the only holder of an array that owns its
-memory, which lies in order. Views, other tensors, buffers and variables of the user are holders.
+memory, which is laid out in order. Views, other tensors, buffers and variables of the user are holders.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DonatedError(TenferroError, RuntimeError):
 
 
 class Donation(NamedTuple):
-    """What a compiled function is given.
+    """An argument whose memory a compiled function may reuse.
 
     Attributes:
         title: name of the function.
@@ -121,7 +121,7 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
 def giving(
     program: Program, donation: Donation, over: Callable[..., Any], plain: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A program as a function that takes tensors in the place of raw arrays where they are donated.
+    """A program as a function that takes tensors instead of raw arrays where they are donated.
 
     Args:
         program: the program, as it is run.

@@ -82,12 +82,12 @@ def lowered(program: Program) -> Program:
 
 
 WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | None]] = ContextVar(
-    "what runs programs without open sizes in their place, for kernels that are made meanwhile", default=None
+    "what runs programs without symbolic sizes in their place, for kernels that are made meanwhile", default=None
 )
 
 
 def executable(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., tuple[Any, ...]]:
-    """A program without open sizes rendered over raw arrays; kept with it for each device that a scope may choose.
+    """A program without symbolic sizes rendered over raw arrays; kept with it for each device that a scope may choose.
 
     Args:
         program: the program.
@@ -133,10 +133,10 @@ def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = (
 def preparing(
     program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()
 ) -> Callable[[tuple[int, ...]], Ready]:
-    """What prepares a program for sizes; kept with it for each device that a scope may choose.
+    """The function that prepares a program for sizes; kept with it for each device that a scope may choose.
 
     Args:
-        program: a program, with open sizes or without.
+        program: a program, with symbolic sizes or without.
         bare: let `run` return the only output itself instead of a tuple of one.
         donated: positions of inputs that may be written over where they are contiguous and writable.
     """
@@ -162,7 +162,7 @@ def preparing(
 
 
 def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
-    """The program prepared for values of its open sizes."""
+    """The program prepared for values of its symbolic sizes."""
     return preparing(program)(sizes)
 
 

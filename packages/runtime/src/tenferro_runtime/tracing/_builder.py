@@ -101,7 +101,7 @@ class Builder:
         self._defined: dict[int, Dim] = {}
 
     def state(self) -> tuple[Any, ...]:
-        """What has been recorded so far, for `restore`."""
+        """The state of the recording, for `restore`."""
         return tuple([copy(getattr(self, name)) for name in _RECORDED])
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -258,7 +258,7 @@ class Builder:
         return tuple(outs) if out.__class__ is tuple else outs[0]
 
     def bind_alike(self, op: Op, operands: tuple[TracedTensor, ...]) -> Any:
-        """As `bind`, for operands of this builder: the short way where the op has been seen on their specs before."""
+        """As `bind`, for operands of this builder; a fast path if the op has been seen on their specs before."""
         known = INFERRED.table.get((op, *[v.spec for v in operands]))
         if known is None or known[1] or self.closed or self._weak or _staging.active or state.open_scopes:
             return self.bind(op, operands)

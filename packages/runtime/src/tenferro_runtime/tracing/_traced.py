@@ -29,7 +29,7 @@ METADATA: Final[dict[Any, Callable[[Any], Any]]] = {
 
 
 class OwningBuilder(Protocol):
-    """What a traced value needs of the builder that records its program."""
+    """The part of a builder that the traced values of its program use."""
 
     level: int
     source: Any
@@ -189,7 +189,7 @@ def recording(x: Any) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """What a differentiated value holds at the bottom: a concrete or a traced value."""
+    """The innermost value of a differentiated one: concrete or traced."""
     while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
         x = x.value
     return x

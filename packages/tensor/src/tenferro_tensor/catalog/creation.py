@@ -40,7 +40,7 @@ def dim_value(*, size: DimLike, place: Place = HOST) -> Spec:
 
 @primitive
 def define_size(k: Spec, *, size: DimLike) -> Spec:
-    """`k`, which is the value of the open size `size` from here on: 0-d, an integer within the bounds of the size.
+    """`k`, which defines the value of the symbolic size `size`: 0-d, an integer within the bounds of the size.
 
     The specs of a program may mention the size after this step, and depend on it by that.
     """

@@ -36,7 +36,7 @@ def gather(
     """Collect the windows of `x` that the index vectors name.
 
     Entry ``k`` of an index vector is the start along axis ``start_index_map[k]`` of `x`; other axes start at 0. Starts
-    are clamped so that each window of extents `slice_sizes` lies inside. Its axes `collapsed_dims`, of extent 1, are
+    are clamped so that each window of extents `slice_sizes` stays inside. Its axes `collapsed_dims`, of extent 1, are
     dropped; the others become the axes `offset_dims` of the result, whose remaining axes are those of `indices`.
     """
     _require_indices("gather", indices, len(start_index_map), "start_index_map")
@@ -115,7 +115,7 @@ def _window_of(x: Spec, updates: Spec, window: tuple[int, ...], inserted: tuple[
 
 @primitive
 def dynamic_slice(x: Spec, starts: Spec, *, sizes: tuple[DimLike, ...]) -> Spec:
-    """The block of extents `sizes` that begins at the integer vector `starts`, clamped so that it lies inside `x`."""
+    """The block of extents `sizes` that begins at the integer vector `starts`, clamped so that it stays inside `x`."""
     require_length("dynamic_slice", sizes, x.ndim, "sizes", f"one for each axis of {x!r}")
     _require_starts("dynamic_slice", x, starts)
     _require_window("dynamic_slice", x, sizes)
@@ -161,7 +161,7 @@ def _require_starts(name: str, x: Spec, starts: Spec) -> None:
 def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...], *, free: bool = False) -> None:
     """A window that fits. A window of one element on an axis without any is harmless where nothing is read (`free`).
 
-    Whether an open extent has an element at all is not asked: it would split programs at size 0.
+    Whether a symbolic extent has an element at all is not asked: it would split programs at size 0.
     """
     for d, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
         if size == 1 and (free or isinstance(extent, Dim)):

@@ -1,4 +1,4 @@
-"""What an index key means: one entry for each axis of the operand or of the result, in order.
+"""Index keys, parsed: one entry for each axis of the operand or of the result, in order.
 
 Integers and slices are resolved against the extents; masks become the positions of their true elements.
 """
@@ -60,7 +60,9 @@ class Gap(NamedTuple):
 
 
 Entry = Range | Pick | Choose | New | Gap
-_MASK_ADVICE: Final = "select elements by where(mask, x, fill), or make a result of open extent with compress(x, mask)"
+_MASK_ADVICE: Final = (
+    "select elements by where(mask, x, fill), or make a result of symbolic extent with compress(x, mask)"
+)
 
 
 class Key(NamedTuple):

@@ -284,8 +284,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) -> Any:
-    """A range whose bounds hold open sizes, the others being integers."""
-    start, stop, step = (size_of("arange", "bound beside an open size", v) for v in (start, stop, step))
+    """A range whose bounds hold symbolic sizes, the others being integers."""
+    start, stop, step = (size_of("arange", "bound beside a symbolic size", v) for v in (start, stop, step))
     if step.__class__ is int and step == 0:
         raise ArgumentError(f"arange needs a step other than 0, got arange({start}, {stop}, {step})", step=step)
     if ask(step, ">", 0):

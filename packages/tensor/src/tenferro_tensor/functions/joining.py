@@ -182,7 +182,7 @@ def tile(x: Any, repetitions: Any, /) -> Any:
 
 
 def _pairs(x: Any, given: Any) -> list[list[DimLike]]:
-    """Widths before and after each axis; open sizes may be among them."""
+    """Widths before and after each axis; symbolic sizes may be among them."""
     table = np.asarray(_plain(given), dtype=object)
     try:
         widths = np.broadcast_to(table, (x.spec.ndim, 2)).tolist()

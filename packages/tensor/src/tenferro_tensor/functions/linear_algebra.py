@@ -37,7 +37,7 @@ def matmul(x1: Any, x2: Any, /) -> Any:
 
 
 class _Matmul(EntryTable):
-    """What ``@`` means: where it is one `dot_general` of the operands as they stand, the entries are those of that."""
+    """The operator ``@``. Where it is one `dot_general` of the operands as they are, it uses the entries of that op."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements, in row-major order, in another shape; one extent may be -1, for what is left.
 
     With ``copy=True`` the result has memory of its own, with ``copy=False`` that of `x`, where elements are known.
-    Beside an extent of 0, -1 stands for nothing in particular. Beside an open extent of a trace it stands for a
+    Beside an extent of 0, -1 stands for nothing in particular. Beside a symbolic extent of a trace it stands for a
     formula, which holds also for calls of the compiled function in which that extent is 0.
 
     Raises:

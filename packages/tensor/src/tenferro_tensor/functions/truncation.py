@@ -1,7 +1,7 @@
 """Results whose extent depends on data: the first entries of an axis, and those that a mask chooses.
 
-On concrete values the extent is a number. On traced ones it is a new open size, which is known only when the program
-runs, and of which nothing is known but its bounds: one program serves all of its values.
+On concrete values the extent is a number. On traced ones it is a new symbolic size, known only when the program
+runs. Only its bounds are known before: one program serves all of its values.
 """
 
 from typing import Any

@@ -24,7 +24,7 @@ _basic_plans: Final = Table("scatters behind keys of integers and slices")
 
 
 class At:
-    """What ``x.at`` is: ``x.at[key]`` names a part of `x`."""
+    """The type of ``x.at``: ``x.at[key]`` names a part of `x`."""
 
     __slots__ = ("_x",)
 

@@ -35,7 +35,7 @@ def kernels(xp: Any, special: Special) -> Table:
     """Makers of the kernels of all core primitives.
 
     A kernel takes raw arrays of any strides, or NumPy scalars for arrays without axes. Element-wise kernels broadcast,
-    and accept a Python scalar in place of an operand. Results may be views, as values are immutable.
+    and accept a Python scalar as an operand. Results may be views, as values are immutable.
 
     Args:
         xp: array module with NumPy's interface: NumPy or CuPy.

@@ -1,4 +1,4 @@
-"""What a table of kernels is, and the makers of kernels that need no specialisation."""
+"""Tables of kernels, and makers of kernels that need no specialisation."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar

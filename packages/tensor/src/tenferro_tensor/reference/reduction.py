@@ -44,7 +44,7 @@ def _over_axes(method: str) -> Reduction:
 
 
 def _in_own_dtype(method: str) -> Reduction:
-    """NumPy widens sums of small integers and booleans unless it is told not to."""
+    """NumPy widens sums of small integers and booleans unless asked not to."""
     widened = _over_axes(method)
 
     @any_size

@@ -1,4 +1,4 @@
-"""Decompositions and their derivatives with open sizes: one program for tall, square and wide matrices."""
+"""Decompositions and their derivatives with symbolic sizes: one program for tall, square and wide matrices."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

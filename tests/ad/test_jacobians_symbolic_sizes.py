@@ -1,4 +1,4 @@
-"""Jacobians in programs with open sizes: traced once for each size, because their columns are."""
+"""Jacobians in programs with symbolic sizes: traced once for each size, because their columns are."""
 
 import numpy as np
 import pytest
