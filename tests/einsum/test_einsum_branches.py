@@ -31,8 +31,8 @@ def matrices(count, n, dtype="float64"):
 
 @pytest.fixture
 def everything_is_heavy(monkeypatch):
-    monkeypatch.setattr(branches, "HEAVY", 0)
-    monkeypatch.setattr(branches, "GAIN", 2.0)
+    monkeypatch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(branches, "BRANCH_MAX_REMAINING", 2.0)
 
 
 @given(st.data())
@@ -49,8 +49,8 @@ def test_any_tree_may_be_split(data):
     params = {"inputs": p._labels, "output": p._output, "steps": p.steps, "sliced": ()}
     whole = contract_slices.op(**params)
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(branches, "HEAVY", 0)
-        patch.setattr(branches, "GAIN", 10.0)
+        patch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)
+        patch.setattr(branches, "BRANCH_MAX_REMAINING", 10.0)
         parted = contract_slices.op(**params, branches=True)
         weigh = np.random.default_rng(9).standard_normal(whole(*xs).shape)
         loss = lambda op: grad(lambda *xs: tr.sum(op(*xs) * weigh), argnums=tuple(range(count)))(*xs)

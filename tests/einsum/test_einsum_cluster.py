@@ -81,7 +81,7 @@ def test_a_worker_that_is_killed_in_its_task_is_made_up_for(client, tmp_path, mo
 
 def test_branches_and_their_gradients_come_from_the_cluster(client, tmp_path, monkeypatch):
     """Halves of a chain, also where a worker is killed in one of them."""
-    monkeypatch.setattr(branches, "HEAVY", 0)
+    monkeypatch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)
     xs = [tr.asarray(np.random.default_rng(i).standard_normal((40, 40))) for i in range(6)]
     terms = [[i, i + 1] for i in range(6)]
     contract = lambda *xs: einsum(*[v for pair in zip(xs, terms, strict=True) for v in pair], [0, 6], optimize=tree)

@@ -11,7 +11,7 @@ from tenferro_ad import check_grads, grad, jvp, value_and_grad, variable
 from tenferro_einsum import einsum, plan, tensordot
 from tenferro_einsum._contract import contract
 from tenferro_einsum._contractions import contractions
-from tenferro_einsum._derivatives import pull
+from tenferro_einsum._derivatives import vjp as contract_vjp
 from tenferro_einsum._slices import contract_slices, contract_slices_pull
 from tenferro_runtime.extension import optimise
 from tenferro_tensor import REGISTRY
@@ -128,7 +128,7 @@ def test_all_gradients_of_a_chain_cost_less_than_three_contractions(count, kept)
         outs = op(*xs)
         outs = outs if isinstance(outs, tuple) else (outs,)
         g = tr.ones(())
-        return pull(xs, outs, (g, *[None] * (len(outs) - 1)), **op.params)
+        return contract_vjp(xs, outs, (g, *[None] * (len(outs) - 1)), **op.params)
 
     forward = prepared.report.flops
     whole = operations(tr.trace(pulled, *[x.spec for x in arrays]))

@@ -123,7 +123,7 @@ def test_threads_and_processes_do_slices_and_branches(monkeypatch):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
     with ProcessPoolExecutor(2, get_context("spawn")) as processes, run_on(processes, tasks=2):
         np.testing.assert_allclose(np.asarray(contract_in(cut)(*xs)), want)
-        monkeypatch.setattr(branches, "HEAVY", 0)  # from here on in branches
+        monkeypatch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)  # from here on in branches
         whole = lambda *xs: einsum("abi,bcj,cdk,dal->ijkl", *xs, optimize=((0, 1), (2, 3)))
         xs.append(xs[0])
         told.clear()

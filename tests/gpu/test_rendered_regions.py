@@ -183,7 +183,7 @@ def test_what_is_empty_or_out_of_step_with_its_elements_is_left_to_the_fallback(
 
 
 def test_a_kernel_is_asked_for_once_and_its_plan_is_kept(monkeypatch):
-    monkeypatch.setattr("tenferro_gpu.running._region.PLANS", 3)
+    monkeypatch.setattr("tenferro_gpu.running._region.MAX_LAUNCH_PLANS", 3)
     later = []
     run = RegionKernel(Region(muladd(), 2, ((0, 1),) * 3), KERNELS, lambda *raws: None, later.append)
     x = np.random.default_rng(0).standard_normal((4, 5)).T
@@ -276,4 +276,4 @@ def test_a_layout_reaches_the_elements_that_its_operands_have(data):
 
 def test_launches_of_large_spaces_go_round():
     launch = launch_of(laid((2**26,), ((1,),)))
-    assert launch.groups == _launch.GROUPS and launch.numbers == (2**26,)
+    assert launch.groups == _launch.MAX_WORK_GROUPS and launch.numbers == (2**26,)

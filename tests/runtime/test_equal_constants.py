@@ -9,7 +9,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_runtime.extension import check_program
 from tenferro_runtime.ir._program import inner_programs
-from tenferro_runtime.ir._structure import BY_DIGEST, BY_VALUE
+from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, VALUE_KEY_MAX_BYTES
 from tenferro_runtime.passes import PASSES, share_common_subexpressions
 from tenferro_runtime.passes._kinds import keeping_bits
 from tenferro_tensor import Spec, tensor
@@ -99,7 +99,10 @@ def test_constants_are_one_where_every_bit_is_the_same(found):
         assert a.numpy().tobytes() == b.tobytes() and a.dtype == b.dtype and a.shape == b.shape
 
 
-@pytest.mark.parametrize("nbytes", [8, BY_VALUE, BY_VALUE + 8, BY_DIGEST, BY_DIGEST + 8, 4 * BY_DIGEST])
+@pytest.mark.parametrize(
+    "nbytes",
+    [8, VALUE_KEY_MAX_BYTES, VALUE_KEY_MAX_BYTES + 8, DIGEST_MAX_BYTES, DIGEST_MAX_BYTES + 8, 4 * DIGEST_MAX_BYTES],
+)
 def test_constants_of_every_size_are_compared(nbytes):
     a = np.random.default_rng(0).normal(size=nbytes // 8)
     other = a.copy()

@@ -10,7 +10,7 @@ from hypothesis import given
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
 from tenferro_runtime.extension import Builder, call
-from tenferro_runtime.ir._structure import BY_DIGEST, BY_VALUE
+from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, VALUE_KEY_MAX_BYTES
 from tenferro_runtime.passes import remove_dead_code, share_common_subexpressions
 from tenferro_tensor import Spec, catalog, tensor
 
@@ -65,11 +65,11 @@ def test_constants_are_compared_by_value_and_large_ones_by_identity() -> None:
 
     one, two, zero = (tensor(np.asarray(v)) for v in ([1.0, 0.0], [1.0, 0.0], [1.0, -0.0]))
     assert f(one) is f(two) and f(one) is not f(zero)
-    some = np.ones(BY_VALUE // 8 + 1)
+    some = np.ones(VALUE_KEY_MAX_BYTES // 8 + 1)
     assert f(tensor(some)) is f(tensor(some.copy())) and f(tensor(some)) is not f(tensor(some * 2))
-    large = tensor(np.ones(BY_DIGEST // 8 + 1))
+    large = tensor(np.ones(DIGEST_MAX_BYTES // 8 + 1))
     assert f(large) is f(large)
-    assert f(large) is not f(tensor(np.ones(BY_DIGEST // 8 + 1)))
+    assert f(large) is not f(tensor(np.ones(DIGEST_MAX_BYTES // 8 + 1)))
 
 
 def test_programs_inside_programs_count_by_structure() -> None:

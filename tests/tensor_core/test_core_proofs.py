@@ -24,7 +24,7 @@ from tenferro_tensor_core._cut_offs import unfolded
 from tenferro_tensor_core._decide import COMPARISONS
 from tenferro_tensor_core._dims import as_dim
 from tenferro_tensor_core._facts import Facts
-from tenferro_tensor_core._poly import SAMPLES, as_poly, bounds, samples
+from tenferro_tensor_core._poly import SAMPLE_POINTS, as_poly, bounds, samples
 
 n, m, k, q = dim("n"), dim("m"), dim("k", min=1), dim("q", 1, 9)
 GRID = [dict(zip("nmkq", v, strict=True)) for v in itertools.product((0, 1, 2, 7), (0, 1, 3), (1, 2, 5), (1, 4, 9))]
@@ -52,7 +52,7 @@ def value(d, point):
     return d.evaluate(point) if isinstance(d, Dim) else d
 
 
-def unlimited(p, depth=proof.DEPTH):
+def unlimited(p, depth=proof.MAX_REPLACED_ATOMS):
     """The search without samples, memo and limit."""
     low, high = bounds(p)
     if low is not None and low >= 0:
@@ -138,7 +138,7 @@ def test_unfolding_ends():
 def test_samples_are_values_within_the_bounds(a, b):
     d = a + k * b
     values, variables = samples(as_poly(d)), {str(v): v for v in (n, m, k, q)}
-    assert len(values) == SAMPLES
+    assert len(values) == SAMPLE_POINTS
     for i, got in enumerate(values):
         point = {name: samples(as_poly(v))[i] for name, v in variables.items()}
         assert got == value(d, point)
@@ -178,7 +178,7 @@ def test_questions_about_volumes_are_a_bounded_number_of_goals(monkeypatch, axes
     for op in COMPARISONS:
         assert decide(one, op, other) is None
     assert decide(one, ">=", 0) is True
-    assert len(looked) <= 8 * proof.GOALS
+    assert len(looked) <= 8 * proof.MAX_GOALS
     few = len(looked)
     assert decide(one + 1, "==", other) is None and len(looked) - few <= 4, "samples refute what does not hold"
 
@@ -191,7 +191,7 @@ def test_hard_questions_end(monkeypatch):
     sizes = [dim(f"h{i}") for i in range(12)]
     hard = sum(dim_max(a - b, b - a) for a, b in itertools.pairwise(sizes)) - dim_max(sizes[0] - sizes[-1], 0)
     assert not proof.nonnegative(as_poly(hard))
-    assert proof.GOALS < len(looked) <= proof.GOALS * (proof.DEPTH + 1) + 1
+    assert proof.MAX_GOALS < len(looked) <= proof.MAX_GOALS * (proof.MAX_REPLACED_ATOMS + 1) + 1
     for i in range(50):
         values = random.Random(i).choices(range(9), k=12)
         assert hard.evaluate(dict(zip(map(str, sizes), values, strict=True))) >= 0

@@ -12,10 +12,10 @@ from typing import Final
 
 from tenferro_einsum._tree import Numbers, Steps, structure
 
-HEAVY: Final = 5_000_000
+BRANCH_MIN_MULTIPLICATIONS: Final = 5_000_000
 """Multiplications of a branch that are worth sending it to a worker."""
 
-GAIN: Final = 0.8
+BRANCH_MAX_REMAINING: Final = 0.8
 """Part of the operations, one after the other, that branches have to leave."""
 
 
@@ -96,10 +96,10 @@ def _roots(count: int, steps: Steps, own: list[float], below: list[float], worke
     """The tree is opened from the root on, its largest part first; the cut with the shortest time is taken."""
     last = count + len(steps) - 1
     front, trunk = [last], 0.0
-    best = GAIN * below[last]
+    best = BRANCH_MAX_REMAINING * below[last]
     found: Numbers = ()
     while front and trunk < best:
-        heavy = [v for v in front if below[v] >= HEAVY]
+        heavy = [v for v in front if below[v] >= BRANCH_MIN_MULTIPLICATIONS]
         work = [below[v] for v in heavy]
         time = trunk + sum([below[v] for v in front]) - sum(work) + max([sum(work) / workers, *work])
         if len(heavy) > 1 and time < best:

@@ -135,7 +135,7 @@ def kernel(
     return run
 
 
-def pulled(
+def graph_vjp(
     primals: Sequence[Any],
     known: Sequence[Any],
     cotangents: Sequence[Maybe],
@@ -146,7 +146,7 @@ def pulled(
 ) -> list[Maybe]:
     """Cotangents of the operands of a graph, from those of its outputs; `known` are values with numbers `of_known`."""
     given = tuple([v for v, g in zip(outputs, cotangents, strict=True) if g is not None])
-    key = ("pull", inputs, steps, given, of_known, primals[0].spec.cplx)
+    key = ("vjp", inputs, steps, given, of_known, primals[0].spec.cplx)
     found = OPS.table.get(key)
     if found is None:
         conjugated = len(given) if primals[0].spec.cplx else 0
@@ -157,7 +157,7 @@ def pulled(
     return placed(op(*[g for g in cotangents if g is not None], *primals, *known), those, len(inputs))
 
 
-def moved(
+def graph_jvp(
     primals: Sequence[Any],
     known: Sequence[Any],
     tangents: Sequence[Maybe],
@@ -168,7 +168,7 @@ def moved(
 ) -> list[Maybe]:
     """Tangents of the outputs of a graph from those of its operands; `known` are values with numbers `of_known`."""
     given = tuple([n for n, t in enumerate(tangents) if t is not None])
-    key = ("push", inputs, steps, outputs, given, of_known)
+    key = ("jvp", inputs, steps, outputs, given, of_known)
     found = OPS.table.get(key)
     if found is None:
         found = OPS.put(key, _op(pushed(inputs, steps, outputs, given, of_known), 0))
@@ -185,7 +185,7 @@ def _op(graph: tuple[Steps, GraphSteps, Numbers, Numbers], conjugated: int) -> t
     return contractions.op(inputs=inputs, steps=steps, outputs=outputs, conjugated=conjugated), those
 
 
-def _pull(
+def _vjp(
     primals: Sequence[Any],
     outs: Any,
     cotangents: Sequence[Maybe],
@@ -198,11 +198,11 @@ def _pull(
     inner = [_conj(x) if n < conjugated else x for n, x in enumerate(primals)]
     if conjugated:
         cotangents = [None if g is None else _conj(g) for g in cotangents]
-    found = pulled(inner, (), cotangents, inputs, steps, outputs)
+    found = graph_vjp(inner, (), cotangents, inputs, steps, outputs)
     return tuple([_conj(g) if n < conjugated and g is not None else g for n, g in enumerate(found)])
 
 
-def _push(
+def _jvp(
     primals: Sequence[Any],
     tangents: Sequence[Maybe],
     outs: Any,
@@ -214,7 +214,7 @@ def _push(
 ) -> tuple[Maybe, ...]:
     inner = [_conj(x) if n < conjugated else x for n, x in enumerate(primals)]
     moving = [_conj(t) if n < conjugated and t is not None else t for n, t in enumerate(tangents)]
-    found = moved(inner, (), moving, inputs, steps, outputs)
+    found = graph_jvp(inner, (), moving, inputs, steps, outputs)
     return tuple([_conj(t) if conjugated and t is not None else t for t in found])
 
 
@@ -241,7 +241,7 @@ def _lower(e: Any, xs: Any, outs: Any, *, conjugated: int = 0, **params: Any) ->
 def register(registry: Registry) -> None:
     """Kernel, rule, lowering, pruning, cost."""
     registry.kernel(contractions, "*", kernel)
-    registry.rule(contractions, General(jvp=_push, vjp=_pull))
+    registry.rule(contractions, General(jvp=_jvp, vjp=_vjp))
     registry.lowering(contractions, _lower)
     registry.pruning(contractions, _prune, keeps_bits=True)
     registry.cost(contractions, _cost)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_einsum._contractions import Maybe, moved, pulled
+from tenferro_einsum._contractions import Maybe, graph_jvp, graph_vjp
 from tenferro_einsum._graph import of_tree
 from tenferro_einsum._tree import Numbers, Steps
 
 
-def pull(
+def vjp(
     primals: Sequence[Any],
     outs: Sequence[Any],
     cotangents: Sequence[Maybe],
@@ -26,10 +26,10 @@ def pull(
 ) -> tuple[Maybe, ...]:
     """Cotangents of all operands from those of the result and of the values that were kept."""
     graph, last = of_tree(inputs, output, steps)
-    return tuple(pulled(primals, outs[1:] if kept else (), cotangents, inputs, graph, (last, *kept), kept))
+    return tuple(graph_vjp(primals, outs[1:] if kept else (), cotangents, inputs, graph, (last, *kept), kept))
 
 
-def push(
+def jvp(
     primals: Sequence[Any],
     tangents: Sequence[Maybe],
     outs: Sequence[Any],
@@ -41,4 +41,4 @@ def push(
 ) -> tuple[Maybe, ...]:
     """Tangents of the result and of the values that were kept."""
     graph, last = of_tree(inputs, output, steps)
-    return tuple(moved(primals, outs[1:] if kept else (), tangents, inputs, graph, (last, *kept), kept))
+    return tuple(graph_jvp(primals, outs[1:] if kept else (), tangents, inputs, graph, (last, *kept), kept))

@@ -11,7 +11,7 @@ def register(registry: Registry) -> None:
     """Kernels, rules, lowerings, prunings and costs of the primitives of einsum."""
     _diagonal.register(registry)
     registry.kernel(contract, "*", _contract.kernel)
-    registry.rule(contract, General(jvp=_derivatives.push, vjp=_derivatives.pull))
+    registry.rule(contract, General(jvp=_derivatives.jvp, vjp=_derivatives.vjp))
     registry.lowering(contract, _contract.lower)
     registry.pruning(contract, _contract.prune, keeps_bits=True)
     registry.cost(contract, _contract.cost)

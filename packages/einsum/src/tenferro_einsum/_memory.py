@@ -19,13 +19,13 @@ from tenferro_einsum._tree import Numbers, Sliced, Steps, numbered, structure
 from tenferro_runtime.extension import Spec, TenferroError
 from tenferro_tensor.device_model import ContractionIR, ContractionKernel
 
-LONG: Final = 200_000
+RECORD_MIN_OPERATIONS: Final = 200_000
 """Multiplications and additions that take longer than to record one value more."""
 
-LARGE: Final = 1_000_000
+ENGINE_MIN_MULTIPLICATIONS: Final = 1_000_000
 """Fewest multiplications of a product that an engine may take; a quarter of it for complex numbers."""
 
-MOST: Final = 1 << 20
+MAX_SLICES: Final = 1 << 20
 """Slices that a contraction is done in at most: where values that have no label in common all have to become smaller,
 their numbers of parts multiply."""
 
@@ -96,7 +96,7 @@ class Network:
         found = []
         for v, step in enumerate(self.steps[:-1], len(self.inputs)):
             space = {x for u in step for x in values[u]}
-            if factor * prod([self.sizes[x] for x in space]) >= LONG:
+            if factor * prod([self.sizes[x] for x in space]) >= RECORD_MIN_OPERATIONS:
                 found.append(v)
         return tuple(found)
 
@@ -158,7 +158,11 @@ class Network:
         turned = y[-1:] and y[-1] in x and y[-1] not in wanted
         stacked = any(label in y and label in wanted for label in x)
         space = prod([self.sizes[label] for label in {*x, *y}])
-        if not (turned or stacked) or {*x, *y} == {*wanted} or space <= (LARGE >> 2 * self.like.cplx):
+        if (
+            not (turned or stacked)
+            or {*x, *y} == {*wanted}
+            or space <= (ENGINE_MIN_MULTIPLICATIONS >> 2 * self.like.cplx)
+        ):
             return 0
         inputs, output = numbered((x, y), tuple(dict.fromkeys(wanted)))
         specs = tuple([self.like.with_(shape=tuple([self.sizes[label] for label in t])) for t in (x, y)])
@@ -232,9 +236,9 @@ def choose(network: Network, budget: int, *, gradient: bool) -> Slicing:
     least = needed
     while needed > budget:
         more = [{**parts, x: min(2 * parts.get(x, 1), network.sizes[x])} for x in _candidates(small)]
-        if not more or prod(parts.values()) > MOST:
+        if not more or prod(parts.values()) > MAX_SLICES:
             what = "the contraction and its gradient" if gradient else "the contraction"
-            how = f"in up to {MOST} slices" if more else "in slices"
+            how = f"in up to {MAX_SLICES} slices" if more else "in slices"
             raise MemoryBudgetError(
                 f"einsum: {what} cannot be done within memory_budget={budget} bytes: {how}, with its results, it "
                 f"takes {least} bytes; allow at least that much",
@@ -259,7 +263,7 @@ def _affordable(network: Network, parts: Mapping[int, int]) -> Iterator[Numbers]
     them on, then the half of them that saves most operations for its bytes, and so on."""
     alike = constant(network.inputs, network.steps, parts)
     saved = {v: _flops(network, parts, (v,))[0] * (prod(parts.values()) - 1) for v in alike}
-    left = [v for v in alike if saved[v] >= LONG]
+    left = [v for v in alike if saved[v] >= RECORD_MIN_OPERATIONS]
     left.sort(key=lambda v: -saved[v] / max(1, network.bytes(network.values[v])))
     while left:
         yield tuple(sorted(left))

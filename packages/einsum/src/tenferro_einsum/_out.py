@@ -12,7 +12,7 @@ from tenferro_tensor import Array
 from tenferro_tensor.device_model import ContractionKernel
 from tenferro_tensor.ownership import borrowed
 
-WORK: Final = 1000
+OVERLAP_MAX_WORK: Final = 1000
 """Effort for the question whether two arrays share memory, which has no bound."""
 
 
@@ -53,7 +53,7 @@ def _share(x: Any, y: Any) -> bool:
     if not np.may_share_memory(x, y):
         return False
     try:
-        return np.shares_memory(x, y, max_work=WORK)  # type: ignore[arg-type]  # NumPy's stubs know -1 and 0 only
+        return np.shares_memory(x, y, max_work=OVERLAP_MAX_WORK)  # type: ignore[arg-type]  # NumPy's stubs know -1 and 0 only
     except np.exceptions.TooHardError:
         return True
 

@@ -39,10 +39,10 @@ from tenferro_tensor.promotion import stretched
 from tenferro_tensor_core import example_of, weak
 from tenferro_tensor_core.forks import cached_property
 
-AXES: Final = 60
+MAX_PLAN_AXES: Final = 60
 """Largest number of axes that a value may have before axes of extent 1 are left out."""
 
-MOST_AXES: Final = 64
+NUMPY_MAX_AXES: Final = 64
 """Axes that NumPy's arrays have at most."""
 
 
@@ -64,10 +64,10 @@ class ContractionPlan:
             raise ArgumentError("einsum needs at least one operand")
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1):
             raise ArgumentError(f"einsum takes memory_budget as a positive number of bytes, got {budget!r}")
-        if len(contraction.output) > MOST_AXES:
+        if len(contraction.output) > NUMPY_MAX_AXES:
             raise UnsupportedError(
-                f"einsum: the result has {len(contraction.output)} axes, but arrays have {MOST_AXES} at most; leave "
-                "out axes of extent 1, or sum some"
+                f"einsum: the result has {len(contraction.output)} axes, but arrays have {NUMPY_MAX_AXES} at most; "
+                "leave out axes of extent 1, or sum some"
             )
         self._read: Callable[[], Contraction] = lambda: contraction
         self._first, self.specs = contraction, tuple(specs)
@@ -80,7 +80,7 @@ class ContractionPlan:
         self._extents: list[DimLike] = [sizes[x] for x in self._own]
         self.steps = reduced_first(self._labels, self._output, pairs)
         finish: list[Any] = []
-        if max(map(len, structure(self._labels, self._output, self.steps).values)) > AXES:
+        if max(map(len, structure(self._labels, self._output, self.steps).values)) > MAX_PLAN_AXES:
             finish += self._without_ones([sizes[x] for x in once])
         diagonals = spread_diagonals(contraction.output)
         self._finish: Unary | None = chain([*finish, *([] if diagonals is None else [diagonals])])

@@ -9,7 +9,7 @@ from math import prod
 from tenferro_einsum._memory import Network, Slicing
 from tenferro_einsum._tree import Numbers, structure, with_extents
 
-MANY = 40
+MAX_PRINTED_STEPS = 40
 """A table of more steps is printed without those in the middle."""
 
 
@@ -74,8 +74,10 @@ class PathReport:
             f"{', '.join(map(str, s.operands))}: {s.equation}"
             for n, s in enumerate(self.steps)
         ]
-        if len(rows) > MANY:
-            rows[MANY // 2 : -MANY // 2] = [f"       ... {len(rows) - MANY} more steps"]
+        if len(rows) > MAX_PRINTED_STEPS:
+            rows[MAX_PRINTED_STEPS // 2 : -MAX_PRINTED_STEPS // 2] = [
+                f"       ... {len(rows) - MAX_PRINTED_STEPS} more steps"
+            ]
         return "\n".join(head + rows)
 
 

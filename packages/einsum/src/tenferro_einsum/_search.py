@@ -22,7 +22,7 @@ FORMAT: Final = "tenferro-einsum paths 1"
 STRATEGIES: Final = frozenset({"auto", "auto-hq", "greedy", "optimal", "dp", "random-greedy"})
 """Names that are known without a look into opt_einsum, which takes long to import."""
 
-PAUSE: Final = 0.02
+CLOCK_INTERVAL: Final = 0.02
 """Seconds of random orders between two looks at the clock; one order of a large network takes longer."""
 
 Progress = Callable[[float, float], None]
@@ -117,7 +117,7 @@ class Search:
                 best = search(inputs, output, extents, None)
                 before, passed = passed, time.monotonic() - start
                 each = (passed - before) / search.max_repeats
-                search.max_repeats = max(1, int(PAUSE / each)) if each else search.max_repeats
+                search.max_repeats = max(1, int(CLOCK_INTERVAL / each)) if each else search.max_repeats
                 tell(min(passed / self.time_limit, 1.0), float(search.best["flops"]))
             tell(1.0, float(search.best["flops"]))
         return best

@@ -151,7 +151,7 @@ def _lower_pull(
     **params: Any,
 ) -> Any:
     def pulled(g: Any, *values: Any) -> Any:
-        found = _derivatives.pull(values, (None,), (g,), **params)
+        found = _derivatives.vjp(values, (None,), (g,), **params)
         return tuple([found[i] for i in wanted])
 
     return tuple(e.inline(trace(pulled, *[x.spec for x in xs]), xs))

@@ -35,10 +35,10 @@ _REDUCED: Final = frozenset({
 TOOLCHAINS: Final = {"cuda": "nvrtc", "rocm": "hiprtc"}
 """The name of the toolchain by kind of device."""
 
-_MOST: Final = 60
+_MAX_ARRAY_AXES: Final = 60
 """Arrays of one region times its axes; with all strides its arguments stay below 4 KiB, as old drivers ask for."""
 
-_SHARED: Final = 48 << 10
+_MAX_SHARED_BYTES: Final = 48 << 10
 """Bytes that the work items of one group may share: what they have of each result of a reduction has to fit."""
 
 
@@ -95,9 +95,9 @@ class Fusing:
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """The region as a function of raw arrays, or None where it has no kernel."""
-        if not self.available or len(region.axes) + len(region.kernel.outputs) > _MOST // max(region.rank, 1):
+        if not self.available or len(region.axes) + len(region.kernel.outputs) > _MAX_ARRAY_AXES // max(region.rank, 1):
             return None
-        if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _SHARED:
+        if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _MAX_SHARED_BYTES:
             return None
         try:
             region = replace(region, kernel=expanded(region.kernel, CudaRenderer(device=self._backend.kind).decompose))

@@ -15,7 +15,7 @@ from tenferro_runtime.extension import NumericalError, library
 
 Raw = np.ndarray[Any, Any]
 
-SMALL = 32
+STACKED_SOLVE_MAX_SIZE = 32
 """Stacks of matrices up to this size are solved by NumPy's stacked solver, without factors that are kept."""
 
 
@@ -199,7 +199,7 @@ def _lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def _small_stack(x: Raw) -> bool:
-    return x.ndim > 2 and x.shape[-1] <= SMALL
+    return x.ndim > 2 and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE
 
 
 def _getrf(a: Raw) -> tuple[Raw, Raw, int]:

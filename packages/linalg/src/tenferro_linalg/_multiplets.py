@@ -13,7 +13,7 @@ import numpy as np
 EPS: Final = {np.dtype(name): float(np.finfo(name).eps) for name in ("float32", "float64")}
 """Rounding units."""
 
-SHORT: Final = 32
+PYTHON_MAX_VALUES: Final = 32
 """Number of values up to which Python tells them apart faster than NumPy."""
 
 
@@ -28,7 +28,12 @@ def regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
     """Whether no two sorted values are equal, nor, where `zeros` is asked for, the last of descending ones zero."""
     if not values.shape[-1]:
         return True
-    if values.__class__ is np.ndarray and values.dtype == np.float64 and values.ndim == 1 and values.size <= SHORT:
+    if (
+        values.__class__ is np.ndarray
+        and values.dtype == np.float64
+        and values.ndim == 1
+        and values.size <= PYTHON_MAX_VALUES
+    ):
         return _regular(values.tolist(), size, zeros)
     limit = tau(xp, values, size)
     if values.shape[-1] > 1 and not bool((xp.abs(values[..., 1:] - values[..., :-1]) > limit).all()):

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ._dims import as_dim, dim_max, dim_min, floordiv, memoised
 from ._poly import Atom, Poly, add, as_poly, multiply, rank
 
-TERMS: Final = 100
+MAX_UNFOLDED_TERMS: Final = 100
 """Largest number of terms of a polynomial that is unfolded."""
 
 _MAKERS: Final[dict[str, Callable[..., Any]]] = {"min": dim_min, "max": dim_max, "floordiv": floordiv}
@@ -28,10 +28,10 @@ def unfolded(p: Poly) -> Poly:
         term: Poly = {(): coefficient}
         for atom in monomial:
             term = multiply(term, memoised(_unfolded_atom, atom))
-            if len(term) > TERMS:
+            if len(term) > MAX_UNFOLDED_TERMS:
                 return p
         out = add(out, term)
-    return out if len(out) <= TERMS else p
+    return out if len(out) <= MAX_UNFOLDED_TERMS else p
 
 
 def _unfolded_atom(atom: Atom) -> Poly:

@@ -15,10 +15,10 @@ from .forks import importing
 KEY_MAX: Final = 200
 """Length in characters of the longest key that is written out; longer ones are replaced by a digest."""
 
-SHOWN: Final = 60
+MAX_SHOWN_ATOMS: Final = 60
 """Number of atoms, each counted as often as it is written, of the longest size that people are shown in full."""
 
-REPEATED: Final = 60
+MAX_REPEATED_ATOMS: Final = 60
 """Number of atoms, counted in this way, of the longest size whose source repeats shared parts."""
 
 
@@ -42,12 +42,12 @@ def shown(d: Any) -> str:
     """Return the text for people: of a long one, the parts that make it long are left out."""
     if isinstance(d, int):
         return str(d)
-    long = _weight(d) > SHOWN
+    long = _weight(d) > MAX_SHOWN_ATOMS
 
     def of_atom(atom: Atom) -> str:
         if atom.kind == "var":
             return atom.name
-        if long and atom.weight > SHOWN // 4:
+        if long and atom.weight > MAX_SHOWN_ATOMS // 4:
             return "..." if atom.kind == "floordiv" else f"{atom.kind}(...)"
         return _written(atom, shown)
 
@@ -56,7 +56,7 @@ def shown(d: Any) -> str:
 
 def source(d: Any, names: Mapping[str, str]) -> str:
     """Return a Python expression, variables written as `names` says."""
-    shared = _shared(d) if _weight(d) > REPEATED else frozenset()
+    shared = _shared(d) if _weight(d) > MAX_REPEATED_ATOMS else frozenset()
     assigned: dict[Atom, str] = {}
 
     def of(d: Any) -> str:

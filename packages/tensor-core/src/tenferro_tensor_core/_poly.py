@@ -21,7 +21,7 @@ Samples: TypeAlias = tuple[int | None, ...]
 NESTED_MAX: Final = 48
 """Largest number of atoms inside of one another: Python's parser takes no more than 200 brackets."""
 
-SAMPLES: Final = 8
+SAMPLE_POINTS: Final = 8
 """Number of points, assignments of sizes to all variables, at which atoms are evaluated when they are made."""
 
 # Reentrant: a finalizer may run inside and make atoms of its own.
@@ -107,7 +107,7 @@ def intern_atom(key: str, kind: str, name: str, args: tuple[Any, ...], bounds: B
 def _drawn(atom: Atom) -> Samples:
     """Values of a variable: its ends, a neighbour, and numbers of all magnitudes that depend on its key alone."""
     low, high = atom.lower or 0, atom.upper
-    noise = [crc32(f"{i} {atom.key}".encode()) for i in range(SAMPLES - 3)]
+    noise = [crc32(f"{i} {atom.key}".encode()) for i in range(SAMPLE_POINTS - 3)]
     spread = [0, 1, 1000 if high is None else high - low, *(x % (2 << x % 11) for x in noise)]
     return tuple([low + (x if high is None else x % (high - low + 1)) for x in spread])
 
@@ -125,10 +125,10 @@ _VALUE: Final[dict[str, Any]] = {
 
 
 def samples(p: Poly) -> Samples:
-    """Return the values of a polynomial at the points of `SAMPLES`, None where a divisor is zero."""
-    total: list[int | None] = [0] * SAMPLES
+    """Return the values of a polynomial at the points of `SAMPLE_POINTS`, None where a divisor is zero."""
+    total: list[int | None] = [0] * SAMPLE_POINTS
     for monomial, coefficient in p.items():
-        for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLES):
+        for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLE_POINTS):
             known = total[i]
             total[i] = None if known is None or None in values else known + coefficient * prod(values)
     return tuple(total)

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from ._poly import Atom, Monomial, Poly, add, as_poly, bounds, ends, multiply, samples
 
-DEPTH: Final = 3
+MAX_REPLACED_ATOMS: Final = 3
 """Number of atoms that are replaced, one after the other."""
 
-GOALS: Final = 100
+MAX_GOALS: Final = 100
 """Largest number of polynomials that are looked at for one question."""
 
 PROVED: Final = -1
@@ -28,7 +28,7 @@ def nonnegative(p: Poly) -> bool:
     if known is not None:
         return known
     tried: dict[frozenset[tuple[Monomial, int]], int] = {}
-    return any(_proved(p, depth, tried) for depth in range(1, DEPTH + 1))  # short proofs first
+    return any(_proved(p, depth, tried) for depth in range(1, MAX_REPLACED_ATOMS + 1))  # short proofs first
 
 
 def _proved(p: Poly, depth: int, tried: dict[frozenset[tuple[Monomial, int]], int]) -> bool:
@@ -37,7 +37,7 @@ def _proved(p: Poly, depth: int, tried: dict[frozenset[tuple[Monomial, int]], in
     known = tried.get(goal)
     if known is not None and (known == PROVED or known >= depth):
         return known == PROVED
-    if len(tried) >= GOALS:
+    if len(tried) >= MAX_GOALS:
         return False
     tried[goal] = depth
     found = _by_bounds(p)

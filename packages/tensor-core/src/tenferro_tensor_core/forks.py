@@ -43,7 +43,7 @@ _held: Final[dict[int, list[ExitStack]]] = {}
 _importers: Final[list[int]] = []
 """Threads that are inside of `importing`, as often as they are."""
 
-PATIENCE: Final = 10.0
+IMPORT_WAIT_SECONDS: Final = 10.0
 """Seconds that a fork waits for imports of other threads; one that takes longer may wait for the forking thread."""
 
 
@@ -93,7 +93,7 @@ def importing() -> Iterator[None]:
 
 
 def _await_imports() -> None:
-    me, end = threading.get_ident(), time.monotonic() + PATIENCE
+    me, end = threading.get_ident(), time.monotonic() + IMPORT_WAIT_SECONDS
     while any(other != me for other in tuple(_importers)) and time.monotonic() < end:
         time.sleep(0.0005)
 

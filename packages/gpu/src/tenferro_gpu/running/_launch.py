@@ -9,13 +9,13 @@ from tenferro_gpu.rendering import BLOCK
 from tenferro_gpu.running._layout import IterationSpace
 from tenferro_tensor.device_model import Access, Over
 
-GROUPS: Final = 1 << 16
+MAX_WORK_GROUPS: Final = 1 << 16
 """Work groups of one launch at most; more elements are taken in several rounds."""
 
-BUSY: Final = 512
+SATURATING_WORK_GROUPS: Final = 512
 """Work groups that keep a large device busy; reductions to fewer results are split into parts."""
 
-SHORT: Final = 32
+SINGLE_ITEM_MAX_ELEMENTS: Final = 32
 """Reductions of at most this many elements per result use one work item; a group would mostly wait for itself."""
 
 
@@ -39,7 +39,7 @@ def over_of(layout: IterationSpace) -> Over:
     A work item alone reads neighbouring results' elements beside its neighbours, which pays where these lie beside
     each other in memory.
     """
-    if prod(layout.reduced) <= SHORT:
+    if prod(layout.reduced) <= SINGLE_ITEM_MAX_ELEMENTS:
         return Over.LEADING
     for own, access in zip(layout.strides, layout.accesses):
         if access is not Access.FIXED:
@@ -65,11 +65,11 @@ def launch_of(layout: IterationSpace, over: Over | None = None) -> LaunchArgumen
         return LaunchArguments(_groups(rows), (rows, *layout.kept[1:], *strides))
     length = prod(layout.reduced)
     at_once = rows if over is Over.TRAILING else _groups(rows)
-    least = 4 * BLOCK if over is Over.TRAILING else SHORT
-    parts = max(1, min(BUSY // at_once, length // least))
-    groups = min(rows * parts, GROUPS) if over is Over.TRAILING else _groups(rows * parts)
+    least = 4 * BLOCK if over is Over.TRAILING else SINGLE_ITEM_MAX_ELEMENTS
+    parts = max(1, min(SATURATING_WORK_GROUPS // at_once, length // least))
+    groups = min(rows * parts, MAX_WORK_GROUPS) if over is Over.TRAILING else _groups(rows * parts)
     return LaunchArguments(groups, (rows, length, parts, *layout.kept[1:], *layout.reduced[1:], *strides), parts)
 
 
 def _groups(items: int) -> int:
-    return min(-(-items // BLOCK), GROUPS)
+    return min(-(-items // BLOCK), MAX_WORK_GROUPS)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from tenferro_tensor.device_model import Access
 
-WIDE: Final = 2**30
+WIDE_MIN_ELEMENTS: Final = 2**30
 """Elements or offsets at which kernels switch to 64-bit counting; intermediate sums stay below twice as much."""
 
 Ints = tuple[int, ...]
@@ -61,7 +61,7 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
     space, found = (*kept, *gone), tuple([(*a, *b) for a, b in zip(first, second)])
     accesses = tuple([access_of(own, space) for own in found])
     reach = max([sum([abs(s) * (n - 1) for s, n in zip(own, space)]) for own in found], default=0)
-    return IterationSpace(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE)
+    return IterationSpace(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE_MIN_ELEMENTS)
 
 
 def access_of(strides: Ints, space: Ints) -> Access:

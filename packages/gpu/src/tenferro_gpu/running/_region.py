@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from tenferro_gpu.rendering import CudaRenderer
-from tenferro_gpu.running._launch import SHORT, launch_of, over_of
+from tenferro_gpu.running._launch import SINGLE_ITEM_MAX_ELEMENTS, launch_of, over_of
 from tenferro_gpu.running._layout import Ints, IterationSpace, laid
 from tenferro_gpu.running._program import GpuProgram
 from tenferro_tensor.device_model import (
@@ -26,7 +26,7 @@ from tenferro_tensor.device_model import (
 )
 from tenferro_tensor_core.forks import new_lock
 
-PLANS: Final = 256
+MAX_LAUNCH_PLANS: Final = 256
 """Most launch plans that a region keeps, by shapes and strides; then the cache is cleared."""
 
 
@@ -80,7 +80,7 @@ class RegionKernel:
         self._asked: set[Any] = set()
         self._lock = new_lock()
         # Operands without gaps are what most calls bring, and reductions of more than a few elements.
-        shapes = [tuple([2 * SHORT + a for a in axes]) for axes in region.axes]
+        shapes = [tuple([2 * SINGLE_ITEM_MAX_ELEMENTS + a for a in axes]) for axes in region.axes]
         strides = [tuple([prod(shape[a + 1 :]) for a in range(len(shape))]) for shape in shapes]
         self.compile(*self._variants(self._layout(shapes, strides)))
 
@@ -91,7 +91,7 @@ class RegionKernel:
             plan = self._plan(raws)
             if plan is None:
                 return self.fallback(*raws)
-            if len(self._plans) >= PLANS:
+            if len(self._plans) >= MAX_LAUNCH_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         results = self.target.start(lambda device, raws: self._run(plan, device, raws), raws)

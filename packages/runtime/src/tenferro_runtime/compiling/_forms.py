@@ -13,7 +13,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import substitute, variables
 from tenferro_runtime.rendering._render import blame, explain_failure
 from tenferro_runtime.running._donation import Donation, giving
-from tenferro_runtime.running._execute import BOUND, Ready, lowered, preparing
+from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, Ready, lowered, preparing
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
@@ -104,7 +104,7 @@ class Form:
         """The program prepared for sizes."""
         known = self._ready.get(sizes)
         if known is None:
-            if len(self._ready) >= BOUND:
+            if len(self._ready) >= MAX_PREPARED_SIZES:
                 self._ready.clear()
             known = self._ready[sizes] = self._made(sizes)
         return known

@@ -16,7 +16,7 @@ from tenferro_tensor_core import DimLike
 
 Steps = tuple[Callable[..., Any], ...]
 
-BOUND: Final = 64
+MAX_BOUND_SIZES: Final = 64
 """Number of sizes for which one kernel keeps its bound programs."""
 
 
@@ -50,7 +50,7 @@ def bound_steps(
             for form, home in zip(forms, homes, strict=True):
                 values, _, largest = form.bind(*sizes)
                 found.append(partial(get_backend(home.kind).replayed(form.run, largest, home), values))
-            if len(known) >= BOUND:
+            if len(known) >= MAX_BOUND_SIZES:
                 known.clear()
             steps = known[sizes] = tuple(found)
         return steps

@@ -23,7 +23,7 @@ from tenferro_runtime.running._execute import WATCH
 from tenferro_tensor import REGISTRY, Spec
 from tenferro_tensor_core import DimLike
 
-LISTED: Final = 1024
+LIST_MAX_ROW_BYTES: Final = 1024
 """Bytes of the longest row that is kept in a list until the loop is done."""
 
 Kernel = Callable[..., Any]
@@ -110,18 +110,18 @@ def _row_by_row(consts: int, carry: int, ins: Specs, rows: Specs, reverse: bool,
 
     def loop(step: Any, n: int, shapes: tuple[tuple[int, ...], ...], *raws: Any) -> Any:
         longest = max([prod(shape[1:]) * size for shape, size in zip(shapes, itemsizes)])
-        return (listing if longest <= LISTED else copying)(step, n, shapes, *raws)
+        return (listing if longest <= LIST_MAX_ROW_BYTES else copying)(step, n, shapes, *raws)
 
     return loop
 
 
 def in_a_list(rows: Specs, which: tuple[int, ...]) -> bool:
     """Whether rows of known extents are kept in lists, where the carries `which` are written over."""
-    return bool(rows) and not which and all(_row_bytes(s) <= LISTED for s in rows)
+    return bool(rows) and not which and all(_row_bytes(s) <= LIST_MAX_ROW_BYTES for s in rows)
 
 
 def _row_bytes(spec: Spec) -> int:
-    return prod([n if isinstance(n, int) else LISTED for n in spec.shape[1:]]) * spec.dtype.itemsize
+    return prod([n if isinstance(n, int) else LIST_MAX_ROW_BYTES for n in spec.shape[1:]]) * spec.dtype.itemsize
 
 
 def _looped(loop: Kernel, body: Program, consts: int, carry: int, reverse: bool) -> Kernel:

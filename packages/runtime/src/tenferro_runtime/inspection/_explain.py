@@ -18,7 +18,7 @@ from tenferro_runtime.runtime import promised_like
 from tenferro_tensor import REGISTRY, Spec, get_backend
 from tenferro_tensor_core import BackendUnavailableError, InconclusiveDimError
 
-NAMED: Final = 4
+MAX_NAMED_STEPS: Final = 4
 """Steps of a region that its name shows."""
 
 
@@ -86,7 +86,8 @@ def _name(eq: Equation) -> str:
     if eq.op.primitive is not fused:
         return eq.op.primitive.name
     names = [inner.op.primitive.name for inner in eq.op.params["program"].equations]
-    return f"fused({', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''})"
+    rest = ", …" if len(names) > MAX_NAMED_STEPS else ""
+    return f"fused({', '.join(names[:MAX_NAMED_STEPS])}{rest})"
 
 
 def _over(eq: Equation, victims: Mapping[int, int]) -> tuple[int | None, ...]:

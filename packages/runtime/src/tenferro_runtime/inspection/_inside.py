@@ -20,7 +20,7 @@ from tenferro_runtime.reports import BodyTime, StepTime
 from tenferro_runtime.running._execute import executable, lowered
 from tenferro_tensor import Tensor, tensor
 
-TURNS: Final = 16
+MEASURED_ITERATIONS: Final = 16
 """Turns of a loop that are measured step by step; the first of them warms up, if there are others."""
 
 Values = tuple[Tensor, ...]
@@ -54,7 +54,7 @@ def _scan(eq: Equation, inside: Inside, values: Values) -> tuple[BodyTime, ...]:
     n, end = params["length"], start + params["carry"]
     watched = _Watched(inside)
     carry = watched.own(values)[start:end]
-    for i in (range(n - 1, -1, -1) if params["reverse"] else range(n))[:TURNS]:
+    for i in (range(n - 1, -1, -1) if params["reverse"] else range(n))[:MEASURED_ITERATIONS]:
         carry = watched.turn((*values[:start], *carry, *[x[i] for x in values[end:]]))[: end - start]
     return (watched.report(n),)
 
@@ -64,11 +64,11 @@ def _while(eq: Equation, inside: tuple[Inside, ...], values: Values) -> tuple[Bo
     condition, body = _Watched(inside[0]), _Watched(inside[1])
     fixed, carry = values[:consts], body.own(values)[consts:]
     most, count = params["max_steps"], 0
-    while count < TURNS and count != most and condition.turn((*fixed, *carry))[0]:
+    while count < MEASURED_ITERATIONS and count != most and condition.turn((*fixed, *carry))[0]:
         carry = body.turn((*fixed, *carry))
         count += 1
     asked = count + (count != most)
-    if count == TURNS:  # only to be counted
+    if count == MEASURED_ITERATIONS:  # only to be counted
         goes_on, step = executable(params["cond"]), executable(params["body"])
         raws, after = tuple([x._data for x in fixed]), tuple([x._data for x in carry])
         while count != most and goes_on(*raws, *after)[0]:

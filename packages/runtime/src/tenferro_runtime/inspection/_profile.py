@@ -21,7 +21,7 @@ from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Tensor, get_backend
 from tenferro_tensor_core import ArgumentError
 
-WARM: Final = 3
+WARM_UP_RUNS: Final = 3
 """Runs that are not measured: the first makes plans, after some of them fused kernels are worth compiling."""
 
 
@@ -46,7 +46,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
 
 def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profile:
     program = lowered(program)
-    for _ in range(WARM):
+    for _ in range(WARM_UP_RUNS):
         known = Known(program, {})
         _timed(program, ready, 0, known)
     _bodies(program, ready)
@@ -97,7 +97,7 @@ def _replayed(program: Program, values: tuple[Tensor, ...], repeat: int) -> floa
         _wait(program, program.output_ids)
         return perf_counter_ns() - start
 
-    for _ in range(WARM):
+    for _ in range(WARM_UP_RUNS):
         once()
     wait()
     return median([once() for _ in range(repeat)]) / 1e6

@@ -16,11 +16,11 @@ def transfers() -> Iterator[Transfers]:
     Those of compiled programs are booked on the line that was traced, those of gradients on the line of the transfer
     that they go back through. Transfers of threads that are started inside are theirs alone.
 
-    >>> with tr.transfers() as ledger:
+    >>> with tr.transfers() as log:
     ...     _ = tr.asarray([1.0, 2.0]).to_device("cpu:0") + 1
-    >>> ledger.count
+    >>> log.count
     0
     """
-    ledger = Transfers()
-    with booking(ledger.add):
-        yield ledger
+    log = Transfers()
+    with booking(log.add):
+        yield log

@@ -12,7 +12,7 @@ from tenferro_runtime.ir._sizes import filled, named, open_sizes, shown, sizes_o
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import DimLike, ShapeError, ask
 
-OPS: Final = 256
+MAX_KEPT_OPS: Final = 256
 """Number of sizes for which a program keeps its op."""
 
 
@@ -32,7 +32,7 @@ class ProgramPrimitive(Primitive):
         table = program.memo.setdefault(("ops", self), {})
         found: Op | None = table.get(sizes)
         if found is None:
-            if len(table) >= OPS:
+            if len(table) >= MAX_KEPT_OPS:
                 table.clear()
             found = table.setdefault(sizes, Op(self, {"program": program, "sizes": sizes}))
         return found

@@ -224,7 +224,7 @@ def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
     return found
 
 
-WIDE: Final = 100
+SOURCE_COLUMN_MAX: Final = 100
 """Column up to which the lines of code beside equations are put below each other."""
 
 
@@ -232,7 +232,9 @@ def _in_line(lines: list[str]) -> list[str]:
     """Lines of text with their comments in one column."""
     split = [line.rpartition("  # ") if "  # " in line else (line, "", "") for line in lines]
     texts = [text.rstrip() for text, _, _ in split]
-    column = min(WIDE, max((len(t) for t, (_, sign, _) in zip(texts, split, strict=True) if sign), default=0))
+    column = min(
+        SOURCE_COLUMN_MAX, max((len(t) for t, (_, sign, _) in zip(texts, split, strict=True) if sign), default=0)
+    )
     return [f"{t.ljust(column)}{sign}{where}" if sign else t for t, (_, sign, where) in zip(texts, split, strict=True)]
 
 

@@ -10,10 +10,10 @@ from tenferro_tensor import HOST, Op, Spec, Tensor
 from tenferro_tensor_core import Guard, key_of
 from tenferro_tensor_core.forks import importing, new_lock
 
-BY_VALUE: Final = 4096
+VALUE_KEY_MAX_BYTES: Final = 4096
 """Largest number of bytes of a constant whose elements are its key; a digest of them is the key of larger ones."""
 
-BY_DIGEST: Final = 1 << 20
+DIGEST_MAX_BYTES: Final = 1 << 20
 """Largest number of bytes of a constant that a digest is made of; larger ones are compared by identity."""
 
 _lock = new_lock()
@@ -60,7 +60,7 @@ class Structured:
     def structure(self) -> Structure:
         """The structure of the program: one object for all programs that are equal but for names, numbers and lines.
 
-        Constants beyond `BY_DIGEST` bytes count as equal only where they are the same tensor.
+        Constants beyond `DIGEST_MAX_BYTES` bytes count as equal only where they are the same tensor.
 
         >>> import numpy as np
         >>> import tenferro_runtime as tr
@@ -147,11 +147,11 @@ def content(c: Tensor) -> tuple[Any, ...]:
     >>> content(tr.arange(3)) == content(tr.asarray([0, 1, 2])), content(tr.zeros(1)) == content(-tr.zeros(1))
     (True, False)
     """
-    size = c.data.nbytes if c.spec.place is HOST else BY_DIGEST + 1
-    if size > BY_DIGEST:
+    size = c.data.nbytes if c.spec.place is HOST else DIGEST_MAX_BYTES + 1
+    if size > DIGEST_MAX_BYTES:
         return (_Same(c),)
     raw = c.data.tobytes()
-    if size > BY_VALUE:
+    if size > VALUE_KEY_MAX_BYTES:
         with importing():
             from hashlib import blake2b
         raw = blake2b(raw, digest_size=32).digest()

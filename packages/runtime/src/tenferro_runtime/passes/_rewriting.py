@@ -8,7 +8,7 @@ from typing import Any, Final
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_tensor import HOST, SCALARS, Op, Primitive, Spec, Tensor, catalog
 
-UNIFORM: Final = 4096
+UNIFORM_SCAN_MAX_BYTES: Final = 4096
 """Largest number of bytes of a constant that is looked through for being one number repeated."""
 
 _SPREAD: Final = frozenset({catalog.broadcast_in_dim, catalog.reshape, catalog.transpose})
@@ -141,7 +141,7 @@ def uniform(c: Tensor) -> Any:
     if c.spec.ndim and not any(c._data.strides):  # one element, repeated
         value = c._data.flat[0].item()
         return value if value.__class__ in SCALARS else None
-    if c._data.nbytes > UNIFORM:
+    if c._data.nbytes > UNIFORM_SCAN_MAX_BYTES:
         return None
     raw = c._data.tobytes()
     if raw != raw[: c.spec.dtype.itemsize] * (len(raw) // c.spec.dtype.itemsize):

@@ -22,10 +22,10 @@ from tenferro_tensor_core import DimLike
 
 __all__ = ["accumulate", "accumulate_in_turn"]
 
-WINDOW: Final = 4
+WINDOW_MIN_RATIO: Final = 4
 """A padded array is added window by window where it is this many times as large as the window."""
 
-LOOKED_THROUGH: Final = 1 << 16
+ZERO_SCAN_MAX_ELEMENTS: Final = 1 << 16
 """Elements of a constant that are looked through for being zero: larger zeros are one element, repeated."""
 
 
@@ -84,7 +84,9 @@ def _is_zero(work: Rewriting, v: Operand) -> bool:
     number = work.number(v)
     if number is None and v in work.program.constants:
         constant = work.program.constants[v]  # type: ignore[index]
-        return constant.spec.place is HOST and constant._data.size <= LOOKED_THROUGH and not constant._data.any()
+        return (
+            constant.spec.place is HOST and constant._data.size <= ZERO_SCAN_MAX_ELEMENTS and not constant._data.any()
+        )
     return number is not None and number == 0
 
 
@@ -105,7 +107,9 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
         return None
     if any(_may_crop(n, work.program) for n in high) or work.specs[total].place is not HOST:
         return None
-    if WINDOW * weight(work.specs[x], work.program.examples) > weight(work.specs[total], work.program.examples):
+    if WINDOW_MIN_RATIO * weight(work.specs[x], work.program.examples) > weight(
+        work.specs[total], work.program.examples
+    ):
         return None
     starts = work.constant(tensor(np.asarray(low, "int64")))
     return _block_added(work, total, x, starts, eq)

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
-from tenferro_runtime.ir._structure import BY_DIGEST, content, structural
+from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, content, structural
 from tenferro_tensor import HOST, Primitive, Tensor, catalog
 
-SAMPLED: Final = 64
+SAMPLED_ELEMENTS: Final = 64
 """Number of elements of a large constant that tell it apart from others before all of them are compared."""
 
 COMMUTES: Final[frozenset[Primitive]] = frozenset(
@@ -70,7 +70,7 @@ def _equal_constants(constants: Mapping[int, Tensor]) -> dict[int, int]:
     stands_for: dict[int, int] = {}
     seen: dict[tuple[Any, ...], list[int]] = {}
     for v, c in constants.items():
-        large = c.spec.place is HOST and c.data.nbytes > BY_DIGEST
+        large = c.spec.place is HOST and c.data.nbytes > DIGEST_MAX_BYTES
         alike = seen.setdefault(_brief(c) if large else content(c), [])
         first = next((u for u in alike if not large or _same_bits(constants[u], c)), None)
         if first is None:
@@ -81,7 +81,7 @@ def _equal_constants(constants: Mapping[int, Tensor]) -> dict[int, int]:
 
 
 def _brief(c: Tensor) -> tuple[Any, ...]:
-    step = max(1, c.data.size // SAMPLED)
+    step = max(1, c.data.size // SAMPLED_ELEMENTS)
     return c.spec, c.data.strides, c.data.flat[::step].tobytes()
 
 

@@ -11,7 +11,7 @@ from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import HOST, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import TenferroError
 
-SMALL: Final = 4096
+FOLD_MAX_ELEMENTS: Final = 4096
 """Largest number of elements of a folded result: a program must not swell by what it computes quickly."""
 
 
@@ -50,7 +50,7 @@ def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tup
 
 
 def _is_small(spec: Spec) -> bool:
-    return not spec.symbolic and spec.place is HOST and spec.size <= SMALL  # type: ignore[operator]
+    return not spec.symbolic and spec.place is HOST and spec.size <= FOLD_MAX_ELEMENTS  # type: ignore[operator]
 
 
 @Rearranging

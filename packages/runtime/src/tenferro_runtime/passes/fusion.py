@@ -17,19 +17,19 @@ from tenferro_runtime.ir._data_sizes import defining
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
 
-STEPS: Final = 64
+MAX_REGION_STEPS: Final = 64
 """Element-wise steps of one region; longer kernels compile slowly and run out of registers."""
 
-INPUTS: Final = 12
+MAX_REGION_INPUTS: Final = 12
 """Operands of one region."""
 
-OUTPUTS: Final = 8
+MAX_REGION_OUTPUTS: Final = 8
 """Results of one region."""
 
-DEPTH: Final = 6
+MAX_HOIST_DISTANCE: Final = 6
 """How far back the steps may lie that are carried out early, because a region waits for them."""
 
-PULLS: Final = 2
+MAX_HOISTS: Final = 2
 """How often a region has steps carried out early; their results live until it runs."""
 
 
@@ -124,7 +124,7 @@ class _Fuser:
         region = _Growth(self.spaces[seed] or ())
         frontier = [seed]
         tried: set[int] = set()
-        left = PULLS if pulls else 0
+        left = MAX_HOISTS if pulls else 0
         while frontier:
             i = heappop(frontier)
             if not self.done[i]:
@@ -138,7 +138,7 @@ class _Fuser:
         """Take an equation in, and look at who reads its result."""
         eq = self.equations[i]
         reads = {v for v in eq.variables if v not in region.inside}
-        full = len(region.members) >= STEPS or len(region.inputs | reads) > INPUTS
+        full = len(region.members) >= MAX_REGION_STEPS or len(region.inputs | reads) > MAX_REGION_INPUTS
         if i > region.limit or full:
             if not reads.issuperset(eq.variables):
                 region.after.append(i)  # else it is ready without the region
@@ -164,7 +164,7 @@ class _Fuser:
                 if self.done[i] or i in tried or i > region.limit or self.spaces[i] != region.space:
                     continue
                 tried.add(i)
-                plan = self._plan(region, i, DEPTH)
+                plan = self._plan(region, i, MAX_HOIST_DISTANCE)
                 if plan is None:
                     continue
                 for j in plan:
@@ -205,7 +205,7 @@ class _Fuser:
         ends = self._ends(outputs, inside)
         if ends:
             outputs = [v for i in ends for v in self.equations[i].results]
-        if (len(members) > 1 or ends) and 0 < len(outputs) <= OUTPUTS:
+        if (len(members) > 1 or ends) and 0 < len(outputs) <= MAX_REGION_OUTPUTS:
             self.writer.region([*members, *ends], outputs)
             for i in ends:
                 self.done[i] = True

@@ -9,7 +9,7 @@ from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import Decisions
 
-LONGEST: Final = 20_000
+INLINE_MAX_EQUATIONS: Final = 20_000
 """Number of equations up to which a program may grow; a call that would lead beyond it stays a call."""
 
 
@@ -47,7 +47,7 @@ class _Inliner:
                 params = eq.op.params
                 specs = [self.specs[v] for v in operands]  # type: ignore[index]
                 inner = instance(params["program"], sizes_for(params["program"], specs, params["sizes"]))
-                if len(self.equations) + len(inner.equations) <= LONGEST:
+                if len(self.equations) + len(inner.equations) <= INLINE_MAX_EQUATIONS:
                     names.update(zip(eq.results, self._inlined(inner, operands), strict=True))
                     continue
             if not own:

@@ -11,17 +11,17 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 
-__all__ = ["SHRINKS", "VIEWS", "schedule"]
+__all__ = ["EARLY_MIN_SHRINK", "VIEWS", "schedule"]
 
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}
 )
 """Primitives whose result holds on to the memory of the operand, and has none of its own."""
 
-SHRINKS: Final = 4
+EARLY_MIN_SHRINK: Final = 4
 """A step whose result is this many times smaller than its largest operand is done as soon as it can be."""
 
-OPEN: Final = 64
+ASSUMED_SIZE: Final = 64
 """Value assumed for a symbolic size for which the trace had no example."""
 
 
@@ -103,11 +103,11 @@ def weight(spec: Spec, examples: Mapping[str, int]) -> int:
 
 
 def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
-    """A size for the examples, `OPEN` in the place of what has none; the nearest that its bounds allow."""
+    """A size for the examples, `ASSUMED_SIZE` in the place of what has none; the nearest that its bounds allow."""
     try:
-        return evaluate(d, {name: examples.get(name, OPEN) for name in d.variables})
+        return evaluate(d, {name: examples.get(name, ASSUMED_SIZE) for name in d.variables})
     except ShapeError:
-        return min(OPEN, OPEN if d.upper is None else d.upper)
+        return min(ASSUMED_SIZE, ASSUMED_SIZE if d.upper is None else d.upper)
 
 
 def _scheduled(program: Program, memory: _Memory) -> list[Equation]:
@@ -119,7 +119,7 @@ def _scheduled(program: Program, memory: _Memory) -> list[Equation]:
         if eq.op.primitive in VIEWS or produced > memory.frees(eq):
             late.add(id(eq))
         largest = max([memory.bytes.get(u, 0) for u in memory.reads[eq.results[0]]], default=0)
-        if eq.op.primitive not in VIEWS and produced * SHRINKS <= largest:
+        if eq.op.primitive not in VIEWS and produced * EARLY_MIN_SHRINK <= largest:
             late.discard(id(eq))
             for u in set(eq.variables):
                 eager.setdefault(u, []).append(eq)

@@ -45,7 +45,7 @@ from tenferro_tensor_core.forks import importing
 
 HOST_ARRAYS: Final = (np.ndarray, np.generic)
 
-BOUND: Final = 256
+MAX_PREPARED_SIZES: Final = 256
 """Number of sizes for which one program keeps what it needs to run."""
 
 
@@ -200,7 +200,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
         return _run(executable(program), [t._data for t in given], program.outputs)
     cache = program.memo.get("bound")
     if cache is None:
-        cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", BOUND))
+        cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", MAX_PREPARED_SIZES))
     key = (scoped_device(), *specs)
     found: Ready = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
     return _run(partial(found.run, found.values), [t._data for t in given], found.outputs)
