@@ -1,8 +1,10 @@
 """The choice of a BLAS, in fresh processes: OpenBLAS decides once, when it is loaded."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -127,7 +129,7 @@ _blas._carried = lambda *packages: iter(())
 try:
     _blas.provider()
 except BackendUnavailableError as error:
-    assert "TENFERRO_CPU_BLAS=scipy asks for the OpenBLAS of SciPy" in str(error)
+    assert "TENFERRO_CPU_BLAS=scipy names a BLAS that is not installed; there is numpy" in str(error)
 else:
     raise AssertionError("a copy was found")
 """
@@ -167,3 +169,53 @@ def test_threads_can_be_read_and_set() -> None:
 
 def test_a_library_that_is_none(tmp_path: object) -> None:
     assert _blas._open("/nowhere/libopenblas.so") is None
+
+
+CHOSEN = """
+import numpy as np, tenferro_cpu, tenferro_runtime as tr
+from tenferro_cpu.native.threads import _blas
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError
+import pytest
+{use}
+x = np.arange(40000.0).reshape(200, 200) / 40000
+np.testing.assert_allclose(np.asarray(tr.asarray(x) @ tr.asarray(x)), x @ x, rtol=1e-12)
+chosen = _blas.provider()
+assert _blas.carried_by("{name}", chosen.library) and chosen.own == ("{name}" == "numpy"), chosen
+tenferro_cpu.use_blas("{name}")
+with pytest.raises(RegistryError, match="already; call it before the first product"):
+    tenferro_cpu.use_blas("{other}")
+with pytest.raises(BackendUnavailableError, match="names a BLAS that is not installed; there is numpy, scipy"):
+    _blas._files = lambda name: iter(map(str, _blas._carried(name)) if name == "scipy" else ())
+    tenferro_cpu.use_blas("blis")
+with pytest.raises(ArgumentError, match="choose numpy, scipy, mkl or blis"):
+    tenferro_cpu.use_blas("atlas")
+"""
+
+
+@pytest.mark.skipif(compiled is None or not LIBRARIES, reason="needs the C extension and wheels with a BLAS")
+@pytest.mark.parametrize("by", ["function", "variable"])
+@pytest.mark.parametrize(("name", "other"), [("numpy", "scipy"), ("scipy", "numpy")])
+def test_a_blas_is_chosen_by_name(by: str, name: str, other: str) -> None:
+    if not list(_blas._carried("scipy")):
+        pytest.skip("SciPy carries no BLAS")
+    clean = {k: v for k, v in os.environ.items() if k not in (_blas.SWITCH, _blas.CORE)}
+    use = f'tenferro_cpu.use_blas("{name}")' if by == "function" else ""
+    environment = clean | ({_blas.SWITCH: name} if by == "variable" else {})
+    code = CHOSEN.format(name=name, other=other, use=use)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or sys.platform != "linux", reason="there is no gcc to make one with")
+def test_blis_is_known_by_its_functions(tmp_path: Path) -> None:
+    text = (
+        "static long threads = 3; long bli_info_get_blas_int_type_size(void) { return 32; }"
+        "long bli_thread_get_num_threads(void) { return threads; }"
+        "void bli_thread_set_num_threads(long n) { threads = n; } void dgemm_(void) {}"
+    )
+    path = tmp_path / "libblis.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)], input=text, text=True, check=True)
+    library = _blas._open(str(path))
+    assert library is not None and (library.name, library.integers, list(library.gemm)) == ("blis", 4, ["d"])
+    library.set_threads(2)
+    assert library.get_threads() == 2

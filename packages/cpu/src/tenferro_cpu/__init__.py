@@ -5,6 +5,7 @@ from tenferro_cpu._context import CpuContext
 from tenferro_cpu._info import info
 from tenferro_cpu.native.kernels._device import device
 from tenferro_cpu.native.memory._pool import MemoryPool, NumpyMemory, memory_pool
+from tenferro_cpu.native.threads._blas import use_blas
 from tenferro_cpu.native.threads._threads import threads
 from tenferro_cpu.pools import CpuPool, open_pools
 
@@ -20,4 +21,5 @@ __all__ = [
     "memory_pool",
     "open_pools",
     "threads",
+    "use_blas",
 ]

@@ -7,7 +7,7 @@ runs, but SciPy carries another one: unless the program has loaded that already,
 (and whatever SciPy computes) go there. That is done on processors whose vector units are 512 bits wide; AMD's before
 Zen 5 need two steps for such a vector and gain nothing. The environment variable ``TENFERRO_CPU_BLAS`` decides:
 ``auto``, the default; ``default`` leaves everything as NumPy found it; ``avx512`` takes the AVX-512 kernels wherever
-the processor runs them; ``numpy`` and ``scipy`` name the copy.
+the processor runs them; one of `NAMES` takes that library.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ import importlib.util
 import itertools
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +24,15 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_tensor_core import ArgumentError, BackendUnavailableError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, RegistryError
 from tenferro_tensor_core.forks import new_lock
 
 SWITCH: Final = "TENFERRO_CPU_BLAS"
-CHOICES: Final = ("auto", "default", "avx512", "numpy", "scipy")
+NAMES: Final = ("numpy", "scipy", "mkl", "blis")
+"""What `use_blas` takes: the library that a wheel carries, or one that is installed beside."""
+
+CHOICES: Final = ("auto", "default", "avx512", *NAMES)
+
 CORE: Final = "OPENBLAS_CORETYPE"
 WIDE: Final = "SkylakeX"
 """OpenBLAS's name of its AVX-512 kernels of general use."""
@@ -51,7 +56,7 @@ class Library:
 
     Attributes:
         path: its file.
-        name: ``"openblas"`` or ``"mkl"``.
+        name: ``"openblas"``, ``"mkl"`` or ``"blis"``.
         core: the kernels that it has chosen, where it tells.
         integers: bytes of its integers, 4 or 8.
         gemm: addresses of Fortran's ``xGEMM`` by NumPy's letter of the dtype.
@@ -71,7 +76,7 @@ class Library:
 def libraries() -> tuple[Library, ...]:
     """Every BLAS that is loaded now, NumPy's first.
 
-    >>> libraries()[0].name in ("openblas", "mkl") if libraries() else True
+    >>> libraries()[0].name in ("openblas", "mkl", "blis") if libraries() else True
     True
     """
     found = [library for path in _loaded() if (library := _open(path)) is not None]
@@ -91,7 +96,7 @@ def _loaded() -> list[str]:
     except OSError:
         return [path for path in map(str, _carried("numpy", "scipy")) if _is_loaded(path)]
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if line.count("/"))
-    return [path for path in paths if re.search(r"/lib[^/]*(openblas|mkl_rt)[^/]*$", path)]
+    return [path for path in paths if re.search(r"/lib[^/]*(openblas|mkl_rt|blis)[^/]*$", path)]
 
 
 def _carried(*packages: str) -> Iterator[Path]:
@@ -124,8 +129,14 @@ def _open(path: str) -> Library | None:
     except OSError:
         return None
     if hasattr(dynamic, "MKL_Set_Num_Threads"):
-        # What mkl_rt takes for integers is chosen at run time, so its products are left to NumPy.
-        return Library(path, "mkl", "", 4, {}, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads)
+        # What the plain names of mkl_rt take for integers is chosen at run time; these take 8 bytes.
+        gemm = _products(dynamic, "{}gemm_64_")
+        return Library(path, "mkl", "", 8, gemm, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads)
+    if hasattr(dynamic, "bli_thread_set_num_threads") and hasattr(dynamic, "bli_info_get_blas_int_type_size"):
+        width, bits = dynamic.bli_info_get_blas_int_type_size, ctypes.c_int64
+        count, change = dynamic.bli_thread_get_num_threads, dynamic.bli_thread_set_num_threads
+        width.restype, count.restype, change.restype, change.argtypes = bits, bits, None, (bits,)
+        return Library(path, "blis", "", int(width()) // 8, _products(dynamic, "{}gemm_"), count, change)
     for prefix, suffix in itertools.product(("scipy_", ""), ("64_", "", "_64")):
         getter = getattr(dynamic, f"{prefix}openblas_get_num_threads{suffix}", None)
         setter = getattr(dynamic, f"{prefix}openblas_set_num_threads{suffix}", None)
@@ -135,22 +146,22 @@ def _open(path: str) -> Library | None:
         core = getattr(dynamic, f"{prefix}openblas_get_corename{suffix}", None)
         if core is not None:
             core.restype = ctypes.c_char_p
-        gemm = {kind: _address(dynamic, prefix, f"{letter}gemm", suffix) for kind, letter in LETTERS.items()}
         return Library(
             path,
             "openblas",
             core().decode() if core is not None else "",
             8 if "64" in suffix else 4,
-            {kind: address for kind, address in gemm.items() if address},
+            _products(dynamic, f"{prefix}{{}}gemm_{suffix}"),
             getter,
             setter,
         )
     return None
 
 
-def _address(dynamic: Any, prefix: str, name: str, suffix: str) -> int:
-    function = getattr(dynamic, f"{prefix}{name}_{suffix}", None)
-    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+def _products(dynamic: Any, pattern: str) -> dict[str, int]:
+    """Addresses of ``xGEMM`` by NumPy's letter, as far as the library has them."""
+    found = {kind: getattr(dynamic, pattern.format(letter), None) for kind, letter in LETTERS.items()}
+    return {kind: ctypes.cast(f, ctypes.c_void_p).value or 0 for kind, f in found.items() if f is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,74 @@ def provider() -> Provider:
     return _provider
 
 
+def use_blas(name: str) -> None:
+    """Send matrix products of this process to a BLAS of your choice, before the first one is computed.
+
+    The environment variable ``TENFERRO_CPU_BLAS`` takes the same names. Products that NumPy and SciPy compute by
+    themselves stay where they are.
+
+    Args:
+        name: ``"numpy"`` or ``"scipy"``, for the library in that wheel; ``"mkl"`` or ``"blis"``, where installed.
+
+    Raises:
+        ArgumentError: it is none of these names.
+        BackendUnavailableError: there is no such library here; the text says which there are.
+        RegistryError: products go to another one already.
+
+    >>> use_blas("atlas")
+    Traceback (most recent call last):
+    tenferro_tensor_core._errors.ArgumentError: there is no BLAS of the name 'atlas'; choose numpy, scipy, mkl or blis
+    """
+    global _provider
+    chosen = _by_name(name, f"use_blas({name!r})")
+    with _lock:
+        if _provider is not None and _provider.library != chosen.library:
+            raise RegistryError(
+                f"use_blas({name!r}): products of this process go to {_text(_provider)} already; call it before the "
+                f"first product, or set {SWITCH}={name}",
+                name=name,
+            )
+        _provider = chosen
+
+
+def _by_name(name: str, by: str) -> Provider:
+    if name not in NAMES:
+        raise ArgumentError(f"there is no BLAS of the name {name!r}; choose {', '.join(NAMES[:-1])} or {NAMES[-1]}")
+    found = _installed(name)
+    if name == "numpy" or (compiled is not None and found is not None and found.gemm):
+        return Provider(found, name == "numpy", f"{by} names it")
+    have = ", ".join([other for other in NAMES if other == "numpy" or (compiled and _installed(other))])
+    why = "is not installed" if compiled is not None else "cannot be called without the C extension"
+    raise BackendUnavailableError(f"{by} names a BLAS that {why}; there is {have}", name=name)
+
+
+def _installed(name: str) -> Library | None:
+    """The library of a name: one that is loaded, or one that is loaded now."""
+    for library in libraries():
+        if carried_by(name, library) if name in ("numpy", "scipy") else library.name == name:
+            return library
+    return next(filter(None, map(_open, _files(name))), None)
+
+
+def _files(name: str) -> Iterator[str]:
+    """Where the library of a name may be."""
+    if name in ("numpy", "scipy"):
+        yield from map(str, _carried(name))
+        return
+    stem = {"mkl": "mkl_rt", "blis": "blis"}[name]
+    for folder in ("lib", "Library/bin"):
+        yield from map(str, sorted(Path(sys.prefix, folder).glob(f"*{stem}*.[ds][oly]*")))
+    from ctypes.util import find_library  # it imports subprocess, which few need
+
+    known = find_library(stem)
+    if known is not None:
+        yield known
+
+
+def _text(provider: Provider) -> str:
+    return "NumPy" if provider.library is None else provider.library.path
+
+
 def _choose() -> Provider:
     found = libraries()
     own = next((library for library in found if carried_by("numpy", library)), None)
@@ -196,8 +275,8 @@ def _choose() -> Provider:
         return Provider(own, True, f"{SWITCH}={switch} leaves the choice to NumPy")
     if compiled is None:
         return Provider(own, True, "without the C extension products are NumPy's")
-    if switch == "scipy":
-        return _of_scipy([library for library in found if library is not own])
+    if switch in NAMES:
+        return _by_name(switch, f"{SWITCH}={switch}")
     if own is None or own.name != "openblas":
         return Provider(own, True, "NumPy does not carry an OpenBLAS")
     if own.core not in OVERLOOKED:
@@ -207,19 +286,6 @@ def _choose() -> Provider:
     if not runs_wide() or not (switch == "avx512" or gains_from_wide()):
         return Provider(own, True, f"{own.core} kernels fit this processor")
     return _widened(own, [library for library in found if library is not own])
-
-
-def _of_scipy(others: list[Library]) -> Provider:
-    """SciPy's copy with the kernels that it chooses, loaded if it is not yet."""
-    loaded = [library for library in others if carried_by("scipy", library)]
-    opened = (_open(str(path)) for path in _carried("scipy"))
-    library = next((library for library in (*loaded, *opened) if library is not None and library.gemm), None)
-    if library is None:
-        raise BackendUnavailableError(
-            f"{SWITCH}=scipy asks for the OpenBLAS of SciPy, and the SciPy that is installed carries none; "
-            "SciPy's wheels from 1.14 on do"
-        )
-    return Provider(library, False, f"{SWITCH}=scipy names it")
 
 
 def _widened(own: Library, others: list[Library]) -> Provider:
