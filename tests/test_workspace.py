@@ -30,7 +30,7 @@ OWNERS = {"jax": "xla", "jaxlib": "xla", "cupy": "gpu", "cupyx": "gpu", "cupy_ba
 
 def contract(name: str) -> dict[str, object]:
     (found,) = (contract for contract in LINTER["contracts"] if contract["id"] == name)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def requirements(project: dict[str, object]) -> list[Requirement]:
@@ -59,7 +59,7 @@ def test_every_package_has_its_source_its_type_marker_and_the_licence() -> None:
 def test_every_package_is_a_workspace_source_and_a_mypy_path() -> None:
     assert set(ROOT_CONFIG["tool"]["uv"]["sources"]) == {f"tenferro-{name}" for name in PROJECTS}
     paths = {path.removeprefix("$MYPY_CONFIG_FILE_DIR/") for path in ROOT_CONFIG["tool"]["mypy"]["mypy_path"]}
-    assert paths == {f"packages/{name}/src" for name in PROJECTS}
+    assert paths == {"tests/support", *(f"packages/{name}/src" for name in PROJECTS)}
 
 
 def test_members_hold_no_tool_configuration_but_how_c_is_built() -> None:
@@ -374,7 +374,9 @@ def is_documented(module: str, name: str) -> bool:
         return False
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        for alias in node.names:
             if name == (alias.asname or alias.name):
                 origin = resolve_name("." * node.level + (node.module or ""), inside.__package__)
                 if is_documented(origin, alias.name):

@@ -1,5 +1,7 @@
 """custom_rule in all modes from one side only, and check_grads: what it passes and what it catches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,7 @@ def make(**sides):
     return custom_rule(f, **sides)
 
 
-SIDES = {"jvp": {"jvp": push}, "vjp": {"vjp": pull}, "both": {"jvp": push, "vjp": pull}}
+SIDES: dict[str, Any] = {"jvp": {"jvp": push}, "vjp": {"vjp": pull}, "both": {"jvp": push, "vjp": pull}}
 
 
 @pytest.mark.parametrize("side", SIDES)

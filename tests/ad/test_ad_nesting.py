@@ -1,6 +1,7 @@
 """Transforms inside transforms: every combination is the derivative that calculus says, in every thread."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +113,7 @@ def test_closure_over_outer_values_of_every_kind():
 
 def test_threads_that_close_over_an_outer_value_keep_its_gradient():
     def loss(x):
-        results = [None] * 4
+        results: list[Any] = [None] * 4
 
         def work(i):
             # The same depth in every thread, and the same as in the main thread.

@@ -1,5 +1,7 @@
 """grad, vjp, jvp and their relatives: containers, argnums, conventions, complex numbers, and what they refuse."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -97,7 +99,7 @@ def test_cotangents_and_tangents_must_fit():
     with pytest.raises(GradientError, match=r"jvp: the tangent must be float64\[3\]"):
         jvp(lambda x: x, (np.ones(3),), (np.ones((3, 1)),))
     with pytest.raises(ArgumentError, match="takes tuples of primals"):
-        jvp(lambda x: x, 1.0, 1.0)
+        jvp(lambda x: x, 1.0, 1.0)  # type: ignore[arg-type]
 
 
 def test_complex_gradient_points_uphill():
@@ -167,13 +169,14 @@ def test_linearize_may_branch_on_values():
 
 def test_jacobians_of_all_kinds_of_numbers():
     x = np.array([0.3, 0.7])
-    for f, v, options in [
+    cases: list[tuple[Any, Any, dict[str, Any]]] = [
         (lambda x: tr.sin(x) * x.sum(), x, {}),
         (lambda x: tr.exp(x * (1 + 2j)), x, {}),
         (lambda z: (z * z * z.conj()).real, Z, {}),
         (lambda z: z * z * z.sum(), Z, {"holomorphic": True}),
         (lambda x: tr.stack([x, x * x]), x, {}),
-    ]:
+    ]
+    for f, v, options in cases:
         forward, reverse = host(jacfwd(f, **options)(v)), host(jacrev(f, **options)(v))
         assert forward.shape == reverse.shape
         np.testing.assert_allclose(forward, reverse, rtol=1e-12)

@@ -1,5 +1,7 @@
 """Derivatives of branches and loops: against finite differences, and against the loop that Python runs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -99,7 +101,7 @@ def several(x):
     return tr.sum(a + b * c) + tr.sum(e)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "rnn": (rnn, W, XS),
     "rnn, complex": (rnn, 0.5 * (W + 0.2j * W.T), 0.2 * Z),
     "branches": (branches, X),

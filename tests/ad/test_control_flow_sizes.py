@@ -1,5 +1,7 @@
 """Branches and loops under symbolic sizes: one program, and its derivatives, for every extent."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def bounded(x):
 
 multiplied = tr.compile(lambda a, b: tr.tanh(a * b))
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "arrays of symbolic sizes in the body": (
         lambda x: tr.scan(
             lambda c, v: (c + tr.zeros(x.shape[1]) + v, tr.sum(c) / x.shape[0]), tr.zeros(x.shape[1]), x

@@ -21,7 +21,7 @@ def _number(rng: random.Random, n: int) -> Any:
 
 def _slice(rng: random.Random, n: int) -> slice:
     parts = [rng.choice([None, _number(rng, n)]) for _ in range(3)]
-    return slice(*parts[:2], rng.choice([None, None, 1, 2, -1, -3, parts[2] or True]))
+    return slice(*parts[:2], rng.choice([None, None, 1, 2, -1, -3, parts[2] or True]))  # type: ignore[call-overload]
 
 
 def _item(rng: random.Random, n: int) -> Any:
@@ -74,9 +74,9 @@ def test_each_index_gives_what_numpy_gives_whatever_came_before(seed: int) -> No
     for _ in range(LENGTH):
         key = rng.choice(history) if history and rng.random() < 0.3 else _key(rng, shape)
         history.append(key)
-        theirs = _outcome(lambda key=key: np.array(array[key]))
-        _agree("eager", history, _outcome(lambda key=key: x[key]), theirs)
-        _agree("recorded", history, _outcome(lambda key=key: w[key].detach()), theirs)
+        theirs = _outcome(lambda key=key: np.array(array[key]))  # type: ignore[misc]
+        _agree("eager", history, _outcome(lambda key=key: x[key]), theirs)  # type: ignore[misc]
+        _agree("recorded", history, _outcome(lambda key=key: w[key].detach()), theirs)  # type: ignore[misc]
         if isinstance(theirs, type):
             continue
         counted, changed = np.zeros(shape), array.copy()
@@ -84,7 +84,7 @@ def test_each_index_gives_what_numpy_gives_whatever_came_before(seed: int) -> No
         changed[key] = 0.5
         _agree("set", history, x.at[key].set(0.5), changed)
         _agree("gradient", history, grad(lambda v, key=key: tr.sum(v[key]))(x), counted)
-    used = [key for key in history[-6:] if not isinstance(_outcome(lambda key=key: array[key]), type)]
+    used = [key for key in history[-6:] if not isinstance(_outcome(lambda key=key: array[key]), type)]  # type: ignore[misc]
     parts = tr.compile(lambda v: [v[index] for index in used])(x)
     for got, key in zip(parts, used, strict=True):
         _agree("compiled", history, got, array[key])

@@ -4,6 +4,7 @@ A step costs what it reads and writes, in the gradient too: no array of full siz
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,7 +164,7 @@ def written_in_steps(program: Program) -> int:
 def written(body: Program, consts: int, carry: int) -> int:
     run = lowered(body)
     victims, storage = overwriting(run, overwritten_carries(body, consts, carry)), Storage(run)
-    total = 0
+    total: Any = 0
     for eq in run.equations:
         if eq.op.primitive in UPDATES_IN_PLACE and eq.results[0] in victims:
             total += nbytes(run.specs[eq.variables[-1 if eq.op.primitive is catalog.scatter else 1]])

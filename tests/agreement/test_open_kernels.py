@@ -66,10 +66,11 @@ def several(out: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
 
 def operand(spec: Spec) -> Any:
     """Numbers that kernels have results for: positive definite matrices, descending values, small positions."""
-    rng = np.random.default_rng(len(spec.shape))
-    x = sample(rng, spec.dtype, spec.shape, low=0 if spec.dtype.kind in "iu" else -3)
-    if spec.dtype.kind == "f" and spec.ndim == 3 and spec.shape[1] == spec.shape[2]:
-        return x @ x.swapaxes(1, 2) + spec.shape[1] * np.eye(spec.shape[1])
+    shape: Any = spec.shape
+    rng = np.random.default_rng(len(shape))
+    x = sample(rng, spec.dtype, shape, low=0 if spec.dtype.kind in "iu" else -3)
+    if spec.dtype.kind == "f" and spec.ndim == 3 and shape[1] == shape[2]:
+        return x @ x.swapaxes(1, 2) + shape[1] * np.eye(shape[1])
     return np.sort(abs(x), axis=-1)[..., ::-1].copy() if spec.dtype.kind == "f" and spec.ndim == 2 else x
 
 

@@ -1,5 +1,7 @@
 """One list of programs, and every way to run them: concrete, recorded, traced, compiled, differentiated, by XLA."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def spd(x):
 
 
 # Each program with its operands, those that can be differentiated first.
-PROGRAMS = {
+PROGRAMS: dict[str, Any] = {
     "chain of element-wise steps": (lambda x, y: tr.tanh(x * y + 0.5) * tr.exp(-x) / (1 + y * y), V, V[::-1].copy()),
     "broadcast and promote": (lambda x, y: x * y + 1.0 - 2j * x, M, V[:4].astype(np.complex64)),
     "narrow floats stay narrow": (lambda x: tr.sin(x) * 2.0 + tr.sqrt(tr.abs(x)), F32),

@@ -91,8 +91,8 @@ def wrong(got: Any, want: Array, slack: float) -> Array:
     size = np.maximum(np.abs(want.real), np.abs(want.imag))
     blurred = np.isnan(want.real) | np.isnan(want.imag)
     pairs = [(got.real, want.real), (got.imag, want.imag)]
-    exact = _wrong(*pairs[0], slack, size) | _wrong(*pairs[1], slack, size)
-    loose = _wrong(*map(np.abs, pairs[0]), slack, size) | _wrong(*map(np.abs, pairs[1]), slack, size)
+    exact = np.logical_or(*(_wrong(a, b, slack, size) for a, b in pairs))
+    loose = np.logical_or(*(_wrong(np.abs(a), np.abs(b), slack, size) for a, b in pairs))
     return np.where(blurred, loose, exact)
 
 

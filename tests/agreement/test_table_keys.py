@@ -78,7 +78,7 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
         warnings.simplefilter("ignore")
         key_doors.met(range(0, len(VALUES), 3))
     keys = [(cache.owner, key) for cache in caches() for key in list(cache.table)]
-    keys += [(table.name, key) for table in TABLES for key in list(getattr(table, "entries", table))]
+    keys += [(table.name, key) for table in TABLES for key in list(getattr(table, "entries", table))]  # type: ignore[arg-type]
     keys += [("sizes", key) for key in list(DIM_MEMO._entries)]
     keys += [(p.name, key) for p in primitives() for key in list(p._alive)]
     wrong = [(owner, key) for owner, key in keys if owner not in OURS and list(_raw(key))]
@@ -86,7 +86,7 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
     assert len(keys) > 500 and len({owner for owner, _ in keys}) > 40
 
 
-MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "user_cache"}
+MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "device", "user_cache"}
 """Functions with arguments under `functools.cache`: sizes, dtypes, specs and names of our own."""
 
 

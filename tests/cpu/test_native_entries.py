@@ -39,7 +39,7 @@ def pair_of(primitive: Any, dtype: Any) -> tuple[Any, Any] | None:
 def count_fallbacks(primitive: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
     """An entry whose NumPy kernel notes its calls."""
     calls: list[Any] = []
-    run = pair_of(primitive, dtype)[1]  # type: ignore[index]
+    run = pair_of(primitive, dtype)[1]
 
     def noted(*args: Any) -> Any:
         calls.append(args)
@@ -198,7 +198,7 @@ OPERANDS = {
 @pytest.mark.parametrize("y", OPERANDS, ids=str)
 @pytest.mark.parametrize("x", OPERANDS, ids=str)
 def test_whatever_comes_is_computed_or_refused_as_numpy_does(x: str, y: str) -> None:
-    entry, numpy = pair_of(catalog.mul, "float64")  # type: ignore[misc]
+    entry, numpy = pair_of(catalog.mul, "float64")
     a, b = OPERANDS[x], OPERANDS[y]
     try:
         want = numpy(a, b)
@@ -214,7 +214,7 @@ def test_whatever_comes_is_computed_or_refused_as_numpy_does(x: str, y: str) -> 
 
 @pytest.mark.parametrize("args", [(), (1.0,), ("a", 1.0), (None, None), (np.zeros(2), object()), (np.zeros(2),) * 4])
 def test_wrong_calls_are_refused_as_numpy_does(args: Any) -> None:
-    entry, numpy = pair_of(catalog.add, "float64")  # type: ignore[misc]
+    entry, numpy = pair_of(catalog.add, "float64")
     with pytest.raises(TypeError) as want:
         numpy(*args)
     with pytest.raises(type(want.value)):
@@ -257,19 +257,19 @@ def test_numbers_as_operands(dtype: str, number: Any, native: bool, monkeypatch:
 
 @pytest.mark.parametrize("number", [256, -1, 2**70])
 def test_numbers_out_of_range_are_numpys_error(number: int) -> None:
-    entry, _ = pair_of(catalog.add, "uint8")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.add, "uint8")
     with pytest.raises(OverflowError, match="out of bounds|too large"):
         entry(np.zeros(3, "uint8"), number)
 
 
 def test_a_finite_number_that_overflows_float32_warns_as_numpy() -> None:
-    entry, _ = pair_of(catalog.mul, "float32")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.mul, "float32")
     with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
         assert np.isinf(entry(np.ones(3, "float32"), 1e300)).all()
 
 
 def test_results_go_into_a_given_array() -> None:
-    entry, _ = pair_of(catalog.mul, "float64")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.mul, "float64")
     x, y, out = np.arange(5.0), np.full(5, 3.0), np.zeros(5)
     assert entry(x, y, out) is out
     np.testing.assert_array_equal(out, 3 * x)
@@ -316,7 +316,7 @@ WARNINGS = [
 @pytest.mark.parametrize("n", [1, 7, 8, 100, 40000])
 @pytest.mark.parametrize(("primitive", "x", "y", "text"), WARNINGS, ids=lambda v: getattr(v, "name", None))
 def test_warnings_are_numpys(primitive: Any, x: list[float], y: Any, text: str, n: int) -> None:
-    entry, _ = pair_of(primitive, "float64")  # type: ignore[misc]
+    entry, _ = pair_of(primitive, "float64")
     usual = np.full(n, 1.5 if primitive is catalog.acosh else 0.5)
     args = []
     for value in (x, y)[: len(primitive.operands)]:
@@ -361,7 +361,7 @@ def test_ordinary_numbers_stay_native(primitive: Any, dtype: str, n: int, monkey
     ids=lambda v: getattr(v, "name", None),
 )
 def test_warnings_of_complex_functions_are_numpys(primitive: Any, x: complex, text: str) -> None:
-    entry, _ = pair_of(primitive, "complex128")  # type: ignore[misc]
+    entry, _ = pair_of(primitive, "complex128")
     z = np.full(9, 0.5 + 0.25j)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -374,7 +374,7 @@ def test_warnings_of_complex_functions_are_numpys(primitive: Any, x: complex, te
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("primitive", [catalog.floor_divide, catalog.remainder, catalog.fmod], ids=lambda p: p.name)
 def test_integers_divided_by_zero_warn_as_numpy_does(primitive: Any, dtype: str) -> None:
-    entry, _ = pair_of(primitive, dtype)  # type: ignore[misc]
+    entry, _ = pair_of(primitive, dtype)
     x, y = np.arange(1, 12).astype(dtype), np.arange(1, 12).astype(dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -413,7 +413,7 @@ def test_long_arrays_go_to_numpy_where_it_is_faster(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_is_written_outside_of_the_result() -> None:
-    entry, _ = pair_of(catalog.mul, "float32")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.mul, "float32")
     for n in range(70):
         memory = np.full(n + 64, -7.0, "float32")
         x = np.arange(n, dtype="float32")
@@ -424,7 +424,7 @@ def test_nothing_is_written_outside_of_the_result() -> None:
 
 
 def test_no_reference_leaks() -> None:
-    entry, _ = pair_of(catalog.div, "float64")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.div, "float64")
     x, y, out, number = np.arange(1.0, 9.0), np.arange(2.0, 10.0), np.zeros(8), 12345.678
     watched = [x, y, out, number, x.dtype, np.ndarray, entry]
 
@@ -454,7 +454,7 @@ def test_no_reference_leaks() -> None:
 
 def test_memory_stays_level_over_many_calls() -> None:
     tracemalloc = pytest.importorskip("tracemalloc")
-    entry, _ = pair_of(catalog.add, "float64")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.add, "float64")
     x = np.arange(2000.0)
     entry(x, x)
     tracemalloc.start()
@@ -469,7 +469,7 @@ def test_memory_stays_level_over_many_calls() -> None:
 
 
 def test_many_threads_at_once() -> None:
-    entry, _ = pair_of(catalog.mul, "float64")  # type: ignore[misc]
+    entry, _ = pair_of(catalog.mul, "float64")
     wrong: list[Any] = []
 
     def work(seed: int) -> None:

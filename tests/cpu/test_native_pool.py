@@ -171,8 +171,8 @@ def test_scopes_end_with_the_call() -> None:
     outside = np.empty(MB)
     assert pool.stats()["misses"] == taken + 2
     assert len(kept) == 3 and outside.size == MB
-    assert np._core.multiarray.get_handler_name(kept[0]) == "tenferro"
-    assert np._core.multiarray.get_handler_name(outside) == "default_allocator"
+    assert np._core.multiarray.get_handler_name(kept[0]) == "tenferro"  # type: ignore[attr-defined]
+    assert np._core.multiarray.get_handler_name(outside) == "default_allocator"  # type: ignore[attr-defined]
 
 
 @native
@@ -185,7 +185,7 @@ def test_a_pool_may_give_way_to_the_memory_of_a_thread() -> None:
     assert here.size == there.size == MB
     with pytest.raises(ZeroDivisionError):
         own.scoped(whole.giving_way(lambda: 1 // 0))()
-    assert np._core.multiarray.get_handler_name(np.empty(MB)) == "default_allocator"
+    assert np._core.multiarray.get_handler_name(np.empty(MB)) == "default_allocator"  # type: ignore[attr-defined]
     del here, there
     assert own.stats()["live"] == whole.stats()["live"] == 0
 

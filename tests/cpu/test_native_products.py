@@ -41,7 +41,7 @@ def sample(rng: np.random.Generator, kind: str, *shape: int) -> Any:
 def both(x: Any, y: Any, contract: Any, batch: Any = NONE) -> tuple[Callable[..., Any], Callable[..., Any], list[Any]]:
     """The kernel under test, the reference, and the calls that the first has handed to its fallback."""
     ins = (spec_of(x), spec_of(y))
-    out = c.dot_general.infer(*ins, contract=contract, batch=batch)
+    out: Any = c.dot_general.infer(*ins, contract=contract, batch=batch)
     reference = REFERENCE(ins, (out,), contract=contract, batch=batch)
     seen: list[Any] = []
 

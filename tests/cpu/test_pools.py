@@ -73,7 +73,7 @@ def test_devices_come_and_go() -> None:
 def test_numbers_out_of_range() -> None:
     for numbers in ({"threads": 0}, {"threads": True}, {"threads": 1.5}, {"index": 0}, {"index": -1}):
         with pytest.raises(ArgumentError, match="it is a positive integer; pass 1 or more"):
-            CpuPool(**numbers)  # type: ignore[arg-type]
+            CpuPool(**numbers)
     for memory in (-1, "1G"):
         with pytest.raises(ArgumentError, match=r"CpuPool\(memory=.*\): it is an integer; pass 0 or more"):
             CpuPool(memory=memory)  # type: ignore[arg-type]
@@ -262,9 +262,9 @@ def test_pools_used_crosswise_do_not_lock_up(pool: CpuPool) -> None:
 def test_closures_run_in_the_order_of_posting(pool: CpuPool) -> None:
     ran: list[int] = []
     release = threading.Event()
-    CPU.submit(CPU1, release.wait)
+    CPU.submit(CPU1, release.wait)  # type: ignore[arg-type]
     for i in range(100):
-        CPU.submit(CPU1, lambda i=i: ran.append(i))
+        CPU.submit(CPU1, lambda i=i: ran.append(i))  # type: ignore[misc]
     assert ran == []
     CPU.submit(CPU0, lambda: ran.append(-1))
     assert ran == [-1], "the calling thread carries out what is posted to it at once"
@@ -387,7 +387,7 @@ def test_closing_carries_out_what_was_posted() -> None:
     ran: list[int] = []
     pool = CpuPool()
     for i in range(50):
-        pool.submit(lambda i=i: ran.append(i))
+        pool.submit(lambda i=i: ran.append(i))  # type: ignore[misc]
     pool.close()
     assert ran == list(range(50))
 

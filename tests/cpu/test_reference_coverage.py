@@ -1,5 +1,6 @@
 """Every primitive of the catalog has a kernel and an oracle; every oracle is used by a test of this folder."""
 
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ def test_the_split_into_elementwise_and_structural_is_the_catalog_s() -> None:
     assert {p for p in PRIMITIVES if p.elementwise} == {*elementwise_oracles.ORACLES, catalog.convert}
 
 
-@pytest.mark.parametrize("primitive", sorted(structural_oracles.ORACLES, key=lambda p: p.name), ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", sorted(structural_oracles.ORACLES, key=attrgetter("name")), ids=lambda p: p.name)
 def test_every_structural_oracle_is_used(primitive: Primitive) -> None:
     """The element-wise table is swept as a whole; structural primitives are named by the tests that check them."""
     texts = [p.read_text() for p in Path(__file__).parent.glob("test_reference_*.py") if p.name != Path(__file__).name]

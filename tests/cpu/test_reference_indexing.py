@@ -72,16 +72,16 @@ def test_gather_of_every_dtype(dtype: str) -> None:
 
 def test_large_unsigned_positions_do_not_become_negative() -> None:
     x, far = np.arange(5.0), np.array([[2**64 - 1]], np.uint64)
-    gather = {"offset_dims": (), "collapsed_dims": (0,), "start_index_map": (0,), "slice_sizes": (1,)}
+    gather: Any = {"offset_dims": (), "collapsed_dims": (0,), "start_index_map": (0,), "slice_sizes": (1,)}
     check(c.gather, lambda x, i, **_: [4.0], x, far, **gather)
-    scatter = {"update_window_dims": (), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "set"}
+    scatter: Any = {"update_window_dims": (), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "set"}
     check(c.scatter, lambda x, i, u, **_: x, x, far, np.array([7.0]), **scatter)
 
 
 def test_the_least_position_overflows_nothing() -> None:
     """A single index vector makes NumPy scalars, which would warn."""
     x, far = np.zeros((5, 3)), np.array([-(2**63)])
-    scatter = {"update_window_dims": (0,), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "add"}
+    scatter: Any = {"update_window_dims": (0,), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "add"}
     check(c.scatter, lambda x, i, u, **_: x, x, far, np.ones(3), **scatter)
 
 
@@ -120,13 +120,13 @@ def test_scatter_of_every_dtype(dtype: str, mode: str) -> None:
 
 
 def test_a_window_that_sticks_out_is_dropped_whole() -> None:
-    params = {"update_window_dims": (1,), "inserted_dims": (), "scatter_dims": (0,), "mode": "add"}
+    params: Any = {"update_window_dims": (1,), "inserted_dims": (), "scatter_dims": (0,), "mode": "add"}
     x, at, updates = np.zeros(5), np.array([[3], [-1], [1]]), np.ones((3, 3))
     check(c.scatter, lambda *_, **__: [0, 1, 1, 1, 0], x, at, updates, **params)
 
 
 def test_scatter_adds_up_duplicates() -> None:
-    params = {"update_window_dims": (), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "add"}
+    params: Any = {"update_window_dims": (), "inserted_dims": (0,), "scatter_dims": (0,), "mode": "add"}
     x, at, updates = np.zeros(3), np.array([[1], [1], [0], [1]]), np.array([1.0, 2.0, 4.0, 8.0])
     check(c.scatter, lambda *_, **__: [4, 11, 0], x, at, updates, **params)
 

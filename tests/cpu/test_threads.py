@@ -40,8 +40,8 @@ def four() -> Iterator[_blas.Library]:
 
 def test_work_and_threads() -> None:
     assert [wanted(w) for w in (0, PER_THREAD, 2 * PER_THREAD, 10 * PER_THREAD)] == [1, 1, 2, 10]
-    assert _threads.work_of(Spec((3, 64, 64), "float64")) == 64**3
-    assert _threads.work_of(Spec((64,), "float64")) == 0
+    assert _threads.work_of(Spec((3, 64, 64), np.dtype("float64"))) == 64**3
+    assert _threads.work_of(Spec((64,), np.dtype("float64"))) == 0
 
 
 def test_a_call_is_capped_by_its_work_and_by_what_the_program_chose() -> None:
@@ -172,7 +172,7 @@ def test_large_products_get_threads_whichever_way_they_go(four: _blas.Library) -
     x = np.ones((25, 40, 25, 40))
     with_gap = ((1, 3), (0, 1))
     spec, matrix = Spec(x.shape, x.dtype), Spec((40, 40, 17), x.dtype)
-    out = c.dot_general.infer(spec, matrix, contract=with_gap, batch=((), ()))
+    out: Any = c.dot_general.infer(spec, matrix, contract=with_gap, batch=((), ()))
     seen: list[int] = []
 
     def reference(x: Any, y: Any) -> Any:
@@ -220,11 +220,11 @@ from tenferro_cpu.native.threads import _blas, _threads
 from tenferro_linalg import _host
 
 seen = []
-original = _host.Host.eigh
+original = _host.HostProvider.eigh
 def eigh(self, x):
     seen.append([library.get_threads() for library in _blas.libraries()])
     return original(self, x)
-_host.Host.eigh = eigh
+_host.HostProvider.eigh = eigh
 for library in _blas.libraries():
     library.set_threads(2)
 tr.linalg.eigh(tr.asarray(np.eye(64)))

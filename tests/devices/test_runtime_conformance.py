@@ -1,12 +1,14 @@
 """The simulated accelerator keeps the contract of device runtimes, with peer access and without, and with delays."""
 
+from typing import Any
+
 import pytest
 
 from runtime_conformance import RuntimeConformance
 from simulated.faults import Faults
 from simulated.installed import simulated
 
-WAYS = {
+WAYS: dict[str, Any] = {
     "peers": {},
     "some peers": {"peers": {(0, 1), (1, 0)}},
     "no peers, delays": {"peers": False, "faults": Faults(seed=5, delayed=0.1, longest=5e-4)},

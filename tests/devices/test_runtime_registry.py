@@ -349,8 +349,8 @@ def test_threads_that_race_make_one_runtime() -> None:
     try:
         for _ in range(100):
             runtimes, made, outcomes = DeviceRuntimes(), [], []
-            runtimes.register("toy", lambda made=made: made.append("toy") or Toy())
-            runtimes.register("doll", lambda made=made: made.append("doll") or Doll())
+            runtimes.register("toy", lambda made=made: made.append("toy") or Toy())  # type: ignore[misc]
+            runtimes.register("doll", lambda made=made: made.append("doll") or Doll())  # type: ignore[misc]
             start = threading.Barrier(8)
 
             def work(i: int, runtimes=runtimes, outcomes=outcomes, start=start) -> None:

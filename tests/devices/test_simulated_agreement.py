@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ Z = X + 1j * Y
 S = RNG.standard_normal((4, 4)) + 4 * np.eye(4)
 B = X > 0
 
-CASES = {
+CASES: dict[str, Any] = {
     "arithmetic": (lambda x, y: (x + y) * 2 - x / (y * y + 1) % 3, X, Y),
     "analytic": (lambda x: tr.exp(tr.sin(x)) + tr.log1p(x * x) + tr.erf(x) + tr.lgamma(x * x + 1), X),
     "complex": (lambda z: tr.abs(z) + tr.real(z * tr.conj(z)) + tr.imag(tr.sqrt(z)), Z),

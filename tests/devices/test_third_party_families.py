@@ -1,5 +1,7 @@
 """Every operation, those of families included, on an accelerator that nobody here has heard of."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,7 +57,7 @@ def test_derivatives_agree_with_the_cpu(case):
     def loss(x):
         return sum([tr.sum(tr.abs(y) ** 2) for y in parts(case.run(x)) if y.spec.inexact], tr.asarray(0.0, device=at))
 
-    found = []
+    found: list[Any] = []
     for at in ("cpu:0", "abacus:0"):
         x = tr.asarray(case.operands[0], device=at)
         try:

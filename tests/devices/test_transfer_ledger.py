@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -249,7 +249,7 @@ def test_scopes_nest_and_belong_to_their_context() -> None:
 
     assert asyncio.run(main()) == [0, 1, 2, 3, 4, "refused", 2]
 
-    def generator() -> Iterator[None]:
+    def generator() -> Generator[None, None, None]:
         with tr.no_transfers():
             yield
 

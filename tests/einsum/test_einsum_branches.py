@@ -77,13 +77,13 @@ def test_branches_have_all_derivatives(dtype):
 def test_what_is_worth_it_is_split():
     """Two halves of a balanced chain; nothing of a chain from left to right, and nothing that is small."""
     found = [plan(*args, optimize=path) for _, args, path in (matrices(4, 300), matrices(4, 20))]
-    cut = [branches.split(p._labels, p._output, p.steps, p._extents, 2) for p in found]
+    cut = [branches.split(p._labels, p._output, p.steps, p._extents, 2) for p in found]  # type: ignore[arg-type]  # sizes are numbers
     assert [b.operands for b in cut[0].branches] == [(0, 1), (2, 3)]
     assert cut[0].trunk.operands == (4, 5)
     assert cut[1] is None
     _, args, _ = matrices(4, 300)
     one_by_one = plan(*args, optimize=False)
-    assert branches.split(one_by_one._labels, one_by_one._output, one_by_one.steps, one_by_one._extents, 2) is None
+    assert branches.split(one_by_one._labels, one_by_one._output, one_by_one.steps, one_by_one._extents, 2) is None  # type: ignore[arg-type]  # sizes are numbers
 
 
 @pytest.mark.usefixtures("everything_is_heavy")

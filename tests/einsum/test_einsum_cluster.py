@@ -84,8 +84,8 @@ def test_branches_and_their_gradients_come_from_the_cluster(client, tmp_path, mo
     monkeypatch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)
     xs = [tr.asarray(np.random.default_rng(i).standard_normal((40, 40))) for i in range(6)]
     terms = [[i, i + 1] for i in range(6)]
-    contract = lambda *xs: einsum(*[v for pair in zip(xs, terms, strict=True) for v in pair], [0, 6], optimize=tree)
     tree = (((0, 1), 2), ((3, 4), 5))
+    contract = lambda *xs: einsum(*[v for pair in zip(xs, terms, strict=True) for v in pair], [0, 6], optimize=tree)
     gradient = grad(lambda *xs: tr.sum(contract(*xs) ** 2), argnums=tuple(range(6)))
     want = gradient(*xs)
     told = []

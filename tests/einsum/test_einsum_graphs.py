@@ -96,7 +96,7 @@ def test_unused_cotangents_are_not_computed():
 def test_gradients_in_programs_files_and_xla(dtype, tmp_path):
     """Diagonals, hyper-edges and sums; first and second order."""
     rng = np.random.default_rng(1)
-    draw = lambda s: tr.asarray(rng.standard_normal(s).astype(dtype) * np.asarray(1 + 2j if dtype[0] == "c" else 1))
+    draw = lambda s: tr.asarray(rng.standard_normal(s).astype(dtype) * np.asarray(1 + 2j if dtype[0] == "c" else 1))  # type: ignore[attr-defined]  # of arrays
     xs = [draw((3, 3, 2)), draw((3, 4)), draw((4, 3, 5))]
     loss = lambda *xs: tr.sum(tr.abs(einsum("aab,ac,cad->db", *xs)) ** 2)
     first = grad(loss, argnums=(0, 1, 2))

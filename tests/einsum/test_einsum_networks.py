@@ -1,6 +1,7 @@
 """Named networks against exact values or brute force: states, renormalisation, lattices, circuits."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_the_amplitude_of_a_circuit_and_its_derivative():
                 c, s = np.cos(angles[layer, i] / 2), np.sin(angles[layer, i] / 2)
                 v = np.moveaxis(np.tensordot(np.array([[c, -s], [s, c]]), v, ([1], [i])), 0, i)
             for i in range(layer % 2, qubits - 1, 2):
-                index = [slice(None)] * qubits
+                index: list[Any] = [slice(None)] * qubits
                 index[i] = index[i + 1] = 1
                 v[tuple(index)] *= -1
         return v[tuple(bits)]

@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import opt_einsum
@@ -84,7 +85,7 @@ def test_a_path_of_numpy_is_taken_and_numbers_of_numpy_are():
     assert path[0] == "einsum_path"
     assert plan("ab,bc,cd->ad", x, x, x, optimize=path).path == tuple(path[1:])
     tree = (np.int64(0), [np.int64(1), np.int64(2)])
-    assert plan("ab,bc,cd->ad", x, x, x, optimize=tree, memory_budget=np.int64(10_000)).path == ((1, 2), (0, 1))
+    assert plan("ab,bc,cd->ad", x, x, x, optimize=tree, memory_budget=np.int64(10_000)).path == ((1, 2), (0, 1))  # type: ignore[arg-type]  # an integer of NumPy
 
 
 def test_subscripts_may_be_broken_into_lines():
@@ -103,12 +104,12 @@ def test_an_optimizer_without_a_hash_is_taken():
 
 
 def test_scalars_of_python_adapt_to_the_operands():
-    x = np.float32([1, 2])
+    x = np.array([1, 2], "float32")
     for scalar, dtype in ((2, "float32"), (2.0, "float32"), (2j, "complex64"), (True, "float32")):
         for got in (einsum("i,->i", x, scalar), einsum(",i,i->i", scalar, x, x), plan("i,->i", x, scalar)(x, scalar)):
             assert got.dtype == dtype
     assert einsum("i,->i", x, np.float64(2)).dtype == "float64"
-    assert einsum("i,->i", np.int8([1]), 2.5).dtype == "float64"
+    assert einsum("i,->i", np.array([1], "int8"), 2.5).dtype == "float64"
     assert einsum(",->", 2, 0.5).item() == 1.0
 
 
@@ -151,7 +152,7 @@ def test_more_axes_than_numpy_has():
     rng = np.random.default_rng(1)
     shape = tuple([2, 3] + [1] * 38)
     xs = [rng.standard_normal(shape) for _ in range(3)]
-    terms = [[("axis", i, j) for j in range(40)] for i in range(3)]
+    terms: list[list[Any]] = [[("axis", i, j) for j in range(40)] for i in range(3)]
     terms[1][0] = terms[0][1] = terms[2][0] = "joint"
     xs[1] = rng.standard_normal((3, 3, *[1] * 38))
     xs[2] = rng.standard_normal((3, 3, *[1] * 38))

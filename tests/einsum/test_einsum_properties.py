@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import opt_einsum
@@ -93,7 +94,8 @@ def test_plans_write_into_any_memory(seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(want.ndim)
     wide = np.full([2 * want.shape[k] + 1 for k in order], np.nan)
-    out = wide[(..., *[slice(1, 1 + 2 * want.shape[k], 2) for k in order])].transpose(np.argsort(order))
+    index: Any = (..., *[slice(1, 1 + 2 * want.shape[k], 2) for k in order])
+    out = wide[index].transpose(np.argsort(order))
     found = prepared(*arrays, out=out)
     assert np.shares_memory(found.data, wide) or not want.size
     np.testing.assert_allclose(out, want, atol=1e-12)

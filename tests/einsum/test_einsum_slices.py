@@ -126,10 +126,10 @@ def test_threads_and_processes_do_slices_and_branches(monkeypatch):
         monkeypatch.setattr(branches, "BRANCH_MIN_MULTIPLICATIONS", 0)  # from here on in branches
         whole = lambda *xs: einsum("abi,bcj,cdk,dal->ijkl", *xs, optimize=((0, 1), (2, 3)))
         xs.append(xs[0])
-        told.clear()
-        with run_on(processes, progress=lambda part, n: told.append(part)):
+        parts: list[float] = []
+        with run_on(processes, progress=lambda part, n: parts.append(part)):
             found = grad(lambda *xs: tr.sum(whole(*xs) ** 2), argnums=(0, 3))(*xs)
-        assert told == [0.5, 1.0] * 3  # values, values again for the gradient, gradients
+        assert parts == [0.5, 1.0] * 3  # values, values again for the gradient, gradients
         for a, b in zip(found, grad(lambda *xs: tr.sum(whole(*xs) ** 2), argnums=(0, 3))(*xs), strict=True):
             np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
 
@@ -137,9 +137,11 @@ def test_threads_and_processes_do_slices_and_branches(monkeypatch):
 class Recording(ThreadPoolExecutor):
     """Remembers the bytes of the arrays that it is sent."""
 
-    def submit(self, fn, job, numbers, arrays):
-        self.bytes.append(sum(x.nbytes for x in arrays))
-        return super().submit(fn, job, numbers, arrays)
+    bytes: list[int]
+
+    def submit(self, fn, /, *args, **options):
+        self.bytes.append(sum(x.nbytes for x in args[-1]))
+        return super().submit(fn, *args, **options)
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5, 12])
@@ -194,7 +196,7 @@ def test_a_task_that_fails_again_and_again_is_named(monkeypatch):
         ),
     ):
         cut(*xs)
-    with pytest.raises(ArgumentError, match="an Executor or a function that makes one, got a int"), run_on(3):
+    with pytest.raises(ArgumentError, match="an Executor or a function that makes one, got a int"), run_on(3):  # type: ignore[arg-type]
         pass
     with pytest.raises(ArgumentError, match="tasks of at least 1"), run_on(make_none, tasks=0):
         pass

@@ -116,7 +116,7 @@ def test_more_labels_than_letters():
 
 
 def test_dtypes_promote_and_integers_are_exact():
-    assert einsum("i,i->", np.float32([1, 2]), np.complex64([1j, 1])).dtype == np.complex64
+    assert einsum("i,i->", np.array([1, 2], "f4"), np.array([1j, 1], "c8")).dtype == np.complex64
     big = np.array([2**53 + 1, 1])
     assert einsum("i,i->", big, np.array([1, 0])).item() == 2**53 + 1
     assert einsum("ij,jk->ik", np.eye(2, dtype=bool), np.ones((2, 2), bool)).dtype == np.bool_

@@ -30,7 +30,7 @@ class Held(Executor):
     def __init__(self, count, cancels=0):
         self.count, self.cancels, self.held = count, cancels, []
 
-    def submit(self, fn, /, *args):
+    def submit(self, fn, /, *args, **options):
         future = Future()
         if self.cancels:
             self.cancels -= 1
@@ -49,7 +49,7 @@ class Silent(Executor):
     def __init__(self):
         self.futures = []
 
-    def submit(self, fn, /, *args):
+    def submit(self, fn, /, *args, **options):
         self.futures.append(Future())
         return self.futures[-1]
 
@@ -130,9 +130,9 @@ def test_mistakes_are_told_before_anything_is_sent(given, text):
 def test_any_kind_of_number_is_a_timeout():
     """Fractions too, in the error as well, and no end of time."""
     text = "no task has ended for 0.01 seconds"
-    with run_on(Silent(), timeout=Fraction(1, 100)), pytest.raises(WorkerError, match=text):
+    with run_on(Silent(), timeout=Fraction(1, 100)), pytest.raises(WorkerError, match=text):  # type: ignore[arg-type]
         CUT(*XS)
-    with run_on(Held(6), tasks=np.int64(6), timeout=float("inf")):
+    with run_on(Held(6), tasks=np.int64(6), timeout=float("inf")):  # type: ignore[arg-type]
         np.testing.assert_allclose(np.asarray(CUT(*XS)), np.asarray(WHOLE(*XS)))
 
 
@@ -140,7 +140,7 @@ def test_an_executor_that_gives_one_future_for_two_tasks_is_told():
     """Results would lack slices."""
 
     class Same(Silent):
-        def submit(self, fn, /, *args):
+        def submit(self, fn, /, *args, **options):
             return self.futures[0] if self.futures else super().submit(fn, *args)
 
     text = "one future for two tasks, slices 0 to 1 of 6 and slices 2 to 3 of 6; its submit must make one for each"

@@ -82,7 +82,7 @@ def test_timelines_of_a_run_are_read_while_it_goes_on_and_afterwards():
             reached.append(seen[0].timelines["cpu:1"].wait(1, timeout=30))
 
         pool_goes_on = threading.Event()
-        pool.submit(lambda: pool_goes_on.wait(30))  # the pool has something else to do first
+        pool.submit(lambda: pool_goes_on.wait(30))  # type: ignore[arg-type]  # it has something else to do first
         with executions() as seen:
             watcher = threading.Thread(target=watch)
             watcher.start()

@@ -204,7 +204,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "conjugate": ({"rule": rule(lambda x: 3.0 * x * x, lambda x: 3.0 * tr.conj(x * x))}, "derivatives",
                   "complex128: plain, order 1: .* reverse mode"),
     "inactive": ({"rule": Inactive()}, "derivatives", "forward mode, output 0 disagrees with central differences"),
-    "raising": ({"rule": rule(lambda x: {}["a"])}, "derivatives", r"order 1: the rule raises KeyError"),
+    "raising": ({"rule": rule(lambda x: dict[str, int]()["a"])}, "derivatives", r"order 1: the rule raises KeyError"),
     "branches": ({"rule": rule(branching)}, "derivatives", "float64: [a-z]*, order [12]: a truth value was"),
     "record": ({"rule": Linear(x=lambda g, axis: g)}, "derivatives", "asks for 'axis'; it may ask for g, out, x"),
     "no slopes": ({"rule": Slopes(x=1.0)}, "derivatives", "Slopes is for element-wise primitives"),
@@ -256,7 +256,7 @@ def test_what_does_not_apply_is_left_out_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: check_primitive(np.sin, X), "check_primitive takes a primitive, or an op of one, got <ufunc 'sin'>"),
+        (lambda: check_primitive(np.sin, X), "check_primitive takes a primitive, or an op of one, got <ufunc 'sin'>"),  # type: ignore[arg-type]
         (
             lambda: check_primitive(catalog.tanh, X, skip=["nothing"]),
             "has no check nothing; it has operands unchanged, res",

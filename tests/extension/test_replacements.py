@@ -22,6 +22,9 @@ def quadrupled(ins: Any, outs: Any) -> Any:
 
 
 X = tensor([1.0, 2.0, 3.0])
+COMPILED = tr.compile(lambda x: tr.exp(x))
+FUSED = tr.compile(lambda x: tr.exp(x + 0.0) * 1.0 - 0.0)
+EXACT = tr.compile(lambda x: tr.exp(x + 0.0) - 0.0, deterministic=True)
 USES = {
     "eager": lambda: tr.exp(X),
     "recorded": lambda: tr.exp(variable(X)).detach(),
@@ -31,9 +34,6 @@ USES = {
     "traced anew": lambda: tr.trace(lambda x: tr.exp(x) + 0.0, X).run(X)[0],
     "scalar": lambda: tr.stack([tr.exp(x) for x in X]),
 }
-COMPILED = tr.compile(lambda x: tr.exp(x))
-FUSED = tr.compile(lambda x: tr.exp(x + 0.0) * 1.0 - 0.0)
-EXACT = tr.compile(lambda x: tr.exp(x + 0.0) - 0.0, deterministic=True)
 
 
 @pytest.mark.parametrize("use", USES)

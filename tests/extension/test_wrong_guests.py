@@ -51,7 +51,7 @@ def guest(x: Spec, *, by: int) -> Spec:
     ("register", "text"),
     [
         (
-            lambda: REGISTRY.kernel(guest, "cpu", 3),
+            lambda: REGISTRY.kernel(guest, "cpu", 3),  # type: ignore[arg-type]
             r"the kernel of guest should be a function \(ins, outs, by\), got 3",
         ),
         (
@@ -64,7 +64,7 @@ def guest(x: Spec, *, by: int) -> Spec:
             r"the cost of guest is called with \(ins, outs, by\)",
         ),
         (lambda: REGISTRY.pruning(guest, lambda op: None), r"the prune of guest is called with \(op, used\), but"),
-        (lambda: REGISTRY.codec(guest, dict, 3), r"the decode of guest should be a function \(metadata\), got 3"),
+        (lambda: REGISTRY.codec(guest, dict, 3), r"the decode of guest should be a function \(metadata\), got 3"),  # type: ignore[arg-type]
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused_when_it_is_registered(register, text: str) -> None:

@@ -85,21 +85,21 @@ MISTAKES = [
     (lambda: tf.fft(np.ones(4), axis=1), AxisError, "axes must be distinct and exist in shape (4,), got (1,)"),
     (lambda: tf.fftn(np.ones((4, 4)), axes=(0, -2)), AxisError, "axes must be distinct"),
     (lambda: tf.fftn(np.ones((4, 4)), s=(2,), axes=(0, 1)), ArgumentError, "s has 1 entries for 2 axes"),
-    (lambda: tf.fft(np.ones(4), norm="unitary"), ArgumentError, "not 'unitary'"),
+    (lambda: tf.fft(np.ones(4), norm="unitary"), ArgumentError, "not 'unitary'"),  # type: ignore[arg-type]
     (lambda: tf.rfft(np.ones(4, complex)), DTypeError, "use fftn or fft"),
     (lambda: tf.fft(np.float64(1.0)), AxisError, "exist in shape ()"),
     (lambda: tf.fft("signal"), ArgumentError, "takes an array, got a str"),
     (lambda: tf.fftfreq(0), ArgumentError, "positive number of points, got 0"),
-    (lambda: tf.fft(np.ones(4), axis="x"), ArgumentError, "fft takes integers as axes, got ('x',)"),
-    (lambda: tf.fft(np.ones(4), n=2.5), ArgumentError, "fft takes integers as s, got (2.5,)"),
-    (lambda: tf.fftn(np.ones(4), axes=0), ArgumentError, "fftn takes integers as axes, got 0"),
-    (lambda: tf.fftn(np.ones(4), s=3), ArgumentError, "fftn takes integers as s, got 3"),
+    (lambda: tf.fft(np.ones(4), axis="x"), ArgumentError, "fft takes integers as axes, got ('x',)"),  # type: ignore[arg-type]
+    (lambda: tf.fft(np.ones(4), n=2.5), ArgumentError, "fft takes integers as s, got (2.5,)"),  # type: ignore[arg-type]
+    (lambda: tf.fftn(np.ones(4), axes=0), ArgumentError, "fftn takes integers as axes, got 0"),  # type: ignore[arg-type]
+    (lambda: tf.fftn(np.ones(4), s=3), ArgumentError, "fftn takes integers as s, got 3"),  # type: ignore[arg-type]
     (lambda: tf.fft(np.ones(4), n=2**63), ShapeError, "more than memory can be addressed for"),
-    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm is 'backward', 'ortho' or 'forward', not arr"),
+    (lambda: tf.ifft(np.ones(4), norm=np.ones(2)), ArgumentError, "norm is 'backward', 'ortho' or 'forward', not arr"),  # type: ignore[arg-type]
     (lambda: tf.fftfreq(4, d=0), ArgumentError, "a sample spacing d other than 0"),
-    (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "a number as sample spacing d, got 'x'"),
+    (lambda: tf.rfftfreq(4, d="x"), ArgumentError, "a number as sample spacing d, got 'x'"),  # type: ignore[arg-type]
     (lambda: tf.fftfreq(2**70), ArgumentError, "positive number of points"),
-    (lambda: tf.fftshift(np.ones(3), axes=0.5), ArgumentError, "fftshift takes integers as axes, got 0.5"),
+    (lambda: tf.fftshift(np.ones(3), axes=0.5), ArgumentError, "fftshift takes integers as axes, got 0.5"),  # type: ignore[arg-type]
     (lambda: tf.fftshift(np.ones(3), axes=2), AxisError, "axis 2 does not exist in shape (3,)"),
 ]  # fmt: skip
 

@@ -53,9 +53,9 @@ def test_attributes_that_only_arrays_of_numpy_have_are_absent(cupy):
         lambda cupy: cupy.zeros(3).set(np.zeros(3), None, "F"),
         lambda cupy: cupy.cuda.runtime.memcpyPeerAsync(0, 0, 0),
         lambda cupy: cupy.cuda.alloc_pinned_memory(),
-        lambda cupy: Stream(blocking=True),
-        lambda cupy: Event(timing=True),
-        lambda cupy: Device(0, 1),
+        lambda cupy: Stream(blocking=True),  # type: ignore[call-arg]
+        lambda cupy: Event(timing=True),  # type: ignore[call-arg]
+        lambda cupy: Device(0, 1),  # type: ignore[call-arg]
     ],
     ids=map(str, range(11)),
 )

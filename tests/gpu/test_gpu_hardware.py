@@ -122,7 +122,7 @@ def test_no_call_waits_for_the_device():
             calls()
             wait()
         tr.synchronize("cuda:0")
-        with context.stream:
+        with context.stream:  # type: ignore[attr-defined]
             for _ in range(40):
                 cupy.matmul(x.data, x.data)
         busy = context.stream.record()

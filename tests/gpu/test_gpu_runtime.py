@@ -2,6 +2,7 @@
 
 import gc
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def events(*kinds):
 
 def no_event_comes(monkeypatch):
     monkeypatch.setattr("fake_cupy.Event.done", False, raising=False)
-    monkeypatch.setattr("fake_cupy.Event.__init__", lambda self, block, disable_timing: vars(self).update(device=0))
+    monkeypatch.setattr("fake_cupy.Event.__init__", lambda self, block, disable_timing: self.__dict__.update(device=0))
 
 
 def test_work_of_a_context_runs_on_its_stream_and_waits_for_others(runtime):
@@ -148,7 +149,7 @@ def test_scatters_of_dtypes_that_have_no_atomic_operation(runtime, monkeypatch, 
             self.ufunc.at(out.view(np.ndarray), index.view(np.ndarray), values.view(np.ndarray))
 
     for name in real:
-        monkeypatch.setattr(_kernels.cupy("cuda"), name, Atomic(real[name]), raising=False)
+        monkeypatch.setattr(_kernels.cupy("cuda"), name, Atomic(real[name]), raising=False)  # type: ignore[attr-defined]
     _kernels.core_kernels.cache_clear()
     make = _kernels.core_kernels("cuda")[catalog.scatter]
     raws = [tr.asarray(o, device="cuda:0").data for o in operands]
@@ -231,7 +232,7 @@ def test_handles_are_for_concrete_values_in_the_right_memory(runtime):
     with pytest.raises(PlacementError, match="download with a handle or out= takes a concrete tensor in device memory"):
         download(tr.asarray(np.ones(2)), pending=True)
     with pytest.raises(PlacementError, match="in device memory, got ndarray in host memory; leave both out"):
-        download(np.ones(2), pending=True)
+        download(np.ones(2), pending=True)  # type: ignore[call-overload]
     with pytest.raises(PlacementError, match="upload with a handle or out= takes a concrete tensor in main memory"):
         upload(x, pending=True)
 
@@ -279,7 +280,7 @@ def test_memory_of_views_is_kept_for_the_stream_of_their_base(runtime, monkeypat
 def test_a_value_that_a_kernel_hands_through_stays_one_of_its_stream(runtime):
     x = tr.asarray(np.ones(3), device="cuda:0")
     with compute_context(CudaContext.for_device(0)):
-        get_backend("cuda").started(runtime.device(0), lambda x: x, (x.data,))
+        get_backend("cuda").started(runtime.device(0), lambda x: x, (x.data,))  # type: ignore[attr-defined]
     assert runtime.stream_of(x.data) is runtime.device(0).default_stream
 
 
@@ -301,7 +302,7 @@ def test_memory_that_does_not_suffice(with_cupy):
     with pytest.raises(DeviceMemoryError, match=r"cuda:0 has no room for 8000 bytes: \d+ bytes are in use by values"):
         upload(np.ones(1000))
     with pytest.raises(DeviceMemoryError, match="drop tensors, work in smaller pieces"):
-        get_backend("cuda").started(device_runtime("cuda").device(0), lambda x: module.empty(1000), (x.data,))
+        get_backend("cuda").started(device_runtime("cuda").device(0), lambda x: module.empty(1000), (x.data,))  # type: ignore[attr-defined]
     assert FakeCupy.current == 0 and FakeCupy.stream.name == "null"
 
 
@@ -361,12 +362,12 @@ class Foreign:
 
 def test_dlpack_goes_both_ways_in_the_order_of_streams(with_cupy, monkeypatch):
     module = with_cupy()
-    runtime = device_runtime("cuda")
+    runtime: Any = device_runtime("cuda")
     with compute_context(CudaContext.for_device(1)):
         x = tr.asarray(np.arange(3.0), device="cuda:1") * 2.0
     assert x.__dlpack_device__() == (2, 1)
     x.__dlpack__(stream=2)
-    assert events("dlpack") == [("dlpack", CudaContext.for_device(1).stream.raw)]
+    assert events("dlpack") == [("dlpack", CudaContext.for_device(1).stream.raw)]  # type: ignore[attr-defined]
     received = []
     module.from_dlpack = lambda p: received.append((FakeCupy.current, FakeCupy.stream)) or module.asarray([0.0, 1.0])
     y = tr.from_dlpack(Foreign())
@@ -413,7 +414,7 @@ def test_programs_fuse_on_a_device_and_stream(with_cupy, monkeypatch):
         wait()
         np.testing.assert_allclose(np.asarray(download(found[0])), (np.tanh(x * scale) + x).sum(1), rtol=1e-12)
         np.testing.assert_allclose(np.asarray(download(found[1])), x * 2 - scale, rtol=1e-15)
-    assert FakeCupy.launched and set(FakeCupy.launched) == {(1, CudaContext.for_device(1).stream.raw)}
+    assert FakeCupy.launched and set(FakeCupy.launched) == {(1, CudaContext.for_device(1).stream.raw)}  # type: ignore[attr-defined]
     assert backend.compiled() == len(made.sources) > 0
     assert FakeCupy.current == 0
 
@@ -454,7 +455,7 @@ def test_transfers_refuse_memory_that_does_not_fit(runtime):
 
 def test_contexts_have_an_allocator(with_cupy):
     with_cupy()
-    device = device_runtime("cuda").device(1)
+    device: Any = device_runtime("cuda").device(1)
     own, model = PoolAllocator(device, own=True), tenferro_gpu.device("cuda:1")
     context = CudaContext("cuda:1", allocator=own)
     with compute_context(context):
@@ -492,7 +493,7 @@ def test_a_device_builds_kernels_that_are_written_by_hand(with_cupy, monkeypatch
     squares = KernelIR((f8,), (Apply(catalog.mul.op(), (0, 0)),), (1,), reduction=Reduction("sum"))
     program = model.build(squares, "squares")
     x = tr.asarray(np.arange(12.0).reshape(3, 4), device="cuda:1")
-    with device_runtime("cuda").device(1).default_stream:
+    with device_runtime("cuda").device(1).default_stream:  # type: ignore[attr-defined]
         y = model.allocator.allocate(24).view("float64")
         program((x.data, y), (3, 4))
     np.testing.assert_array_equal(y.view(np.ndarray), (np.arange(12.0).reshape(3, 4) ** 2).sum(1))

@@ -1,6 +1,7 @@
 """What the functions of rendered GPU kernels compute, run by the processor, against NumPy; NVRTC takes them, too."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,7 +147,7 @@ def test_functions_of_complex_numbers_far_out_and_on_their_branch_cuts(name):
 @on_host
 def test_complex_numbers_that_are_not_finite():
     inf, nan = np.inf, np.nan
-    cases = {
+    cases: dict[str, list[Any]] = {
         "sqrt": [(inf, 1.0, inf), (-inf, 1.0, complex(0, inf)), (complex(2, inf), None, complex(inf, inf))],
         "exp": [(-inf, 2.0, 0.0), (inf, 0.0, complex(inf, 0))],
         "log": [(0.0, 0.0, complex(-inf, 0)), (inf, 0.0, complex(inf, 0))],

@@ -1,6 +1,7 @@
 """Regions as rendered GPU kernels, run by the processor: every layout, every reduction, symbolic sizes."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def strided_values(rng, dtype, shape, draw):
     order = draw(st.permutations(range(len(shape))))
     steps = [draw(st.sampled_from([1, 1, 2, -1, -2])) for _ in shape]
     base = np.zeros([shape[k] * abs(steps[k]) for k in order], dtype).transpose(np.argsort(order))
-    x = base[(..., *(slice(None, None, s) for s in steps))]
+    x = base[tuple(slice(None, None, s) for s in steps) + (...,)]
     x[...] = np.asarray(values(rng, dtype, shape))
     return x
 
@@ -198,7 +199,7 @@ def test_a_kernel_is_asked_for_once_and_its_plan_is_kept(monkeypatch):
 
 
 class OnDevice(np.ndarray):
-    device = type("Device", (), {"id": 0})
+    device: Any = type("Device", (), {"id": 0})
 
     @property
     def flags(self):

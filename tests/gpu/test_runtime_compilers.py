@@ -4,6 +4,7 @@ import ctypes
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def spec(source="text"):
 
 
 def test_equal_sources_are_compiled_once():
-    library = Library()
+    library: Any = Library()
     compiler = RuntimeCompiler(library, "90")
     first, again = compiler.compile(spec()), compiler.compile(spec())
     assert first.code == again.code == b"text for 90" and first.cache_key == again.cache_key
@@ -48,7 +49,7 @@ def test_equal_sources_are_compiled_once():
 
 
 def test_threads_that_want_one_kernel_wait_for_one_of_them():
-    library = Library()
+    library: Any = Library()
     library.gate.clear()
     compiler = RuntimeCompiler(library, "90")
     with ThreadPoolExecutor(4) as pool:
@@ -63,7 +64,7 @@ def test_code_is_kept_on_disk_by_source_compiler_and_architecture(tmp_path):
     def made(library, architecture):
         return RuntimeCompiler(library, architecture, ObjectCache(tmp_path / architecture))
 
-    library = Library()
+    library: Any = Library()
     made(library, "90").compile(spec())
     again = made(library, "90")
     assert again.compile(spec()).code == b"text for 90"
@@ -124,7 +125,7 @@ def test_nvrtc_gives_code_that_differs_between_architectures(nvrtc):
     assert nvrtc.version[0] >= 12
     f8 = Operand(np.dtype("float64"))
     rendered = CudaRenderer().render(KernelIR((f8, f8), (Apply(arithmetic.mul.op(), (0, 1)),), (2,)), "product")
-    codes = {RuntimeCompiler(nvrtc, architecture).compile(rendered).code for architecture in ("80", "90")}
+    codes: set[Any] = {RuntimeCompiler(nvrtc, architecture).compile(rendered).code for architecture in ("80", "90")}
     assert len(codes) == 2 and all(code.startswith(b"\x7fELF") and b"kernel_product" in code for code in codes)
 
 

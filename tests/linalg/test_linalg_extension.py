@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def device():
         def __getattr__(self, name):
             return getattr(np, name)
 
-    cupy = Module("cupy")
+    cupy: Any = Module("cupy")
     cupy.asnumpy = np.asarray
     from tenferro_linalg._cuda import CudaProvider
 
@@ -77,7 +78,7 @@ def test_the_device_provider_agrees_with_the_host(device, shape):
     x = numbers(1, shape, "complex128") + 3 * np.eye(4)
     h = x @ x.conj().swapaxes(-1, -2)
     b = numbers(2, (*shape[:-1], 2), "complex128")
-    calls = [
+    calls: list[tuple[Any, ...]] = [
         ("svd", x, False), ("svd", x, True), ("svdvals", x), ("eigh", h), ("eigvalsh", h), ("qr", x, "reduced"),
         ("qr", x, "complete"), ("cholesky", h), ("solve", x, b), ("inv", x, "inv"), ("det", x), ("slogdet", x),
         ("solve_triangular", x, b, True, False, True), ("finite", "svd", x),

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_blocks_are_chosen():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(14, 31, 232)), rng.normal(size=(13, 232, 14))
     ir = ContractionIR(np.dtype("d"), ((2, 0, 1), (3, 1, 2)), (31, 232, 14, 13), (1, 3, 0), ((0, 1),))
-    kernel = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
+    kernel: Any = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
     out = np.empty((232, 13, 31))
     np.testing.assert_allclose(kernel(x, y, out=out), np.einsum("kmb,nbk->bnm", x, y), rtol=1e-12, atol=1e-12)
     (step,) = [step for plan, *_ in kernel._plans.values() for _, step in plan.told]

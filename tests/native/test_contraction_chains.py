@@ -1,6 +1,7 @@
 """Chains of scalings: factors are multiplied where they are small, with the same results."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def folded_and_run(operands, extents, steps, output):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=[extents[x] for x in labels]) for labels in operands]
     found = get_backend("cpu").contraction(ir, CPU)(*arrays)
-    arguments = [part for x, labels in zip(arrays, operands, strict=True) for part in (x, list(labels))]
+    arguments: list[Any] = [part for x, labels in zip(arrays, operands, strict=True) for part in (x, list(labels))]
     expected = np.einsum(*arguments, list(output), optimize=True)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
     return _chains.folded(ir.graph).steps
@@ -93,7 +94,7 @@ def everywhere(monkeypatch):
     monkeypatch.setattr(tuning, "CHAIN_MIN_ELEMENTS", 0)
     monkeypatch.setattr(tuning, "CHAIN_SIZE_FACTOR", 0)
     changed: list[ContractionGraph] = []
-    rules = _kernel.folded
+    rules = _chains.folded
 
     def noted(graph: ContractionGraph) -> ContractionGraph:
         found = rules(graph)

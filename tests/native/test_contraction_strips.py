@@ -2,6 +2,7 @@
 
 import random
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def prefer(monkeypatch, name: str) -> None:
     monkeypatch.setattr(_step, "_cost", lambda step: step.cost - 1e12 * (step.kernel == name))
     for module in (_step, _plan):
         monkeypatch.setattr(module, "settled", lambda *arguments: False)
-    real = _plan.plan_step
+    real = _step.plan_step
 
     def planned(*arguments):
         step = real(*arguments)
@@ -154,7 +155,7 @@ def test_results_past_the_caches(monkeypatch, dtype):
     n = 64 // np.dtype(dtype).itemsize
     x, y = (rng.normal(size=s).astype(dtype) for s in ((2 * n, 3, 5, n), (5, 3)))
     ir = ContractionIR(np.dtype(dtype), ((3, 2, 1, 0), (1, 4)), (n, 5, 3, 2 * n, 3), (3, 2, 4, 0), ((0, 1),))
-    kernel = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
+    kernel: Any = get_backend("cpu").contraction(ir, ComputeDevice("cpu:0"))
     assert any(step.words.get("stream") for step in kernel._contiguous.keeps[1:])
     expected = np.einsum("dcba,be->dcea", x, y)
     room = np.empty(expected.size + 64, dtype)

@@ -1,6 +1,7 @@
 """Tables that records point to: machine code against NumPy; what is said of them without filling them."""
 
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -89,7 +90,7 @@ def test_all_plans_with_a_step_see_the_same_tables(monkeypatch):
     """Also a plan that is made while another one fills them: its records hold their addresses."""
     step = _record.Step("fill", (4, 1, 1, 0), words={"batch": 4}, fill=lambda: {"batch_c": offsets([(4, 8)])})
     places = ((0, 0), (1, 0), (2, 0))
-    within = []
+    within: list[Any] = []
 
     def meanwhile(tables):
         if not within:

@@ -64,7 +64,7 @@ def test_an_allocation_of_python_fails(name: str) -> None:
             break
     assert failed > 0 or name == "team_get"
     call()
-    assert np._core.multiarray.get_handler_name(np.empty(MB)) == "default_allocator"
+    assert np._core.multiarray.get_handler_name(np.empty(MB)) == "default_allocator"  # type: ignore[attr-defined]
 
 
 def resized(pool: MemoryPool) -> Any:

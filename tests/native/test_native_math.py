@@ -1,5 +1,7 @@
 """The inline function library: units in the last place, special values, every vector width."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from tenferro_tensor.catalog import analytic, arithmetic
 pytestmark = [pytest.mark.skipif(not available(), reason="native kernels are off"), FUNCTIONS]
 
 # Bound, and ranges to sample beside random bits.
-CASES = {
+CASES: dict[str, Any] = {
     "exp": (1.5, (-745, 710), (-1, 1), (-0.05, 0.05)),
     "exp2": (1.5, (-1074, 1024), (-1, 1)),
     "log": (1.5, (0, 2), (0.9, 1.1), (0.7, 1.6), (0, 1e300)),

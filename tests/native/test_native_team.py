@@ -326,7 +326,7 @@ def test_results_beyond_the_caches_are_those_of_small_ones(crew, monkeypatch):
     reference = kernels(np, lambda: None)[arithmetic.sub]
     n = engine().host.cache_bytes // 16 + 1001
     x, y = np.random.default_rng(5).random((2, n))
-    spec = Spec((n,), "float64")
+    spec = Spec((n,), np.dtype("float64"))
     run = _eager.entries({arithmetic.sub: reference})[arithmetic.sub]((spec, spec), (spec,))
     for a, b in ((x, y), (x, 2.5), (2.5, y)):
         np.testing.assert_array_equal(run(a, b), np.subtract(a, b))

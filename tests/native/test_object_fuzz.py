@@ -1,6 +1,7 @@
 """No act on an object of the library ends the process, however rude: a slice of the campaign, and that it sees."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,14 @@ def test_a_planted_crash_is_seen_and_reduced_to_its_step(monkeypatch: pytest.Mon
     assert "step 3" in report
 
 
-ACTS = {
+ACTS: dict[str, Any] = {
     "sum": lambda x, y: x + y, "swapped": lambda x, y: y + x, "number": lambda x, y: x * 2.0,
     "reflected": lambda x, y: 2.0 - x, "negative": lambda x, y: -x, "product": lambda x, y: x @ y,
     "function": lambda x, y: tr.exp(x), "three": lambda x, y: tr.where(y > 0, x, y),
     "numbers": lambda x, y: tr.clip(y, 0.0, x), "recorded": lambda x, y: ad.variable(y) * x,
     "reduction": lambda x, y: tr.sum(x), "compiled": tr.compile(lambda x, y: x * y + 1), "step": tr.compile(tr.add),
 }  # fmt: skip
-RECORDED = {
+RECORDED: dict[str, Any] = {
     "product": lambda v, w: v * w, "swapped": lambda v, w: w + v, "number": lambda v, w: v * 2.0,
     "function": lambda v, w: tr.exp(v),
 }  # fmt: skip

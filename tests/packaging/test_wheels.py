@@ -85,7 +85,7 @@ class Environment:
         return {line.partition("==")[0] for line in listing.split()}
 
     def run(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [self.python, "-I", "-W", "error", "-c", code, *arguments]
+        command = [str(self.python), "-I", "-W", "error", "-c", code, *arguments]
         return subprocess.run(command, cwd=self.path, capture_output=True, text=True)
 
     def check(self, code: str, *arguments: str) -> None:

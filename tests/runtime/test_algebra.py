@@ -1,6 +1,7 @@
 """Laws of arithmetic: each one fires, and those called exact keep every bit of the worst values there are."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tenferro_tensor import Spec, catalog, tensor
 
 DTYPES = {"b": "bool", "i": "int64", "u": "uint8", "f": "float64", "c": "complex128"}
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, -0.1, 5e-324, -1e308, math.inf, -math.inf, math.nan]
-VALUES = {
+VALUES: dict[str, Any] = {
     "b": [False, True],
     "i": [0, 1, -1, 7, -(2**63), 2**63 - 1],
     "u": [0, 1, 200, 255],

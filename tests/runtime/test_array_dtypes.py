@@ -76,12 +76,12 @@ def dtype_of(call: Callable[[], Any]) -> str | None:
 
 def calls(name: str, x: Any) -> Iterator[tuple[str | None, str | None]]:
     for form in FORMS.get(name, ()):
-        yield dtype_of(lambda form=form: form(np, x)), dtype_of(lambda form=form: form(tr, tr.asarray(x)))
+        yield dtype_of(lambda form=form: form(np, x)), dtype_of(lambda form=form: form(tr, tr.asarray(x)))  # type: ignore[misc]
     if name not in FORMS:
         for form in USUAL:
             yield (
-                dtype_of(lambda form=form: form(getattr(np, name), x)),
-                dtype_of(lambda form=form: form(getattr(tr, name), tr.asarray(x))),
+                dtype_of(lambda form=form: form(getattr(np, name), x)),  # type: ignore[misc]
+                dtype_of(lambda form=form: form(getattr(tr, name), tr.asarray(x))),  # type: ignore[misc]
             )
 
 

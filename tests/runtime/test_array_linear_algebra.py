@@ -45,9 +45,9 @@ def test_vecdot(data):
     x = data.draw(arrays(NUMBERS, st.lists(extents, min_size=1, max_size=3).map(tuple)))
     axis = data.draw(st.integers(-x.ndim, -1))
     y = array(x.shape, data.draw(st.sampled_from(NUMBERS)), data.draw(seeds))
-    assert_same(tr.vecdot(tr.asarray(x), tr.asarray(y), axis=axis), np.vecdot(x, y, axis=axis), rtol=LOOSE)
+    assert_same(tr.vecdot(tr.asarray(x), tr.asarray(y), axis=axis), np.vecdot(x, y, axis=axis), rtol=LOOSE)  # type: ignore[call-overload]
     row = array(x.shape[axis:][:1] + (1,) * (-axis - 1), "float64", 3)
-    want = np.vecdot(*np.broadcast_arrays(x, row), axis=axis)
+    want = np.vecdot(*np.broadcast_arrays(x, row), axis=axis)  # type: ignore[call-overload]
     assert_same(tr.vecdot(tr.asarray(x), tr.asarray(row), axis=axis), want, rtol=LOOSE)
 
 

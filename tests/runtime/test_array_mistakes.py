@@ -18,16 +18,16 @@ z = np.asarray([1 + 2j])
 MISTAKES = {
     "eye": (lambda: tr.eye(2.5), ArgumentError, "eye takes an integer as n_rows, got 2.5"),
     "eye of negative size": (lambda: tr.eye(2, -1), ArgumentError, "extents of at least 0, got (2, -1)"),
-    "diagonal of eye": (lambda: tr.eye(2, k="x"), ArgumentError, "eye takes an integer as k, got 'x'"),
+    "diagonal of eye": (lambda: tr.eye(2, k="x"), ArgumentError, "eye takes an integer as k, got 'x'"),  # type: ignore[arg-type]
     "linspace": (lambda: tr.linspace(0, 1, 2.5), ArgumentError, "linspace takes an integer as num, got 2.5"),
     "roll": (lambda: tr.roll(x, 1.5), ArgumentError, "roll takes an integer as shift, got 1.5"),
-    "permute_dims": (lambda: tr.permute_dims(x, 1), ArgumentError, "the axes in their new order, as a tuple, got 1"),
-    "stack": (lambda: tr.stack(3), ArgumentError, "stack takes a list or tuple of arrays, got a int"),
+    "permute_dims": (lambda: tr.permute_dims(x, 1), ArgumentError, "the axes in their new order, as a tuple, got 1"),  # type: ignore[arg-type]
+    "stack": (lambda: tr.stack(3), ArgumentError, "stack takes a list or tuple of arrays, got a int"),  # type: ignore[arg-type]
     "concat": (lambda: tr.concat(tr.asarray(1.0)), ArgumentError, "concat takes a list or tuple of arrays"),
     "split": (lambda: tr.split(x, 1.5, axis=1), ArgumentError, "number of parts or a list of cut indices, got 1.5"),
     "split at": (lambda: tr.split(x, [0.5], axis=1), ArgumentError, "split takes an integer as cut index, got 0.5"),
-    "diff": (lambda: tr.diff(x, n=1.0), ArgumentError, "diff takes an integer as n, got 1.0"),
-    "diagonal": (lambda: tr.diagonal(x, offset="1"), ArgumentError, "diagonal takes an integer as offset, got '1'"),
+    "diff": (lambda: tr.diff(x, n=1.0), ArgumentError, "diff takes an integer as n, got 1.0"),  # type: ignore[arg-type]
+    "diagonal": (lambda: tr.diagonal(x, offset="1"), ArgumentError, "diagonal takes an integer as offset, got '1'"),  # type: ignore[arg-type]
     "tensordot": (lambda: tr.tensordot(x, x, axes=1.5), ArgumentError, "tensordot takes an integer as axes, got 1.5"),
     "pad": (lambda: tr.pad(x, 0.5), ArgumentError, "pad takes an integer as width, got 0.5"),
     "shape": (lambda: tr.broadcast_to(x, "ab"), ArgumentError, "a shape holds integers or symbolic sizes, not 'ab'"),
@@ -74,16 +74,16 @@ MISTAKES = {
     "einsum axes": (lambda: tensordot(x, x, axes=(1,)), ArgumentError, "an integer or as two sequences of axes"),
     "einsum axis": (lambda: tensordot(x, x, axes=([0.0], [0])), ArgumentError, "takes an integer as axis, got 0.0"),
     "cross": (
-        lambda: cross(np.ones(3), np.ones(3), axis="x"),
+        lambda: cross(np.ones(3), np.ones(3), axis="x"),  # type: ignore[arg-type]
         ArgumentError,
         "cross takes an integer as axis, got 'x'",
     ),
-    "norm": (lambda: vector_norm(x, axis=1.0), ArgumentError, "vector_norm takes an integer as axis, got 1.0"),
-    "rank": (lambda: svd_trunc(x, 1.0), ArgumentError, "svd_trunc takes an integer as k, got 1.0"),
-    "polygamma": (lambda: tr.polygamma(0.5, x), ArgumentError, "polygamma takes an integer as order, got 0.5"),
+    "norm": (lambda: vector_norm(x, axis=1.0), ArgumentError, "vector_norm takes an integer as axis, got 1.0"),  # type: ignore[arg-type]
+    "rank": (lambda: svd_trunc(x, 1.0), ArgumentError, "svd_trunc takes an integer as k, got 1.0"),  # type: ignore[arg-type]
+    "polygamma": (lambda: tr.polygamma(0.5, x), ArgumentError, "polygamma takes an integer as order, got 0.5"),  # type: ignore[arg-type]
     "huge eye": (lambda: tr.eye(2**70), ShapeError, "use smaller extents"),
     "huge linspace": (lambda: tr.linspace(0, 1, 2**63), ShapeError, "more than memory can be addressed for"),
-    "order": (lambda: check_grads(tr.sin, (1.0,), order=1.5), ArgumentError, "order=1 or higher, got 1.5"),
+    "order": (lambda: check_grads(tr.sin, (1.0,), order=1.5), ArgumentError, "order=1 or higher, got 1.5"),  # type: ignore[arg-type]
 }
 
 
@@ -101,7 +101,7 @@ def test_what_looks_like_a_mistake_and_is_none():
     assert tr.zeros(tr.asarray(2)).shape == (2,) == tr.zeros(np.asarray(2)).shape
     assert tr.asarray(z, dtype=tr.bool).tolist() == [True]
     assert tensordot(x, x, axes=(1, 1)).shape == (2, 2)
-    assert tr.stack(np.ones((2, 2))).shape == (2, 2)
+    assert tr.stack(np.ones((2, 2))).shape == (2, 2)  # type: ignore[arg-type]
     assert tr.broadcast_to(tr.zeros((0, 1)), (0, 2**40)).shape == (0, 2**40)
 
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -47,7 +49,7 @@ def test_jobs_beyond_the_bound_are_dropped_oldest_first() -> None:
     background.submit(lambda: (started.set(), go.wait(30)))
     assert started.wait(30)
     for i in range(4):
-        background.submit(lambda i=i: done.append(i))
+        background.submit(lambda i=i: done.append(i))  # type: ignore[misc]
     go.set()
     background.drain()
     assert done == [2, 3]
@@ -82,7 +84,8 @@ def test_a_kernel_is_built_once_with_the_second_call_and_everybody_is_told() -> 
 
 
 def test_without_a_kernel_or_after_a_failure_the_first_form_stays() -> None:
-    for build in (lambda: None, lambda: 1 / 0):
+    builds: list[Callable[[], Any]] = [lambda: None, lambda: 1 / 0]
+    for build in builds:
         told: list[object] = []
         first = lambda x: x
         kernel = Tiered(first, build)

@@ -6,6 +6,7 @@ import weakref
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_a_static_argument_must_be_hashable_and_exist() -> None:
     with pytest.raises(ArgumentError, match="x is a static argument of <lambda>, and cannot be donated"):
         tr.compile(lambda x, y: x, donate=0, static_argnums=-2)
     with pytest.raises(ArgumentError, match="compile takes a function, got 3"):
-        tr.compile(3)
+        tr.compile(3)  # type: ignore[call-overload]
 
 
 def test_other_arguments_are_refused_by_name() -> None:
@@ -183,8 +184,8 @@ Pair = namedtuple("Pair", "left right")
 @tr.register_dataclass
 @dataclass
 class Layer:
-    w: object
-    b: object
+    w: Any
+    b: Any
 
 
 def test_trees_go_in_and_come_out() -> None:
@@ -263,7 +264,7 @@ def test_arrays_in_containers_and_objects_are_noticed() -> None:
     params = {"w": tensor([1.0])}
 
     class Model:
-        w = None
+        w: Any = None
 
         def __call__(self, x):
             return x * self.w
@@ -311,7 +312,8 @@ def test_an_outer_traced_value_is_captured_and_refreshed() -> None:
 
 
 def test_values_that_are_nowhere_to_be_found_say_so() -> None:
-    inner = tr.compile(lambda x: x * deep()[0])
+    class Holder:
+        value: Any = None
 
     class Deep:
         def __init__(self):
@@ -320,10 +322,8 @@ def test_values_that_are_nowhere_to_be_found_say_so() -> None:
         def __call__(self):
             return [self.a["b"].value]
 
-    class Holder:
-        value = None
-
     deep = Deep()
+    inner = tr.compile(lambda x: x * deep()[0])
 
     def outer(w, x):
         deep.a["b"].value = w

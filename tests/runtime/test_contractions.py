@@ -1,5 +1,7 @@
 """Transpositions become axis numbers of contractions, and sums of products become contractions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,7 +33,7 @@ def agree(program, less, *arrays):
         same(got, want, rtol=1e-12)
 
 
-CASES = {
+CASES: dict[str, Any] = {
     "x @ y.T": (lambda x, y: x @ y.mT, [(N, K), (M, K)], ["dot_general"]),
     "x.T @ y": (lambda x, y: x.mT @ y, [(K, N), (K, M)], ["dot_general"]),
     "(x @ y).T": (lambda x, y: (x @ y).mT, [(N, K), (K, M)], ["dot_general"]),
@@ -75,7 +77,7 @@ def test_conjugations_of_both_operands_are_one() -> None:
     agree(program, less, *[tensor(rng.normal(size=s) * (1 + 2j)) for s in ((2, 3), (3, 4))])
 
 
-LEFT_ALONE = {
+LEFT_ALONE: dict[str, Any] = {
     "a batch of small products": (lambda x, y: tr.sum(x * y, axis=1), [(N, K), (N, K)], F8),
     "a product that somebody else reads": (lambda x, y: (lambda p: (tr.sum(p), p))(x * y), [(N,), (N,)], F8),
     "integers": (lambda x, y: tr.sum(x * y), [(N,), (N,)], np.dtype("int64")),

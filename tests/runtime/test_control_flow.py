@@ -1,6 +1,7 @@
 """Branches and loops: concrete, recorded and compiled forms agree, and every misuse says what to do."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def nested(n, x):
     )
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "cond": (lambda x: tr.cond(tr.sum(x) > 0, tr.sin, lambda y: y * y, x), X),
     "cond, the other way": (lambda x: tr.cond(tr.sum(x) > 0, tr.sin, lambda y: y * y, x), -X),
     "cond on a number": (lambda p, x: tr.cond(p, lambda y: y + 1, lambda y: y - 1, x), 2, X),

@@ -93,7 +93,7 @@ def small(program: tr.Program) -> bool:
     large = [n for n in (*sizes, *numbers) if isinstance(n, int) and abs(n) > 2000]
     return (
         not large
-        and not any(s.size > LARGE for s in program.specs.values() if not s.symbolic)
+        and not any(s.size > LARGE for s in program.specs.values() if not s.symbolic)  # type: ignore[operator]
         and all(map(small, inner))
     )
 

@@ -1,5 +1,7 @@
 """Extents that depend on data, defined before a recorded branch or loop and used in it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def repeated(x, k):
     return tr.sum(tr.while_loop(lambda c: tr.sum(c * c) < 50.0, lambda c: c * 1.5 + y + 1 + y.shape[0], y + 1.0))
 
 
-FUNCTIONS = [carried, gone_over, counted, branch, made_of_an_outer_count, only_as_a_number, repeated]
+FUNCTIONS: list[Any] = [carried, gone_over, counted, branch, made_of_an_outer_count, only_as_a_number, repeated]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -60,7 +62,7 @@ def test_a_body_uses_a_size_that_is_defined_before_it(f):
         return lambda x, k: jvp(lambda x: f(x, k), (x,), (tr.cos(x),))[1]
 
     pushes = [pushed(compiled), tr.compile(pushed(f)), tr.compile(pushed(compiled))]
-    pulls = [] if f is repeated else [grad(compiled), tr.compile(grad(f)), tr.compile(grad(compiled))]
+    pulls: list[Any] = [] if f is repeated else [grad(compiled), tr.compile(grad(f)), tr.compile(grad(compiled))]
     for extent, count in [(4, 2), (5, 5), (3, 1), (4, 3)]:
         x, k = tensor(np.linspace(0.1, 1.3, extent)), tensor(count)
         want = f(x, k).numpy()

@@ -1,6 +1,7 @@
 """Results in the memory of operands: where it happens, where it must not, and that nobody sees it."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -212,13 +213,14 @@ def test_every_form_of_a_region_may_write_over_any_whole_operand(f, shape) -> No
     for eq in program.equations:
         if eq.op.primitive.name != "fused":
             continue
-        region, out = region_of(eq.op.params["program"]), program.specs[eq.results[0]]
+        specs: Any = program.specs
+        region, out = region_of(eq.op.params["program"]), specs[eq.results[0]]
         if region.kernel.reduction is not None:
             continue
-        whole = [i for i, v in enumerate(eq.operands) if program.specs[v] == out]
+        whole = [i for i, v in enumerate(eq.operands) if specs[v] == out]
         for form in (backend.stepped(region, refuse), backend.fused(region, refuse, refuse)):
-            arrays = [rng.standard_normal(program.specs[v].shape) for v in eq.operands]
-            if form is None or any(program.specs[v].dtype != np.float64 for v in (*eq.operands, *eq.results)):
+            arrays = [rng.standard_normal(specs[v].shape) for v in eq.operands]
+            if form is None or any(specs[v].dtype != np.float64 for v in (*eq.operands, *eq.results)):
                 continue
             want = form(*arrays)
             for first in range(len(whole)):

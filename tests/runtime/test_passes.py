@@ -246,6 +246,6 @@ def test_the_page_of_passes_has_them_all_in_order() -> None:
         line.split("|") for line in (ROOT / "docs" / "passes.md").read_text().splitlines() if line.startswith("| `")
     ]
     listed = [(row[1].strip(" `"), row[3].strip()) for row in table]
-    bits = {Rounding: "may round", Rearranging: "may move"}
+    bits: dict[type, str] = {Rounding: "may round", Rearranging: "may move"}
     known = dict.fromkeys((p.__name__, bits.get(type(p), "kept")) for p in PASSES)
     assert listed == list(known)

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def softmax(x):
     return e / tr.sum(e, axis=-1, keepdims=True)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "element-wise": (lambda x, y: (x * 1 + y) * 2.0 / 4 - -(x * -1), [(N, M), (M,)]),
     "views": (lambda x: tr.reshape(tr.reshape(x.mT, (-1,)), x.shape) + tr.flip(tr.flip(x)), [(N, M)]),
     "slices": (lambda x: x[1:][1:] * 2 - x[:-1][:-1], [(N, M)]),

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import itertools
 import json
+import os
 import random
 import zipfile
 from collections import namedtuple
@@ -570,7 +571,7 @@ def test_a_failed_save_leaves_the_old_file(line: Path, monkeypatch) -> None:
     def fails(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(_archive.os, "replace", fails)
+    monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(OSError, match="disk full"):
         tr.trace(lambda x: x + 1, Spec((2,), F8)).save(line)
     assert line.read_bytes() == before and [p.name for p in line.parent.iterdir()] == [line.name]

@@ -51,85 +51,85 @@ def raised(f: Callable[..., Any], *args: Any) -> BaseException:
 class While:
     """Mistakes while tracing, by what they teach; each body is one line."""
 
-    def sine(x):
+    def sine(x: Any):
         return np.sin(x)
 
-    def ufunc_of_both(x):
+    def ufunc_of_both(x: Any):
         return np.hypot(np.ones(3), x)
 
-    def special(x):
+    def special(x: Any):
         return math.sqrt(x[0])
 
-    def total(x):
+    def total(x: Any):
         return np.sum(x)
 
-    def norm(x):
+    def norm(x: Any):
         return np.linalg.norm(x)
 
-    def choice(x):
+    def choice(x: Any):
         return np.where(x > 0, x, 0)
 
-    def array(x):
+    def array(x: Any):
         return np.asarray(x)
 
-    def stack(x):
+    def stack(x: Any):
         return np.array([x, x])
 
-    def in_place(x):
+    def in_place(x: Any):
         return np.zeros(3).__iadd__(x)
 
-    def branch(x):
+    def branch(x: Any):
         return 1.0 if x[0] > 0 else 2.0
 
-    def loop(x):
+    def loop(x: Any):
         return [x := x / 2 for _ in range(3) if x[0] > 1]
 
-    def largest(x):
+    def largest(x: Any):
         return max(x[0], x[1])
 
-    def chained(x):
+    def chained(x: Any):
         return 0 < x[0] < 1
 
-    def both(x):
+    def both(x: Any):
         return x[0] > 0 and x[1] > 0
 
-    def count(x):
+    def count(x: Any):
         return range(tr.astype(x[0], tr.int64))
 
-    def item(x):
+    def item(x: Any):
         return [10, 20][tr.astype(x[0], tr.int64)]
 
-    def text(x):
+    def text(x: Any):
         return f"{x[0]:.3f}"
 
-    def rounded(x):
+    def rounded(x: Any):
         return round(x[0])
 
-    def elements(x):
+    def elements(x: Any):
         return x.numpy()
 
-    def assignment(x):
+    def assignment(x: Any):
         return x.__setitem__(0, 1.0)
 
-    def masked(x):
+    def masked(x: Any):
         return x[x > 0]
 
-    def shapes(x):
+    def shapes(x: Any):
         return x + tr.ones(2)
 
-    def product(x):
+    def product(x: Any):
         return x @ WIDE
 
-    def arrangement(x):
+    def arrangement(x: Any):
         return tr.reshape(x, (2, 2))
 
-    def axis(x):
+    def axis(x: Any):
         return tr.sum(x, axis=3)
 
-    def kind(x):
+    def kind(x: Any):
         return x & 1
 
-    def letters(x):
+    def letters(x: Any):
         return tr.sin("a")
 
 
@@ -162,7 +162,7 @@ TABLE = [
     (While.kind, DTypeError, "bitwise_and is not defined for float64"),
     (While.letters, ArgumentError, "operand 0 is a str"),
 ]
-WAYS = {
+WAYS: dict[str, Any] = {
     "trace": lambda f: lambda x: tr.trace(f, x),
     "compile": tr.compile,
     "compiled gradient": lambda f: tr.compile(grad(f)),

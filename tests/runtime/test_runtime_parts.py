@@ -2,7 +2,7 @@
 
 import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ def test_one_runtime_is_open_in_many_threads_at_once() -> None:
 
 
 def test_a_scope_that_is_closed_elsewhere_closes_nothing_there() -> None:
-    def opened() -> Iterator[None]:
+    def opened() -> Generator[None, None, None]:
         with tr.Runtime():
             yield
 

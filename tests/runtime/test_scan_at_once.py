@@ -72,11 +72,11 @@ def test_blocks_strides_and_extents(steps, n, seed, reverse, block, stride):
     rng = np.random.default_rng(seed)
     w, b, h, total = (tensor(rng.normal(size=n)) for _ in range(4))
     xs = tensor(rng.normal(size=(steps, 3, n)))[::stride, 1]
-    before, native_loop.BLOCK = native_loop.BLOCK, block
+    before, native_loop.BLOCK = native_loop.BLOCK, block  # type: ignore[misc]
     try:
         got = leaves(F(w, b, (h, total), xs, reverse=reverse))
     finally:
-        native_loop.BLOCK = before
+        native_loop.BLOCK = before  # type: ignore[misc]
     fusion.wait()
     for a, e in zip(got, leaves(recurrent(w, b, (h, total), xs, reverse)), strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-11, atol=1e-11)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 def shortened(f: Callable[..., Any], *args: Any) -> Any:
     """Compiled and called, so that the short way is there."""
     tr.compile(lambda x: tr.exp(x))(ones(2))  # short cuts are offered with the first native kernel
-    compiled = tr.compile(f)
+    compiled: Any = tr.compile(f)
     compiled(*args)
     assert compiled.entries, "the program is not among the entries"
     return compiled
@@ -84,7 +84,7 @@ def test_names_defaults_and_keyword_arguments_stay() -> None:
         assert f(x).tolist() == [1.0, 2.0, 3.0]
         assert f(x, z=x).tolist() == [0.0, 2.0, 4.0]
         assert f(x, x, z=x).tolist() == f(x, y=x, z=x).tolist() == [2.0, 2.0, 2.0]
-    assert f.entries
+    assert f.entries  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="positional-only|positional"):
         f(x=x)
     with pytest.raises(TypeError, match="unexpected keyword"):
@@ -114,7 +114,7 @@ def test_sizes_and_dtypes_alternate() -> None:
         for n in (0, 1, 2, 5):
             for dtype in ("float64", "int32"):
                 out = f(ones(n, dtype=dtype), ones(n, dtype=dtype))
-                assert out.spec is tr.Spec((n,), dtype) and out.tolist() == [2] * n
+                assert out.spec is tr.Spec((n,), np.dtype(dtype)) and out.tolist() == [2] * n
 
 
 def test_emptied_tables_and_rebound_values_are_noticed() -> None:

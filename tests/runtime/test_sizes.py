@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,11 @@ def test_tables_that_outlive_a_trace_hold_nothing_that_was_true_in_it_only(runs)
     def body(x):
         return tr.concat([x[:, 0], tr.ones(padded(*x.shape))])
 
-    compiled = {"f": tr.compile(body), "g": tr.compile(lambda x: body(tr.matrix_transpose(x) * 1.0)), "eager": body}
+    compiled: dict[str, Any] = {
+        "f": tr.compile(body),
+        "g": tr.compile(lambda x: body(tr.matrix_transpose(x) * 1.0)),
+        "eager": body,
+    }
     for how, a, b in runs:
         want = max(a, b + 1) if how != "g" else max(b, a + 1)
         assert compiled[how](tr.zeros((a, b))).shape == ((a if how != "g" else b) + want,)
@@ -260,7 +265,7 @@ def test_one_trace_equals_the_eager_call_at_every_size(name):
             assert got.spec is same.spec is want.spec
             np.testing.assert_array_equal(same.numpy(), want.numpy())
             # Fused sums may be added in another order.
-            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=4 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=float(4 * np.finfo(dtype).eps))
 
 
 @given(a=st.integers(0, 9), start=st.integers(-6, 6), stop=st.integers(-6, 6), step=st.sampled_from([1, 2, 3]))

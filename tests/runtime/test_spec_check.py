@@ -19,7 +19,7 @@ def program() -> Program:
 
 def rebuilt(p: Program, **changes: object) -> Program:
     parts = {name: getattr(p, name) for name in ("input_ids", "constants", "equations", "output_ids", "specs")}
-    return Program(**{**parts, **changes})  # type: ignore[arg-type]
+    return Program(**{**parts, **changes})
 
 
 def without(p: Program, i: int) -> Program:
@@ -29,7 +29,7 @@ def without(p: Program, i: int) -> Program:
 def edited(p: Program, i: int, **changes: object) -> Program:
     eq = p.equations[i]
     parts = {name: getattr(eq, name) for name in ("op", "operands", "results", "source")}
-    new = Equation(**{**parts, **changes})  # type: ignore[arg-type]
+    new = Equation(**{**parts, **changes})
     return rebuilt(p, equations=p.equations[:i] + (new,) + p.equations[i + 1 :])
 
 
@@ -98,7 +98,7 @@ DAMAGE: list[tuple[str, Callable[[Program], Program], str]] = [
     ),
     (
         "a literal that is no scalar",
-        lambda p: edited(p, index(p, "mul"), operands=(0, Literal(np.float64(2)))),  # type: ignore[arg-type]
+        lambda p: edited(p, index(p, "mul"), operands=(0, Literal(np.float64(2)))),
         "the literal .* is no Python scalar",
     ),
     (

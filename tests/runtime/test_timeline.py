@@ -72,7 +72,7 @@ def test_callbacks_are_called_once_in_order_and_without_the_lock():
         timeline.when(100, lambda: None)  # takes the lock
 
     for n in (3, 1, 2, 5):
-        assert not timeline.when(n, lambda n=n: call(n))
+        assert not timeline.when(n, lambda n=n: call(n))  # type: ignore[misc]
     timeline.signal(3)
     assert seen == [1, 2, 3]
     assert timeline.when(3, seen.clear)

@@ -202,7 +202,7 @@ FAMILIES = {
 }
 
 
-def work(f, shapes, symbolic):
+def work(symbolic, f, shapes):
     """Number of Python calls of the trace of a gradient, with all tables empty."""
     examples = {}
     for i, shape in enumerate(shapes):
@@ -229,9 +229,9 @@ def work(f, shapes, symbolic):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_work_grows_with_the_program_and_is_near_that_of_fixed_sizes(family):
     make = FAMILIES[family]
-    work(*make(2), True), work(*make(2), False)  # imports
-    (small, _), (middle, _), (large, program) = (work(*make(k), True) for k in (2, 4, 8))
-    fixed, _ = work(*make(8), False)
+    work(True, *make(2)), work(False, *make(2))  # imports
+    (small, _), (middle, _), (large, program) = (work(True, *make(k)) for k in (2, 4, 8))
+    fixed, _ = work(False, *make(8))
     assert large - middle < 3 * (middle - small), "twice the program is twice the work, one search for a path aside"
     assert large < (14 if family == "sums" else 7) * fixed, "sizes of many names share less than equal numbers"
     x = [np.random.default_rng(i).normal(size=shape) for i, shape in enumerate(make(8)[1])]
@@ -240,10 +240,10 @@ def test_work_grows_with_the_program_and_is_near_that_of_fixed_sizes(family):
 
 @pytest.mark.parametrize("axes", [1, 2, 3, 4])
 def test_work_for_stencils_of_any_number_of_axes(axes):
-    work(*stencils(axes, 1, 2, True), True)
-    one, two, three = (work(*stencils(axes, k, 2, True), True)[0] for k in (1, 2, 3))
+    work(True, *stencils(axes, 1, 2, True))
+    one, two, three = (work(True, *stencils(axes, k, 2, True))[0] for k in (1, 2, 3))
     assert three - two < 1.6 * (two - one) and two < 4 * one
-    assert two < 6 * work(*stencils(axes, 2, 2, True), False)[0]
+    assert two < 6 * work(False, *stencils(axes, 2, 2, True))[0]
 
 
 def test_sizes_without_end_are_numbers():

@@ -62,7 +62,7 @@ def test_rendered_reading_and_building_agree_with_the_general_form(tree) -> None
     assert key[0] is treedef and list(raws) == leaves
     t = tensor([1.0])
     made = builder(treedef, {0: 5} if leaves else {}, (False,) * len(leaves))((t.spec,) * max(len(leaves) - 1, 0))(
-        [t.data] * len(leaves)
+        (t.data,) * len(leaves)
     )
     out, same = flatten(made)
     assert same is treedef and (not leaves or out[0] == 5) and all(isinstance(x, Tensor) for x in out[1:])

@@ -54,7 +54,7 @@ def checked_timelines(checker: Checker) -> Iterator[None]:
         __slots__ = ("_number", "_seen")
 
         @property
-        def value(self) -> int:  # type: ignore[override]
+        def value(self) -> int:
             number, seen = self._number, self._seen
             checker.observe(seen)
             return number

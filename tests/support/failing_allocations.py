@@ -6,7 +6,7 @@ has come to its end often enough; reference counts of what it reads must be as t
 
 from __future__ import annotations
 
-import _testcapi
+import _testcapi  # type: ignore[import-not-found]
 import gc
 import sys
 from collections.abc import Callable

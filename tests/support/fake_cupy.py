@@ -91,7 +91,7 @@ class DeviceArray(np.ndarray):
         assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
         super().__setitem__(key, value)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any) -> Any:  # type: ignore[override]
         return on_device(np.dot)(self, other)
 
     def set(self, host: np.ndarray, stream: Any) -> None:
@@ -113,7 +113,7 @@ class DeviceArray(np.ndarray):
         plain = self.view(np.ndarray)
         return plain.__dlpack__(**{k: v for k, v in options.items() if k not in ("stream", "dl_device")})
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
         return 2, self.device.id
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -283,7 +283,7 @@ def on_device(function: Any) -> Any:
     return run
 
 
-def fake_cupyx() -> dict[str, types.ModuleType]:
+def fake_cupyx() -> dict[str, Any]:
     """CuPy's companion package by module name."""
     names = {"cupyx": "scipy", "cupyx.scipy": "scipy"}
     names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special")}

@@ -81,4 +81,4 @@ def faults(extension: str) -> ctypes.PyDLL:
 
 
 if FOLDER in os.environ:
-    sys.meta_path.insert(0, Finder(Path(os.environ[FOLDER])))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder(Path(os.environ[FOLDER])))

@@ -31,7 +31,7 @@ def agree(actual: Any, out: Spec, expected: Any, tolerance: float | None = None)
     expected = np.asarray(expected)
     if out.inexact:
         rtol = TOLERANCE[out.dtype.name] if tolerance is None else tolerance
-        np.testing.assert_allclose(actual, expected.astype(out.dtype), rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(np.asarray(actual), expected.astype(out.dtype), rtol=rtol, atol=rtol)
     else:
         np.testing.assert_array_equal(actual, expected)
 

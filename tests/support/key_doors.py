@@ -204,7 +204,7 @@ def in_child(values: Sequence[int]) -> dict[tuple[str, str, int], list[Any]]:
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
     os.waitpid(pid, 0)
-    return pickle.loads(data)  # type: ignore[no-any-return]
+    return pickle.loads(data)
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ def assert_gradient(f, x, v, rtol=1e-7):
     expected = difference(lambda y: value(f, y), x, v)
     g = gradient(f, x)
     assert np.isfinite(g).all()
-    floor = 1e-3 * max(np.linalg.norm(g) * np.linalg.norm(v), 1e-3)
+    floor = 1e-3 * max(float(np.linalg.norm(g) * np.linalg.norm(v)), 1e-3)
     assert abs((g.conj() * v).real.sum() - expected) <= rtol * max(abs(expected), floor)
 
 

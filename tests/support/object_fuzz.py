@@ -124,7 +124,7 @@ class _Step:
     def __init__(self, seed: int, number: int, say: Callable[[str], None]) -> None:
         self.chance = random.Random(f"{seed}/{number}")
         self.say = say
-        self.undo: list[Callable[[], None]] = []
+        self.undo: list[Callable[[], object]] = []
         self.values: list[Any] = []
         self.left = 4
         self.handler: Any = None
@@ -146,7 +146,9 @@ class _Step:
             self.values.append(self.attempt(ad.variable, self.values[0]))
         if self.chance.random() < 0.3:
             self.operate()  # its plans are known
-        around = self.chance.choice([contextlib.nullcontext, self.reported, self.signalled, self.beside, self.dying])
+        around: Any = self.chance.choice(
+            [contextlib.nullcontext, self.reported, self.signalled, self.beside, self.dying]
+        )
         try:
             with around():
                 for _ in range(self.chance.randrange(3)):

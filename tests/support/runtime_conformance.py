@@ -152,7 +152,7 @@ class RuntimeConformance:
         fixed.flags.writeable = False
         for out in (fixed, np.zeros(16)[::2], [0.0] * 8):
             with pytest.raises(ArgumentError, match="of your"):
-                device.download(raw, s, out)
+                device.download(raw, s, out)  # type: ignore[arg-type]
         np.testing.assert_array_equal(read(device, raw, s), numbers(0))
 
     def test_a_pending_download_is_uploaded_without_a_host_that_waits(self, runtime: DeviceRuntime) -> None:

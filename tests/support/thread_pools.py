@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from tenferro_tensor import ComputeDevice
 
@@ -34,7 +34,7 @@ class ThreadPools:
     def stream(self, queue: Any) -> Any:
         raise AssertionError(f"{queue} is no pool")
 
-    def __enter__(self) -> "ThreadPools":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -217,7 +217,7 @@ def test_long_chains_are_swept_and_freed(twin: Any) -> None:
 
 
 def test_nodes_of_several_outputs_and_subclasses(twin: Any) -> None:
-    class Where(twin.Node):  # type: ignore[misc, name-defined]
+    class Where(twin.Node):
         __slots__ = ("where",)
 
     leaf = Where(None, (), None)

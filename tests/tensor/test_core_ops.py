@@ -132,9 +132,9 @@ def test_inference_gives_results_the_place_of_the_operands() -> None:
     a = Spec((2, 2), float64)
     b = a.with_(place=pinned)
     for specs in ((a, b), (b, a)):
-        assert catalog.add.infer(*specs).place is pinned  # type: ignore[union-attr]
+        assert catalog.add.infer(*specs).place is pinned
         out = catalog.dot_general.infer(*specs, contract=((1,), (0,)), batch=((), ()))
-        assert out.place is pinned  # type: ignore[union-attr]
+        assert out.place is pinned
     with pytest.raises(
         PlacementError, match=r"add has operands in several memory spaces:\n  operand 0: float64\[2, 2\] in host"
     ):
@@ -178,7 +178,8 @@ def test_arrays_and_numbers_are_operands() -> None:
     for args in ((a, a), (a, 1), (1.0, a), (tensor(a), a), (a, np.float32(1)), (np.float64(1), tensor(a))):
         out = catalog.add(*args)
         assert out.__class__ is Tensor
-        np.testing.assert_array_equal(out.numpy(), np.add(*[v.numpy() if isinstance(v, Tensor) else v for v in args]))
+        raws: list[Any] = [v.numpy() if isinstance(v, Tensor) else v for v in args]
+        np.testing.assert_array_equal(out.numpy(), np.add(*raws))
     assert catalog.add(1, 2).spec is Spec((), np.dtype("int64"))
     assert (
         catalog.add(1, 2.5).item() == 3.5 and catalog.add(True, 1).item() == 2 and catalog.add(1, 2j).item() == 1 + 2j

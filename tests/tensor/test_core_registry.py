@@ -269,7 +269,7 @@ def test_backends_that_fail(installed: Installed, monkeypatch: pytest.MonkeyPatc
         get_backend("broken")
     with pytest.raises(BackendUnavailableError, match="there is no device"):
         get_backend("absent")
-    assert get_backend("good") == "backend" and get_backend("good") is get_backend("good")
+    assert str(get_backend("good")) == "backend" and get_backend("good") is get_backend("good")
 
 
 def test_a_backend_is_made_once(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:

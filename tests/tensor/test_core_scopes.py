@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -196,7 +196,7 @@ def test_tasks_have_scopes_of_their_own() -> None:
 
 
 def test_generators_closed_elsewhere_close_their_scope() -> None:
-    def scoped() -> Iterator[int]:
+    def scoped() -> Generator[int, None, None]:
         with compute_device("cpu:1"):
             yield 1
 

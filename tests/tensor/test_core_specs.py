@@ -58,7 +58,7 @@ def test_memories_and_devices_are_not_confused() -> None:
         Place(MemorySpace("host"), ComputeDevice("cuda:0"))
     for parts in (("host",), (MemorySpace("host"), "cpu:1")):
         with pytest.raises(ArgumentError, match="a Place is made of a MemorySpace and a ComputeDevice or None, got"):
-            Place(*parts)  # type: ignore[arg-type]
+            Place(*parts)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_equal_specs_are_one_object() -> None:
     n, s = dim("n"), Spec((2, 3), float64)
     assert Spec((2, 3), float64, HOST) is s
     assert Spec([2, 3], float64) is s  # type: ignore[arg-type]
-    assert Spec((np.int32(2), Size.THREE), float64) is s
+    assert Spec((np.int32(2), Size.THREE), float64) is s  # type: ignore[arg-type]
     assert Spec((2, 3), np.dtype("d")) is s and Spec((2, 3), "float64") is s  # type: ignore[arg-type]
     assert Spec((n + 1, n * 2 - n), float64) is Spec((1 + n, n), float64)
     assert len({s, Spec((3, 2), float64), Spec((2, 3), float32), s.with_(place=CPU1), Spec((2, n), float64)}) == 5
@@ -87,7 +87,7 @@ def test_equal_specs_are_one_object() -> None:
 
 def test_extents_are_plain_integers_whatever_they_were() -> None:
     """A bool is an integer; kept as it is, it would make the spec symbolic."""
-    s = Spec((True, np.int64(4), Size.THREE), float64)
+    s = Spec((True, np.int64(4), Size.THREE), float64)  # type: ignore[arg-type]
     assert s is Spec((1, 4, 3), float64)
     assert [type(d) for d in s.shape] == [int] * 3
     assert not s.symbolic and s.size == 12

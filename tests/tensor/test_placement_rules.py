@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import product
 from typing import Any
@@ -112,9 +113,9 @@ def test_the_same_decision_for_every_kind_of_value() -> None:
             continue
         args = [OPERANDS[k]() for k in kinds]
         calls: list[Callable[[], Any]] = [
-            lambda args=args: variable(args[0]) + args[1],
-            lambda args=args: jvp(lambda v: v + args[1], (args[0],), (args[0],))[0],
-            lambda args=args: tr.compile(lambda a, b: a + b)(*args),
+            lambda args=args: variable(args[0]) + args[1],  # type: ignore[misc]
+            lambda args=args: jvp(lambda v: v + args[1], (args[0],), (args[0],))[0],  # type: ignore[misc]
+            lambda args=args: tr.compile(lambda a, b: a + b)(*args),  # type: ignore[misc]
         ]
         for call in calls:
             with ExitStack() as stack:
@@ -223,7 +224,7 @@ def test_lines_go_with_their_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
         tensor(1.0)
     assert len(origins._table.entries) <= 2 * origins.BOUND, "tensors that are gone keep no entries for long"
     assert origins.line_of(first).startswith(__file__)
-    origins._table.entries[id(first)] = origins.ref(tensor(1.0)), test_decisions_of_specs_have_no_lines.__code__, 0
+    origins._table.entries[id(first)] = weakref.ref(tensor(1.0)), test_decisions_of_specs_have_no_lines.__code__, 0
     assert origins.line_of(first) == "", "an identity that was another's says nothing"
 
 
@@ -279,7 +280,7 @@ def test_scopes_of_tasks_threads_and_generators_decide_for_themselves() -> None:
     async def main_in_context(device: str) -> None:
         check(device)  # a loop starts in the context of its thread
 
-    def generator() -> Iterator[None]:
+    def generator() -> Generator[None, None, None]:
         with compute_device("cpu:2"):
             while True:
                 check("cpu:2")

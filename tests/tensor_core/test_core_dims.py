@@ -64,7 +64,7 @@ def test_minimum_and_maximum_simplify():
     assert dim_min(n, m) is dim_min(m, n) is dim_min(n, dim_min(m, n), m)
     assert dim_min(dim_min(n, m), n) is dim_min(n, m)
     assert dim_max(n, dim_min(n, m)) is n
-    assert dim_max(n, 0) is n and dim_max(3, 4) == 4 and dim_min(3, np.int64(2)) == 2
+    assert dim_max(n, 0) is n and dim_max(3, 4) == 4 and dim_min(3, np.int64(2)) == 2  # type: ignore[arg-type]
 
 
 def test_bounds_decide():
@@ -122,10 +122,10 @@ def test_numpy_integers_and_foreign_operands():
         with pytest.raises(TypeError, match="unsupported operand"):
             n + wrong
         with pytest.raises(ArgumentError, match="a size is an int or a Dim"):
-            floordiv(n, wrong)
+            floordiv(n, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not supported between"):
-        operator.lt(n, 3)
-    assert (n == 3) is False and n != 3
+        operator.lt(n, 3)  # type: ignore[arg-type]
+    assert (n == 3) is False and n != 3  # type: ignore[comparison-overlap]
 
 
 def test_copies_and_pickles_are_the_same_object():
@@ -260,7 +260,7 @@ def test_substitution_commutes_with_evaluation(tree, inner, bindings):
         (lambda: dim("2n"), ArgumentError, "dim needs an identifier as name, got '2n'; try 'n'"),
         (lambda: dim("n", min=-1), ArgumentError, "needs 0 <= min <= max, got min=-1 and max=None; correct the bounds"),
         (lambda: dim("n", 4, 3), ArgumentError, "got min=4 and max=3"),
-        (lambda: dim("n", min=2.5), ArgumentError, "a size is an int or a Dim, got 2.5"),
+        (lambda: dim("n", min=2.5), ArgumentError, "a size is an int or a Dim, got 2.5"),  # type: ignore[arg-type]
         (lambda: n // 0, ArgumentError, "cannot divide the size n by zero; use a positive divisor"),
         (lambda: dim_min(), ArgumentError, "dim_min needs at least one size, got none"),
         (lambda: n.evaluate({"m": 1}), ArgumentError, "size 'n' has no value; bound are ['m']; bind it too"),

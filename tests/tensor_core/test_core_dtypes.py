@@ -87,7 +87,7 @@ def test_subclasses_of_pythons_scalars_are_weak():
 
 
 def test_pairs_of_names_promote_like_dtypes():
-    assert promote("float32", complex128) is complex128 and weak(float, "int8") is float64
+    assert promote("float32", complex128) is complex128 and weak(float, "int8") is float64  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="is not supported"):
         promote(float32, [("a", "f4")])
 

@@ -78,7 +78,7 @@ def test_contexts_are_open_around_a_fork_in_the_order_in_which_they_came() -> No
         seen.append(f"{name} out")
 
     for name in ("one", "two"):
-        forks.idle_at_fork(lambda name=name: held(name))
+        forks.idle_at_fork(lambda name=name: held(name))  # type: ignore[misc]
     forks._before()
     seen.append("fork")
     forks._after()

@@ -281,7 +281,7 @@ def test_mistakes_are_named():
     with pytest.raises(UnsupportedError, match="needs fixed sizes"):
         lower_to_stablehlo(b.close([c.neg(x)]))
     with pytest.raises(ArgumentError, match=r"takes a program, got .*; trace the function, tr.trace"):
-        lower_to_stablehlo(c.neg)
+        lower_to_stablehlo(c.neg)  # type: ignore[arg-type]
     with pytest.raises(BackendUnavailableError, match="no 'abacus' devices"):
         XlaExecutor("abacus")
     with pytest.raises(BackendUnavailableError, match="there is no device cpu:99"):
@@ -315,4 +315,4 @@ def test_the_executor_takes_and_returns_tensors_in_main_memory():
         with pytest.raises(ProgramError, match=r"argument 0 of the module is float64\[3\], got float64\[3\] at sim:0"):
             XLA.run(tr.trace(double, near), far)
     with pytest.raises(ArgumentError, match="takes a program, got <function"):
-        XLA.run(double, near)
+        XLA.run(double, near)  # type: ignore[arg-type]

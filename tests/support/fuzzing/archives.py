@@ -64,7 +64,7 @@ class Archives(Area):
         want = expected(f, *args)
         if isinstance(want, Exception):
             return
-        program = tr.compile(f) if case["whole"] else tr.trace(f, *args)
+        program: Any = tr.compile(f) if case["whole"] else tr.trace(f, *args)
         direct = program(*args) if case["whole"] else program.run(*args)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "f.tenferro"

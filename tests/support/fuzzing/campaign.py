@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class Campaign:
     alike: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     trials: Counter[str] = field(default_factory=Counter)
-    spent: Counter[str] = field(default_factory=Counter)
+    spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     batches: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
     errors: list[BaseException] = field(default_factory=list)

@@ -188,7 +188,7 @@ def _specs(case: Case, args: dict[str, Any]) -> dict[str, Any]:
     scope = dict(SCOPE) | args
     for n, text in case["lines"]:
         scope[n] = expected(eval, text, scope)
-    made = {n: scope[n] for n in [*case["inputs"], *[n for n, _ in case["lines"]]]}
+    made: dict[str, Any] = {n: scope[n] for n in [*case["inputs"], *[n for n, _ in case["lines"]]]}
     return {n: (x.shape, x.dtype) for n, x in made.items() if not isinstance(x, Exception)}
 
 

@@ -3,7 +3,7 @@
 import cmath
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -120,7 +120,7 @@ def _frozen(x: Array) -> Array:
     return x
 
 
-_LAID = {
+_LAID: dict[str, Callable[[Array], Array]] = {
     "fortran": np.asfortranarray,
     "strided": _strided,
     "negative": lambda x: x[::-1, ...].copy()[::-1, ...],

@@ -51,7 +51,7 @@ def prepare(machine: str) -> None:
     if machine == ALWAYS:
         from tenferro_cpu.native.regions import _region
 
-        _region.SMALL = -1
+        _region.SMALL = -1  # type: ignore[misc]
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ class Checker:
         if not self._there(memory, clock, what):
             return
         if not covers(clock, memory.writer):
-            text = f"{what} overwrites {memory.name}, written by {memory.writer[0]}"  # type: ignore[index]
+            text = f"{what} overwrites {memory.name}, written by {memory.writer[0]}"
             self.note("overwrite not ordered after the write", text)
         late = [reader for reader in memory.readers.items() if not covers(clock, reader)]
         if late:

@@ -105,7 +105,7 @@ class Queue:
                     run()
             except BaseException as error:
                 self.error = self.error or (f"{what} on {self.name}", error)
-            task = run = fault = None  # type: ignore[assignment]  # an idle thread keeps no values alive
+            task = run = fault = None  # an idle thread keeps no values alive
 
 
 class SimStream(Stream):
@@ -162,7 +162,7 @@ class SimStream(Stream):
         """
         given = [operand.buffer if isinstance(operand, SimArray) else None for operand in operands]
         fixed = [None if isinstance(operand, SimArray) else operand for operand in operands]
-        results = tuple([self.device.allocate(shape, dtype, self) for shape, dtype in shapes])
+        results = tuple([self.device.allocate(shape, dtype, self) for shape, dtype in shapes])  # type: ignore[attr-defined]
         goals = [result.buffer for result in results]
 
         def task() -> None:
