@@ -13,12 +13,13 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._fixed import ELEMENT_NS, fixed_rows
 from tenferro_cpu.native.kernels._fused_entry import part_size
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
 from tenferro_cpu.native.kernels._render import supported
 from tenferro_cpu.native.kernels._strided import Variants, strided
-from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._host import Host, last_level_cache
 from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
@@ -172,6 +173,14 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         if primitive in _UNCHANGED and dtype.kind not in ("c" if primitive is numbers.conj else "fc"):
             return run
+        rows = fixed_rows(primitive, dtype)
+        if rows is not None:
+            made_later = cache(lambda: _generated(op, dtype, outs[0].dtype, run))
+
+            def rest(*args: Any) -> Any:
+                return made_later()(*args)
+
+            return _fixed(rows, dtype, outs[0].dtype, len(ins), rest, _warns(primitive, dtype)[0])
         kernels = _compiled(op, len(ins), dtype)
         if kernels is None:
             return run
@@ -184,6 +193,25 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
+
+
+def _fixed(
+    rows: tuple[int, int, int], dtype: np.dtype[Any], out: np.dtype[Any], nin: int, rest: Kernel, watch: bool
+) -> Kernel:
+    """An entry of kernels that were compiled ahead of time, for what the caches hold; `rest` takes all else."""
+    team()
+    near = last_level_cache() // 2 // (nin * dtype.itemsize + out.itemsize)
+    return compiled.ElementwiseEntry(
+        rows[0], (*(dtype,) * nin, out), rest, rest, array_number=rows[1], number_array=rows[2], watch=watch, most=near,
+        shared=int(TEAM_MIN_NS / ELEMENT_NS),
+    )  # fmt: skip
+
+
+def _generated(op: Op, dtype: np.dtype[Any], out: np.dtype[Any], run: Kernel) -> Kernel:
+    """The entry of generated kernels for operands that fixed ones do not take; `run` where there are none."""
+    nin = len(op.primitive.operands)
+    kernels = _compiled(op, nin, dtype)
+    return run if kernels is None else _entry(op.primitive, kernels, nin, dtype, out, run, run)
 
 
 def _entry(
@@ -220,9 +248,6 @@ def _entry(
     return make(other, large, most=near)
 
 
-LOOP_NS: Final = 0.3
-"""Nanoseconds that an element takes in NumPy's loops of one rounding."""
-
 LONGEST_LOOP: Final = 32768
 """Elements up to which loops that round several times are called here: they are never cut, so that bits are NumPy's."""
 
@@ -234,8 +259,10 @@ def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
         run, dtype = reference(ins, outs, **params), ins[0].dtype
         if not isinstance(run, np.ufunc) or not outs[0].shape or any(s.dtype != dtype for s in ins):
             return run
-        rounds = _rounds(primitive, dtype, outs[0].dtype)
-        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / LOOP_NS))
+        rows, rounds = fixed_rows(primitive, dtype), _rounds(primitive, dtype, outs[0].dtype)
+        if rows is not None:
+            return _fixed(rows, dtype, outs[0].dtype, len(ins), run, _warns(primitive, dtype)[0])
+        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / ELEMENT_NS))
         team()
         try:
             dtypes = (*(dtype,) * len(ins), outs[0].dtype)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels._fixed import fixed_reduction
 from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available
@@ -76,7 +77,8 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         if rows is None:
             return planned
         over = Over.LEADING if rows.combined else Over.TRAILING
-        address = kernel.address(over, (Access.UNIT,), (Access.UNIT,))
+        fixed = fixed_reduction(kind, x.dtype)
+        address = fixed[rows.combined] if fixed else kernel.address(over, (Access.UNIT,), (Access.UNIT,))
         return _entry(kernel.kernel, address, rows, planned, kernel.cost)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
@@ -90,7 +92,7 @@ def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
         run = reference(ins, outs, axes=axes)
         (x,) = ins
         rows = _rows(tuple(sorted(axes)), x.ndim)
-        found = compiled.REDUCTIONS.get(f"{kind} {'u' if x.dtype.kind == 'b' else x.dtype.kind}{8 * x.dtype.itemsize}")
+        found = fixed_reduction(kind, x.dtype)
         if rows is None or found is None or x.dtype.kind not in kinds:
             return run
         kernel = KernelIR((Operand(x.dtype),), (), (0,), reduction=Reduction(kind))

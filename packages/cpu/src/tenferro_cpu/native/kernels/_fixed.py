@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+import numpy as np
+
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.machine._jit import available
+from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Over
+
+ELEMENT_NS: Final = 0.3
+"""Nanoseconds that one element takes, roughly: most of it goes to memory."""
+
+
+def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, int] | None:
+    """Addresses for arrays, an array and a number, a number and an array; 0 where there is none."""
+    if compiled is None or dtype.kind == "b" or not primitive.in_house:
+        return None  # booleans have an arithmetic of their own
+    found: tuple[int, int, int] | None = compiled.ROWS.get(f"{primitive.name} {_type(dtype)}")
+    return found
+
+
+def fixed_reduction(kind: str, dtype: np.dtype[Any]) -> tuple[int, int] | None:
+    """Addresses of a reduction over the trailing and over the leading axis."""
+    if compiled is None or (kind in ("max", "min") and dtype.kind == "f" and available()):
+        return None  # generated code for these is up to a fifth faster
+    found: tuple[int, int] | None = compiled.REDUCTIONS.get(f"{kind} {_type(dtype, signed=kind in ('sum', 'prod'))}")
+    return found
 
 
 def fixed_row(kernel: KernelIR, host: Host) -> int:
@@ -17,22 +41,22 @@ def fixed_row(kernel: KernelIR, host: Host) -> int:
     """
     if compiled is None or compiled.LEVEL != host.level:
         return 0
+    reads, outputs = tuple([o.access for o in kernel.inputs]), (len(kernel.inputs) + len(kernel.lines) - 1,)
+    if reads not in _FORMS or kernel.writes != (Access.UNIT,) or kernel.outputs != outputs:
+        return 0
+    dtype = kernel.inputs[0].dtype
     if kernel.reduction is not None:
-        return _reduction(kernel)
-    if len(kernel.lines) != 1 or kernel.writes != (Access.UNIT,) or kernel.outputs != (len(kernel.inputs),):
+        reducing = None if kernel.lines or reads != (Access.UNIT,) else fixed_reduction(kernel.reduction.kind, dtype)
+        return 0 if reducing is None else reducing[kernel.reduction.over is Over.LEADING]
+    if len(kernel.lines) != 1 or any(o.dtype != dtype for o in kernel.inputs):
         return 0
-    (line,), reads = kernel.lines, tuple([o.access for o in kernel.inputs])
-    if (
-        not isinstance(line, Apply)
-        or line.args != tuple(range(len(reads)))
-        or len({o.dtype for o in kernel.inputs}) > 1
-    ):
-        return 0
-    found = compiled.ROWS.get(f"{line.op.primitive.name} {_type(kernel)}") if line.op.primitive.in_house else None
-    return 0 if found is None or reads not in _FORMS else found[_FORMS[reads]]
+    (line,) = kernel.lines
+    plain = isinstance(line, Apply) and line.args == tuple(range(len(reads)))
+    rows = fixed_rows(line.op.primitive, dtype) if plain else None  # type: ignore[union-attr]
+    return 0 if rows is None else rows[_FORMS[reads]]
 
 
-_FORMS = {
+_FORMS: Final = {
     (Access.UNIT,): 0,
     (Access.UNIT, Access.UNIT): 0,
     (Access.UNIT, Access.FIXED): 1,
@@ -40,26 +64,7 @@ _FORMS = {
 }
 
 
-def _reduction(kernel: KernelIR) -> int:
-    (operand, *more), reduction = kernel.inputs, kernel.reduction
-    if (
-        more
-        or kernel.lines
-        or kernel.outputs != (0,)
-        or operand.access is not Access.UNIT
-        or kernel.writes != (Access.UNIT,)
-    ):
-        return 0
-    assert reduction is not None
-    if reduction.kind in ("max", "min") and kernel.inputs[0].dtype.kind == "f" and available():
-        return 0  # generated code for these is up to a fifth faster
-    sums = reduction.kind in ("sum", "prod")
-    found = compiled.REDUCTIONS.get(f"{reduction.kind} {_type(kernel, signed=sums)}")
-    return 0 if found is None else found[reduction.over is Over.LEADING]
-
-
-def _type(kernel: KernelIR, *, signed: bool = False) -> str:
-    """The name of a type, as in ``"f64"``; booleans are bytes, and sums of integers without a sign those of others."""
-    dtype = kernel.inputs[0].dtype
+def _type(dtype: np.dtype[Any], *, signed: bool = False) -> str:
+    """The name of a type, as in ``"f64"``; truth values are bytes, and sums know no sign of integers."""
     letter = {"b": "u", "u": "i" if signed else "u"}.get(dtype.kind, dtype.kind)
     return f"{letter}{8 * dtype.itemsize}"

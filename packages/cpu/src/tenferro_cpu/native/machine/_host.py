@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,6 +111,7 @@ def level_of(triple: str, flags: dict[str, bool]) -> str:
     return "avx2" if flags.get("avx2") and flags.get("fma") else "generic"
 
 
+@cache
 def last_level_cache() -> int:
     """Bytes of the largest cache of the first core."""
     sizes = [FALLBACK_CACHE] if os.name != "posix" else []
