@@ -41,8 +41,7 @@ INLINE void TYPED(scatter_rows)(const char *held, int64_t step, int64_t columns,
 }
 
 /* The tile goes from the stack to where its rows lie, `step` bytes between its columns. */
-__attribute__((noinline)) static void TYPED(scatter)(const char *held, int64_t step, int64_t columns,
-                                                     const struct tile *given)
+ALONE static void TYPED(scatter)(const char *held, int64_t step, int64_t columns, const struct tile *given)
 {
     const struct tile t = *given;
     for (int64_t first = 0; first < t.rows; first += WIDTH, held += BYTES) {

@@ -39,9 +39,11 @@
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #if defined(__clang__)
+#define ALONE __attribute__((noinline))
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable) vectorize(disable)")
 #else
+#define ALONE __attribute__((noinline, noclone)) /* one copy of the function, called */
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
