@@ -92,7 +92,7 @@ def _maker_of_rows(kind: str, kinds: str, reference: Maker) -> Maker:
         run = reference(ins, outs, axes=axes)
         (x,) = ins
         rows = _rows(tuple(sorted(axes)), x.ndim)
-        found = fixed_reduction(kind, x.dtype)
+        found = fixed_reduction(kind, x.dtype, fastest=False)
         if rows is None or found is None or x.dtype.kind not in kinds:
             return run
         kernel = KernelIR((Operand(x.dtype),), (), (0,), reduction=Reduction(kind))
