@@ -20,7 +20,7 @@ try:
         state,
         unary,
     )
-except ImportError:
+except ModuleNotFoundError:
     from tenferro_tensor._interpreted import (  # type: ignore[assignment]
         DualBase,
         Entry,

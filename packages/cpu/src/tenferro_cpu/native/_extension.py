@@ -3,6 +3,6 @@
 __all__ = ["compiled"]
 
 try:
-    from tenferro_cpu.native import _compiled as compiled
-except ImportError:
+    import tenferro_cpu.native._compiled as compiled
+except ModuleNotFoundError:
     compiled = None  # type: ignore[assignment]  # every user asks
