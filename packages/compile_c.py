@@ -1,7 +1,8 @@
 """The build hook of distributions with C code: compiles their extension module where that is possible.
 
 The compiler is ``$CC``, else the system's, else the one of the PyPI package ziglang, which is asked for only then.
-Without Python's headers, or with ``TENFERRO_PURE=1``, the wheel is pure Python and works without the extension.
+Without Python's headers, on free-threaded Python, or with ``TENFERRO_PURE=1``, the wheel is pure Python and works
+without the extension.
 
 `[tool.hatch.build.hooks.custom]` of a distribution says what there is to compile::
 
@@ -89,6 +90,8 @@ class CompileC(BuildHookInterface):
             return "TENFERRO_PURE=1"
         if sys.implementation.name != "cpython" or os.name != "posix":
             return f"there is no build for {sys.implementation.name} on {sys.platform}"
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return "the C code counts on the interpreter's lock, which free-threaded Python has not"
         header = Path(sysconfig.get_path("include"), "Python.h")
         return "" if header.exists() else f"Python's headers are not installed ({header})"
 

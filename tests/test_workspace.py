@@ -358,11 +358,6 @@ def crossings() -> set[tuple[str, str, str]]:
     return found
 
 
-def is_left(module: str) -> bool:
-    """Whether the contract leaves out imports of a module, for the time being."""
-    return any(text.endswith(f"-> {module}") for text in contract("surfaces").get("ignore_imports", ()))  # type: ignore[attr-defined]
-
-
 def is_documented(module: str, name: str) -> bool:
     """Whether an object says what it is, or the text below its assignment does."""
     inside = import_module(module)
@@ -391,7 +386,7 @@ def is_documented(module: str, name: str) -> bool:
 def test_what_crosses_distributions_is_listed_and_documented() -> None:
     """The contract forbids private modules; this, private names of public ones."""
     for importer, module, name in sorted(crossings()):
-        if is_left(module) or isinstance(getattr(import_module(module), name), ModuleType):
+        if isinstance(getattr(import_module(module), name), ModuleType):
             continue
         where = f"{importer} imports {name} of {module}, which"
         listed = getattr(import_module(module), "__all__", vars(import_module(module)))
@@ -411,7 +406,7 @@ def test_what_distributions_import_of_each_other_is_in_the_reference() -> None:
     pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
     documented = set(re.findall(r"^::: (\S+)", pages, re.MULTILINE))
     documented.add("tenferro_tensor.functions")  # on the page of tenferro_runtime, which re-exports all of them
-    for module in sorted({module for _, module, _ in crossings() if not is_left(module)}):
+    for module in sorted({module for _, module, _ in crossings()}):
         inside = [name for name in documented if name.startswith(f"{module}.")]
         package = {module.rpartition(".")[0]} - MODULES
         assert {module, *package} & documented or inside, f"no page of docs/reference has ::: {module}"
