@@ -13,7 +13,7 @@ from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._laid_simply import FEW, Apart, LaidSimply, same_lanes
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fixed import ELEMENT_NS, fixed_rows
+from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_rows
 from tenferro_cpu.native.kernels._fused_entry import part_size
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import NEVER, TEAM_MIN_NS
@@ -175,10 +175,13 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
             return run
         rows = fixed_rows(primitive, dtype)
         if rows is not None:
-            made_later = cache(lambda: _generated(op, dtype, outs[0].dtype, run))
+            following: Kernel | None = None
 
             def rest(*args: Any) -> Any:
-                return made_later()(*args)
+                nonlocal following
+                if following is None:
+                    following = _generated(op, dtype, outs[0].dtype, run)
+                return following(*args)
 
             return _fixed(rows, dtype, outs[0].dtype, len(ins), rest, _warns(primitive, dtype)[0])
         kernels = _compiled(op, len(ins), dtype)
@@ -200,10 +203,11 @@ def _fixed(
 ) -> Kernel:
     """An entry of kernels that were compiled ahead of time, for what the caches hold; `rest` takes all else."""
     team()
-    near = last_level_cache() // 2 // (nin * dtype.itemsize + out.itemsize)
+    moved = nin * dtype.itemsize + out.itemsize
+    near = last_level_cache() // 2 // moved
     return compiled.ElementwiseEntry(
         rows[0], (*(dtype,) * nin, out), rest, rest, array_number=rows[1], number_array=rows[2], watch=watch, most=near,
-        shared=int(TEAM_MIN_NS / ELEMENT_NS),
+        shared=int(TEAM_MIN_NS / fixed_cost(moved)),
     )  # fmt: skip
 
 
@@ -248,6 +252,9 @@ def _entry(
     return make(other, large, most=near)
 
 
+LOOP_NS: Final = 0.3
+"""Nanoseconds that an element takes in NumPy's loops of one rounding."""
+
 LONGEST_LOOP: Final = 32768
 """Elements up to which loops that round several times are called here: they are never cut, so that bits are NumPy's."""
 
@@ -262,7 +269,7 @@ def _maker_of_loops(primitive: Primitive, reference: Maker) -> Maker:
         rows, rounds = fixed_rows(primitive, dtype), _rounds(primitive, dtype, outs[0].dtype)
         if rows is not None:
             return _fixed(rows, dtype, outs[0].dtype, len(ins), run, _warns(primitive, dtype)[0])
-        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / ELEMENT_NS))
+        most, shared = (LONGEST_LOOP, NEVER) if rounds else (NEVER, int(TEAM_MIN_NS / LOOP_NS))
         team()
         try:
             dtypes = (*(dtype,) * len(ins), outs[0].dtype)

@@ -11,8 +11,10 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import Access, Apply, KernelIR, Over
 
-ELEMENT_NS: Final = 0.3
-"""Nanoseconds that one element takes, roughly: most of it goes to memory."""
+
+def fixed_cost(moved: int) -> float:
+    """Nanoseconds that one element takes, roughly, where so many bytes of it are read and written."""
+    return 0.03 + 0.02 * moved
 
 
 def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, int] | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tenferro_cpu.native.kernels._fixed import ELEMENT_NS, fixed_row
+from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_row
 from tenferro_cpu.native.kernels._render import cost
 from tenferro_cpu.native.machine._jit import Engine
 from tenferro_tensor.device_model import Apply, KernelIR, Literal
@@ -39,5 +39,5 @@ def _line(line: Literal | Apply) -> str:
 def noted_cost(kernel: KernelIR, engine: Engine) -> float:
     """Nanoseconds that one element takes in one thread; estimated once."""
     if fixed_row(kernel, engine.host):
-        return ELEMENT_NS
+        return fixed_cost(sum([o.dtype.itemsize for o in (*kernel.inputs, *kernel.written)]))
     return float(engine.noted(f"cost {identity(kernel)}", lambda: repr(cost(kernel, engine.host))))
