@@ -95,7 +95,7 @@ class Derivative:
         raise NotImplementedError
 
     def entry(self, before: Entry, head: Run) -> Entry:
-        """The entry that calls `head`, in the place of another."""
+        """The entry that calls `head`; it replaces another."""
         raise NotImplementedError
 
     def _lead(self, head: Run) -> None:

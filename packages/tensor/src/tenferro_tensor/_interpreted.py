@@ -201,7 +201,7 @@ class OpBase:
         return self.generic(operands)  # type: ignore[attr-defined]
 
     def remember(self, entry: Entry, /) -> Entry:
-        """Keep an entry, in the place of another of its key."""
+        """Keep an entry; it replaces another of its key."""
         if len(self.entries) >= self.bound:
             self.entries.clear()
         self.entries[entry.key] = entry

@@ -141,7 +141,7 @@ class Compiled:
         if renewed is not None:
             return self._run(renewed, [t._data for t in values])
         dynamic, static = self.signature.split(values)
-        if open_scopes() and dispatch.recorder() is not None:  # which is told of each operation
+        if open_scopes() and dispatch.recorder() is not None:  # it is notified of each operation
             return self.signature.apply(self.f, dynamic, static)
         if in_open_trace():
             # Part of a trace with open sizes: what it asks about them belongs to that trace.

@@ -103,7 +103,7 @@ def weight(spec: Spec, examples: Mapping[str, int]) -> int:
 
 
 def extent_in_trace(d: Dim, examples: Mapping[str, int]) -> int:
-    """A size for the examples, `ASSUMED_SIZE` in the place of what has none; the nearest that its bounds allow."""
+    """A size for the examples, `ASSUMED_SIZE` where there is none; the nearest that its bounds allow."""
     try:
         return evaluate(d, {name: examples.get(name, ASSUMED_SIZE) for name in d.variables})
     except ShapeError:

@@ -186,7 +186,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
             raise ProgramError(f"a program runs on arrays and numbers, but value {i} is a {type(v).__name__}")
     specs = tuple([v.spec for v in given])
     require_fit(program, specs)
-    if state.open_scopes and dispatch.recorder() is not None:  # which is told of each operation
+    if state.open_scopes and dispatch.recorder() is not None:  # it is notified of each operation
         return replayed(program, given, named(program, sizes_for(program, specs)))
     if not all(v.__class__ is Tensor for v in given):
         sizes = sizes_for(program, specs)

@@ -300,7 +300,7 @@ static PyObject *op_forget(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nKeep an entry, in the place of another of its key.");
+PyDoc_STRVAR(remember_doc, "remember($self, entry, /)\n--\n\nKeep an entry; it replaces another of its key.");
 
 static PyObject *op_remember(PyObject *self, PyObject *entry)
 {

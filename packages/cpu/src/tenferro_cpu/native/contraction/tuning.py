@@ -149,7 +149,7 @@ THREAD_MIN_BYTES: Final = 128 << 10
 """Work that pays for one more thread."""
 
 UNLOCKED_MIN_WORK: Final = 100_000
-"""Multiplications and additions from which on other Python threads may run meanwhile."""
+"""With at least this many multiplications and additions, other Python threads may run meanwhile."""
 
 # Memory. (einsum_gradients.py)
 
