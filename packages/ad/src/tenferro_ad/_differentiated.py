@@ -16,12 +16,41 @@ import numpy as np
 
 from tenferro_ad import _modes
 from tenferro_runtime.ir import here
-from tenferro_tensor import Array, Spec
+from tenferro_tensor import SCALARS, Array, Spec
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, GradientError
 
 _running: Final[set[int]] = set()
 """Levels of the functions that are being differentiated now, in any thread."""
+
+
+def split(operands: tuple[Any, ...], kind: Any, level: int) -> tuple[int, tuple[Any, ...], list[Any], list[Any]]:
+    """Operands of which some are differentiated, as the entries of ops see them.
+
+    Args:
+        operands: the operands of an op.
+        kind: the class of the differentiated ones.
+        level: their level.
+
+    Returns:
+        The differentiated ones as bits of a number; the spec of each operand, or the class of a Python scalar; the
+        operands with the values inside of the differentiated ones; and these themselves.
+    """
+    mask, bit = 0, 1
+    parts: list[Any] = []
+    lower: list[Any] = []
+    own: list[Any] = []
+    for a in operands:
+        if a.__class__ is kind and a.level == level:
+            mask |= bit
+            own.append(a)
+            parts.append(a.spec)
+            lower.append(a.value)
+        else:
+            parts.append(a.__class__ if a.__class__ in SCALARS else a.spec)
+            lower.append(a)
+        bit += bit
+    return mask, tuple(parts), lower, own
 
 
 def running(level: int, f: Callable[..., Any], *args: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
-from tenferro_ad._differentiated import Differentiated
+from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.tracing import stage_above
@@ -72,20 +72,8 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         op: the op.
         operands: its operands.
     """
-    mask, bit = 0, 1
-    lower: list[Any] = []
-    parts: list[Any] = []
-    tangents: list[Any] = []
-    for a in operands:
-        if a.__class__ is Dual and a.level == level:
-            mask |= bit
-            tangents.append(a.tangent)
-            parts.append(a.spec)
-            lower.append(a.value)
-        else:
-            parts.append(a.__class__ if a.__class__ in SCALARS else a.spec)
-            lower.append(a)
-        bit += bit
+    mask, parts, lower, duals = split(operands, Dual, level)
+    tangents = [a.tangent for a in duals]
     if state.recording_scopes:
         if _modes.silent(level):
             return op(*lower)

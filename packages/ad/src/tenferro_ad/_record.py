@@ -12,6 +12,7 @@ from typing import Any, Final
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
 from tenferro_ad._blame import blamed
+from tenferro_ad._differentiated import split
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
@@ -37,20 +38,8 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         op: the op.
         operands: its operands.
     """
-    mask, bit = 0, 1
-    lower: list[Any] = []
-    parts: list[Any] = []
-    parents: list[Node] = []
-    for a in operands:
-        if a.__class__ is EagerTensor and a.level == level:
-            mask |= bit
-            parents.append(a.node)
-            parts.append(a.spec)
-            lower.append(a.value)
-        else:
-            parts.append(a.__class__ if a.__class__ in SCALARS else a.spec)
-            lower.append(a)
-        bit += bit
+    mask, parts, lower, recorded = split(operands, EagerTensor, level)
+    parents: list[Node] = [a.node for a in recorded]
     if state.recording_scopes:
         if _modes.silent(level):
             return op(*lower)
