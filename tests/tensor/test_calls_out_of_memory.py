@@ -72,7 +72,8 @@ def attempt(name, call):
     grown = [sys.getrefcount(w) - b for w, b in zip(WATCHED, before)]
     assert max(map(abs, grown)) < 15, (name, grown)
     assert abs(len(gc.get_objects()) - objects) < 40, (name, len(gc.get_objects()) - objects)
-    assert seen == {"MemoryError", "a result"}, (name, seen)
+    # a refused operand makes no object, and the few that the interpreter makes come from its free lists
+    assert seen == {"MemoryError", "a result"} or (name == "no such operand" and "a result" in seen), (name, seen)
 
 
 for name, call in CALLS.items():
