@@ -1,0 +1,49 @@
+"""`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
+
+The form between a program of array operations and machine code: a compiler of programs writes it, a backend renders
+it. `_nodes` are its nodes, `_affine` places in memory.
+"""
+
+from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
+from tenferro_tensor.loop_ir._nodes import (
+    Buffer,
+    Call,
+    Carried,
+    Case,
+    For,
+    Let,
+    Load,
+    LoopFunction,
+    Order,
+    Position,
+    Role,
+    Statement,
+    Store,
+    Switch,
+    Value,
+    View,
+    While,
+)
+
+__all__ = [
+    "INDEX",
+    "Affine",
+    "Case",
+    "Buffer",
+    "Call",
+    "Carried",
+    "For",
+    "Let",
+    "Load",
+    "LoopFunction",
+    "Order",
+    "Position",
+    "Reg",
+    "Role",
+    "Statement",
+    "Store",
+    "Switch",
+    "Value",
+    "View",
+    "While",
+]
