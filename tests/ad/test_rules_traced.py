@@ -96,8 +96,8 @@ OPEN = [
     Open("cumprod reversed", lambda x: c.cumprod(x, axis=1, reverse=True), ((2, N),)),
     Open("cumlogsumexp", lambda x: c.cumlogsumexp(x, axis=0, reverse=True), ((N,),)),
     Open("dot", lambda x, y: c.dot_general(x, y, contract=((1,), (0,)), batch=((), ())), ((N, M), (M, 3))),
-    Open("dynamic_slice", lambda x: c.dynamic_slice(x, tensor([0, 1]), sizes=(x.shape[0], 2)), ((N, 3),)),
-    Open("dynamic_update_slice", lambda x, u: c.dynamic_update_slice(x, u, tensor([1, 0])), ((N, 3), (N, 2))),
+    Open("dynamic_slice", lambda x: c.dynamic_slice(x, tensor(0), tensor(1), sizes=(x.shape[0], 2)), ((N, 3),)),
+    Open("dynamic_update_slice", lambda x, u: c.dynamic_update_slice(x, u, tensor(1), tensor(0)), ((N, 3), (N, 2))),
 ]
 
 CHOOSING = [

@@ -137,13 +137,13 @@ def test_dynamic_slices(seed: int) -> None:
     x = sample(rng, "float64", tuple(rng.integers(0, 5, rng.integers(0, 4)).tolist()))
     sizes = tuple(int(rng.integers(0, n + 1)) for n in x.shape)
     starts = positions(rng, (), x.ndim)
-    check(c.dynamic_slice, ORACLES[c.dynamic_slice], x, starts, sizes=sizes)
-    check(c.dynamic_update_slice, ORACLES[c.dynamic_update_slice], x, sample(rng, "float64", sizes), starts)
+    check(c.dynamic_slice, ORACLES[c.dynamic_slice], x, *starts, sizes=sizes)
+    check(c.dynamic_update_slice, ORACLES[c.dynamic_update_slice], x, sample(rng, "float64", sizes), *starts)
 
 
 @pytest.mark.parametrize("dtype", [dt.name for dt in DTYPES])
 def test_dynamic_slices_of_every_dtype(dtype: str) -> None:
     rng = np.random.default_rng(4)
     x, starts = sample(rng, dtype, (3, 4)), np.array([2, 1])
-    check(c.dynamic_slice, ORACLES[c.dynamic_slice], x, starts, sizes=(2, 2))
-    check(c.dynamic_update_slice, ORACLES[c.dynamic_update_slice], x, sample(rng, dtype, (2, 2)), starts)
+    check(c.dynamic_slice, ORACLES[c.dynamic_slice], x, *starts, sizes=(2, 2))
+    check(c.dynamic_update_slice, ORACLES[c.dynamic_update_slice], x, sample(rng, dtype, (2, 2)), *starts)

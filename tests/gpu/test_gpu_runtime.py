@@ -98,21 +98,19 @@ def test_the_usual_case_waits_for_nothing(runtime):
 def test_blocks_at_computed_positions_are_found_without_looking(runtime, starts, dtype):
     x, update = np.arange(12.0).reshape(3, 4), -np.ones((2, 3))
     starts = np.array(starts).astype(dtype)
-    at = tr.asarray(starts, device="cuda:0")
+    at = [tr.asarray(n, device="cuda:0") for n in starts]
     FakeCupy.synchronized.clear()
-    block = catalog.dynamic_slice(tr.asarray(x, device="cuda:0"), at, sizes=(2, 3))
-    whole = catalog.dynamic_update_slice(tr.asarray(x, device="cuda:0"), tr.asarray(update, device="cuda:0"), at)
+    block = catalog.dynamic_slice(tr.asarray(x, device="cuda:0"), *at, sizes=(2, 3))
+    whole = catalog.dynamic_update_slice(tr.asarray(x, device="cuda:0"), tr.asarray(update, device="cuda:0"), *at)
     assert not FakeCupy.synchronized
-    np.testing.assert_array_equal(
-        download(block), catalog.dynamic_slice(tr.asarray(x), tr.asarray(starts), sizes=(2, 3))
-    )
-    expected = catalog.dynamic_update_slice(tr.asarray(x), tr.asarray(update), tr.asarray(starts))
+    np.testing.assert_array_equal(download(block), catalog.dynamic_slice(tr.asarray(x), *starts, sizes=(2, 3)))
+    expected = catalog.dynamic_update_slice(tr.asarray(x), tr.asarray(update), *starts)
     np.testing.assert_array_equal(download(whole), expected)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_positions_of_narrow_dtypes_reach_into_long_axes(runtime, dtype):
-    x, at = tr.asarray(np.arange(1000.0), device="cuda:0"), tr.asarray(np.array([100], dtype), device="cuda:0")
+    x, at = tr.asarray(np.arange(1000.0), device="cuda:0"), tr.asarray(np.array(100, dtype), device="cuda:0")
     np.testing.assert_array_equal(download(catalog.dynamic_slice(x, at, sizes=(3,))), [100.0, 101.0, 102.0])
     filled = catalog.dynamic_update_slice(x, tr.zeros(2, device="cuda:0"), at)
     assert np.flatnonzero(np.asarray(download(filled)) == 0).tolist() == [0, 100, 101]

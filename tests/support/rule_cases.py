@@ -271,12 +271,17 @@ INDEXING = [
         )
     ],
     *[scattering(mode, [[2], [2]], note="rows", updates=(2, 3)) for mode in ("set", "add", "mul", "min", "max")],
-    structural(c.dynamic_slice, lambda x: c.dynamic_slice(x, index([1, 0]), sizes=(2, 3)), (4, 3)),
-    structural(c.dynamic_slice, lambda x: c.dynamic_slice(x, index([9, -1]), sizes=(2, 2)), (4, 3), note="clamped"),
-    structural(c.dynamic_update_slice, lambda x, u: c.dynamic_update_slice(x, u, index([1, 0])), (4, 3), (2, 2)),
+    structural(c.dynamic_slice, lambda x: c.dynamic_slice(x, *map(index, (1, 0)), sizes=(2, 3)), (4, 3)),
     structural(
-        c.dynamic_update_slice, lambda x, u: c.dynamic_update_slice(x, u, index([9, 0])), (4, 3), (2, 2), note="clamped"
+        c.dynamic_slice, lambda x: c.dynamic_slice(x, *map(index, (9, -1)), sizes=(2, 2)), (4, 3), note="clamped"
     ),
+    *[
+        structural(
+            c.dynamic_update_slice,
+            lambda x, u, at=at: c.dynamic_update_slice(x, u, *map(index, at)), (4, 3), (2, 2), note=note,
+        )
+        for note, at in (("inside", (1, 0)), ("clamped", (9, 0)))
+    ],
 ]  # fmt: skip
 
 REDUCTION = [

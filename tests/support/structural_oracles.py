@@ -128,15 +128,15 @@ def scatter(
 
 
 def corner(x: Any, starts: Any, sizes: Any) -> Ints:
-    return tuple(min(max(a, 0), n - s) for a, n, s in zip(starts.tolist(), x.shape, sizes, strict=True))
+    return tuple(min(max(a, 0), n - s) for a, n, s in zip(map(int, starts), x.shape, sizes, strict=True))
 
 
-def dynamic_slice(x: Any, starts: Any, *, sizes: Ints) -> Any:
+def dynamic_slice(x: Any, *starts: Any, sizes: Ints) -> Any:
     at = corner(x, starts, sizes)
     return filled(sizes, x.dtype, lambda i: x[tuple(map(sum, zip(at, i, strict=True)))])
 
 
-def dynamic_update_slice(x: Any, update: Any, starts: Any) -> Any:
+def dynamic_update_slice(x: Any, update: Any, *starts: Any) -> Any:
     out = np.array(x)
     at = corner(x, starts, update.shape)
     for i in np.ndindex(*update.shape):

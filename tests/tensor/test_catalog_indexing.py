@@ -58,10 +58,10 @@ def test_scatter_has_the_shape_of_its_operand(x: Spec, indices: Spec, updates: S
 
 
 def test_dynamic_slices() -> None:
-    assert c.dynamic_slice.infer(f8(4, 3), i8(2), sizes=(2, 0)) is f8(2, 0)
-    assert c.dynamic_slice.infer(f8(n, m), i8(2), sizes=(1, m)) is f8(1, m)
-    assert c.dynamic_slice.infer(f8(), i8(0), sizes=()) is f8()
-    assert c.dynamic_update_slice.infer(f8(n, 3), f8(1, 3), i8(2)) is f8(n, 3)
+    assert c.dynamic_slice.infer(f8(4, 3), i8(), i8(), sizes=(2, 0)) is f8(2, 0)
+    assert c.dynamic_slice.infer(f8(n, m), i8(), i8(), sizes=(1, m)) is f8(1, m)
+    assert c.dynamic_slice.infer(f8(), sizes=()) is f8()
+    assert c.dynamic_update_slice.infer(f8(n, 3), f8(1, 3), i8(), i8()) is f8(n, 3)
 
 
 BAD = [
@@ -113,22 +113,27 @@ BAD = [
      "scatter: inserted_dims (2,) holds 2, out of range for float64[4, 3]; axes go from 0 to 1"),
     (c.scatter, (f8(4, 3), i8(5, 1), f8(5, 3)), {**INTO, "update_window_dims": (0, 1)}, ShapeError,
      "scatter needs 1 entries in update_window_dims, one for each window axis, got (0, 1)"),
-    (c.dynamic_slice, (f8(4, 3), i8(1)), {"sizes": (1, 1)}, ShapeError,
-     "dynamic_slice needs starts of shape (2,), one for each axis of float64[4, 3], got int64[1]; "
-     "stack the starts into a vector"),
-    (c.dynamic_slice, (f8(4, 3), f8(2)), {"sizes": (1, 1)}, DTypeError,
+    (c.dynamic_slice, (f8(4, 3), i8()), {"sizes": (1, 1)}, ShapeError,
+     "dynamic_slice needs 2 starts without axes, one for each axis of float64[4, 3], got int64[]; "
+     "index a vector of starts to get its entries"),
+    (c.dynamic_slice, (f8(4, 3), i8(2), i8()), {"sizes": (1, 1)}, ShapeError,
+     "dynamic_slice needs 2 starts without axes, one for each axis of float64[4, 3], got int64[2], int64[]; "
+     "index a vector of starts to get its entries"),
+    (c.dynamic_slice, (f8(4, 3), i8(), Spec((), np.dtype("int32"))), {"sizes": (1, 1)}, DTypeError,
+     "dynamic_slice needs operands of one dtype, got int64[], int32[]; convert them first"),
+    (c.dynamic_slice, (f8(4, 3), f8(), f8()), {"sizes": (1, 1)}, DTypeError,
      "dynamic_slice at positions is not defined for float64; it takes integers"),
-    (c.dynamic_slice, (f8(4, 3), i8(2)), {"sizes": (5, 1)}, ShapeError,
+    (c.dynamic_slice, (f8(4, 3), i8(), i8()), {"sizes": (5, 1)}, ShapeError,
      "dynamic_slice: a window of extents (5, 1) does not fit float64[4, 3]: 5 on axis 0, which has extent 4"),
-    (c.dynamic_slice, (f8(4, 3), i8(2)), {"sizes": (-1, 1)}, ShapeError,
+    (c.dynamic_slice, (f8(4, 3), i8(), i8()), {"sizes": (-1, 1)}, ShapeError,
      "dynamic_slice: a window of extents (-1, 1) does not fit float64[4, 3]: -1 on axis 0"),
-    (c.dynamic_slice, (f8(4, 3), i8(2)), {"sizes": (1,)}, ShapeError,
+    (c.dynamic_slice, (f8(4, 3), i8(), i8()), {"sizes": (1,)}, ShapeError,
      "dynamic_slice needs 2 entries in sizes, one for each axis of float64[4, 3], got 1: (1,)"),
-    (c.dynamic_update_slice, (f8(4, 3), f8(4), i8(2)), {}, ShapeError,
+    (c.dynamic_update_slice, (f8(4, 3), f8(4), i8(), i8()), {}, ShapeError,
      "dynamic_update_slice needs an update with the 2 axes of float64[4, 3], got float64[4]; reshape it"),
-    (c.dynamic_update_slice, (f8(4, 3), f8(5, 3), i8(2)), {}, ShapeError,
+    (c.dynamic_update_slice, (f8(4, 3), f8(5, 3), i8(), i8()), {}, ShapeError,
      "dynamic_update_slice: a window of extents (5, 3) does not fit float64[4, 3]: 5 on axis 0"),
-    (c.dynamic_update_slice, (f8(4, 3), i8(1, 1), i8(2)), {}, DTypeError,
+    (c.dynamic_update_slice, (f8(4, 3), i8(1, 1), i8(), i8()), {}, DTypeError,
      "dynamic_update_slice needs operands of one dtype, got float64[4, 3], int64[1, 1]; convert them first"),
 ]  # fmt: skip
 

@@ -173,8 +173,8 @@ STRUCTURAL = {
                                                              scatter_dims=(0,), mode=m),
                            A[0], np.array([[2], [0], [7]]), np.full((3, 4), 5.0)) for mode in
        ("set", "add", "mul", "min", "max")},
-    "dynamic slice": (lambda x, i: c.dynamic_slice(x, i, sizes=(1, 2, 2)), A, np.array([1, 5, -2])),
-    "dynamic update": (lambda x, u, i: c.dynamic_update_slice(x, u, i), A, np.ones((1, 2, 2)), np.array([1, 0, 3])),
+    "dynamic slice": (lambda x, *i: c.dynamic_slice(x, *i, sizes=(1, 2, 2)), A, *map(np.array, (1, 5, -2))),
+    "dynamic update": (c.dynamic_update_slice, A, np.ones((1, 2, 2)), *map(np.array, (1, 0, 3))),
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -62,15 +62,15 @@ def _carrier(dtype: np.dtype[Any], mode: str) -> tuple[Kernel, Kernel] | None:
     return lambda x: x.view("uint64") ^ top, lambda y: (y ^ top).view("int64")
 
 
-def _positions(xp: Any, starts: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+def _positions(xp: Any, starts: Sequence[Any], sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The block of some extents at `starts`, moved where it would leave the shape, as one index for each axis.
 
     The numbers are not looked at here: that would wait for the device.
     """
     index = []
-    for d, (size, n) in enumerate(zip(sizes, shape, strict=True)):
-        last = min(n - size, np.iinfo(starts.dtype).max)  # CuPy may refuse a bound that the dtype lacks
-        first = xp.clip(starts[d : d + 1], 0, last).astype("int64")
+    for d, (start, size, n) in enumerate(zip(starts, sizes, shape, strict=True)):
+        last = min(n - size, np.iinfo(start.dtype).max)  # CuPy may refuse a bound that the dtype lacks
+        first = xp.clip(start, 0, last).astype("int64")
         index.append((first + xp.arange(size)).reshape([size if e == d else 1 for e in range(len(shape))]))
     return tuple(index)
 
@@ -79,20 +79,20 @@ def _dynamic_slice(xp: Any) -> Any:
     @sized(lambda ins, outs, *, sizes: (sizes,))
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: tuple[int, ...]) -> Kernel:
         if not ins[0].ndim:
-            return lambda x, starts, sizes: x
-        return lambda x, starts, sizes: x[_positions(xp, starts, sizes, x.shape)]
+            return lambda x, sizes: x
+        return lambda x, *more: x[_positions(xp, more[:-1], more[-1], x.shape)]
 
     return make
 
 
 def _dynamic_update_slice(xp: Any) -> Any:
     def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-        def run(x: Any, update: Any, starts: Any) -> Any:
+        def run(x: Any, update: Any, *starts: Any) -> Any:
             out = x.copy()
             out[_positions(xp, starts, update.shape, x.shape)] = update
             return out
 
-        return run if ins[0].ndim else lambda x, update, starts: update
+        return run if ins[0].ndim else lambda x, update: update
 
     make.any_size = True  # type: ignore[attr-defined]
     return make

@@ -243,10 +243,10 @@ def _scatter_vjp(primals: Any, outs: Any, cotangents: Any, **params: Any) -> Any
 RULES: Final[dict[Primitive, Any]] = {
     c.gather: Linear(x=_gather_transpose),
     c.scatter: General(jvp=_scatter_jvp, vjp=_scatter_vjp),
-    c.dynamic_slice: Linear(x=lambda g, x_spec, starts: c.dynamic_update_slice(full(x_spec, 0), g, starts)),
+    c.dynamic_slice: Linear(x=lambda g, x_spec, starts: c.dynamic_update_slice(full(x_spec, 0), g, *starts)),
     c.dynamic_update_slice: Linear(
         joint=True,
-        x=lambda g, update_spec, starts: c.dynamic_update_slice(g, full(update_spec, 0), starts),
-        update=lambda g, update_spec, starts: c.dynamic_slice(g, starts, sizes=update_spec.shape),
+        x=lambda g, update_spec, starts: c.dynamic_update_slice(g, full(update_spec, 0), *starts),
+        update=lambda g, update_spec, starts: c.dynamic_slice(g, *starts, sizes=update_spec.shape),
     ),
 }

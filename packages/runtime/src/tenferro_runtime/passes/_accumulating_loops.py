@@ -103,12 +103,12 @@ def _sums(body: Program, start: int, end: int) -> bool:
 
 def added_block(eq: Equation, made_by: Maker) -> Operand | None:
     """The addend of an update that adds to a block; ``None`` if the update does something else."""
-    x, update, starts = eq.operands
+    x, update, *starts = eq.operands
     both = made_by(update)
     if both is None or both.op.primitive is not c.add:
         return None
     there = made_by(both.operands[0])
-    if there is None or there.op.primitive is not c.dynamic_slice or there.operands != (x, starts):
+    if there is None or there.op.primitive is not c.dynamic_slice or there.operands != (x, *starts):
         return None
     return both.operands[1]
 

@@ -7,9 +7,8 @@ where nobody else needs that summand, it is its memory that is written to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
@@ -61,7 +60,7 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
         into = _started(work, made.operands[0], total, eq)
         return None if into is None else work.emit(made.op, (into, *made.operands[1:]), work.specs[total], eq.source)
     if p is c.dynamic_update_slice:
-        update, starts = made.operands[1:]
+        _, update, *starts = made.operands
         if _is_zero(work, made.operands[0]):
             return _block_added(work, total, update, starts, eq)
         added = added_block(made, work.made_by)
@@ -90,14 +89,16 @@ def _is_zero(work: Rewriting, v: Operand) -> bool:
     return number is not None and number == 0
 
 
-def _block_added(work: Rewriting, total: int, update: Operand | None, starts: Operand, eq: Equation) -> int | None:
+def _block_added(
+    work: Rewriting, total: int, update: Operand | None, starts: Sequence[Operand], eq: Equation
+) -> int | None:
     """The block that begins at `starts`, with `update` added, is put back; `added_block` knows this form."""
-    if update.__class__ is not int or starts.__class__ is not int:
+    if update.__class__ is not int:
         return None
     spec = work.specs[update]
-    there = work.emit(c.dynamic_slice.op(sizes=spec.shape), (total, starts), spec, eq.source)
+    there = work.emit(c.dynamic_slice.op(sizes=spec.shape), (total, *starts), spec, eq.source)
     both = work.emit(c.add.op(), (there, update), spec, eq.source)
-    return work.emit(c.dynamic_update_slice.op(), (total, both, starts), work.specs[total], eq.source)
+    return work.emit(c.dynamic_update_slice.op(), (total, both, *starts), work.specs[total], eq.source)
 
 
 def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> int | None:
@@ -111,7 +112,7 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
         work.specs[total], work.program.examples
     ):
         return None
-    starts = work.constant(tensor(np.asarray(low, "int64")))
+    starts = [work.constant(tensor(n)) for n in low]
     return _block_added(work, total, x, starts, eq)
 
 

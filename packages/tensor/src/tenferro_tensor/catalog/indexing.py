@@ -114,8 +114,11 @@ def _window_of(x: Spec, updates: Spec, window: tuple[int, ...], inserted: tuple[
 
 
 @primitive
-def dynamic_slice(x: Spec, starts: Spec, *, sizes: tuple[DimLike, ...]) -> Spec:
-    """The block of extents `sizes` that begins at the integer vector `starts`, clamped so that it stays inside `x`."""
+def dynamic_slice(x: Spec, *starts: Spec, sizes: tuple[DimLike, ...]) -> Spec:
+    """The block of extents `sizes` that begins at `starts`, clamped so that it stays inside `x`.
+
+    The starts are 0-d integers of one dtype, one for each axis.
+    """
     require_length("dynamic_slice", sizes, x.ndim, "sizes", f"one for each axis of {x!r}")
     _require_starts("dynamic_slice", x, starts)
     _require_window("dynamic_slice", x, sizes)
@@ -123,8 +126,11 @@ def dynamic_slice(x: Spec, starts: Spec, *, sizes: tuple[DimLike, ...]) -> Spec:
 
 
 @primitive
-def dynamic_update_slice(x: Spec, update: Spec, starts: Spec) -> Spec:
-    """`x` with the block that begins at the integer vector `starts`, clamped to lie inside, replaced by `update`."""
+def dynamic_update_slice(x: Spec, update: Spec, *starts: Spec) -> Spec:
+    """`x` with the block that begins at `starts`, clamped so that it stays inside, replaced by `update`.
+
+    The starts are 0-d integers of one dtype, one for each axis.
+    """
     require_same_dtype("dynamic_update_slice", x, update)
     if update.ndim != x.ndim:
         raise ShapeError(
@@ -148,14 +154,16 @@ def _require_indices(name: str, indices: Spec, entries: int, what: str) -> None:
         )
 
 
-def _require_starts(name: str, x: Spec, starts: Spec) -> None:
-    require_kind(f"{name} at positions", starts, "iu", "integers")
-    if starts.ndim != 1 or not same(starts.shape[0], x.ndim):
+def _require_starts(name: str, x: Spec, starts: tuple[Spec, ...]) -> None:
+    if len(starts) != x.ndim or any(s.ndim for s in starts):
         raise ShapeError(
-            f"{name} needs starts of shape ({x.ndim},), one for each axis of {x!r}, got {starts!r}; "
-            "stack the starts into a vector",
-            shapes=(x.shape, starts.shape),
+            f"{name} needs {x.ndim} starts without axes, one for each axis of {x!r}, got "
+            f"{', '.join(map(repr, starts)) or 'none'}; index a vector of starts to get its entries",
+            shapes=(x.shape, *[s.shape for s in starts]),
         )
+    if starts:
+        require_kind(f"{name} at positions", starts[0], "iu", "integers")
+        require_same_dtype(name, *starts)
 
 
 def _require_window(name: str, x: Spec, sizes: tuple[DimLike, ...], *, free: bool = False) -> None:

@@ -241,22 +241,24 @@ def _window_written(combine: Any, x: Spec, inserted: Ints, named: Ints) -> Kerne
     return run
 
 
-def _block(starts: Any, sizes: Ints, shape: Ints) -> tuple[slice, ...]:
+def _block(starts: Sequence[Any], sizes: Ints, shape: Ints) -> tuple[slice, ...]:
     """The block of extents `sizes` at `starts`, moved where it would leave an array of the given shape."""
-    corner = [max(0, min(a, n - size)) for a, size, n in zip(starts.tolist(), sizes, shape, strict=True)]
+    corner = [max(0, min(int(a), n - size)) for a, size, n in zip(starts, sizes, shape, strict=True)]
     return tuple([slice(a, a + size) for a, size in zip(corner, sizes, strict=True)])
 
 
 @sized(lambda ins, outs, *, sizes: (sizes,))
 def _dynamic_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: Ints) -> Kernel:
-    return lambda x, starts, sizes: x[_block(starts, sizes, x.shape)]
+    return lambda x, *more: x[_block(more[:-1], more[-1], x.shape)]
 
 
 @any_size
 def _dynamic_update_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Kernel:
-    def run(x: Any, update: Any, starts: Any, *over: Any) -> Any:
-        out = x if over and x.flags.carray else x.copy()
-        out[_block(starts, update.shape, x.shape)] = update
+    ndim = ins[0].ndim
+
+    def run(x: Any, update: Any, *more: Any) -> Any:
+        out = x if len(more) > ndim and x.flags.carray else x.copy()
+        out[_block(more[:ndim], update.shape, x.shape)] = update
         return out
 
-    return run if ins[0].ndim else lambda x, update, starts: update
+    return run if ndim else lambda x, update, *over: update

@@ -49,22 +49,12 @@ def _scatter(
     )
 
 
-def _starts(e: HloEmitter, starts: HloValue) -> list[HloValue]:
-    """The elements of a vector of start indices, one scalar each."""
-    one = starts.spec.with_(shape=(1,))
-    scalars = []
-    for k in range(starts.spec.shape[0]):  # type: ignore[arg-type]
-        at = f"start_indices = {i64s((k,))}, limit_indices = {i64s((k + 1,))}, strides = {i64s((1,))}"
-        scalars.append(e.op("reshape", (e.op("slice", (starts,), one, at),), scalar_of(one)))
-    return scalars
-
-
 def _dynamic_slice(e: HloEmitter, xs: Any, outs: Any, *, sizes: Any) -> HloValue:
-    return e.op("dynamic_slice", (xs[0], *_starts(e, xs[1])), outs[0], f"slice_sizes = {i64s(sizes)}")
+    return e.op("dynamic_slice", xs, outs[0], f"slice_sizes = {i64s(sizes)}")
 
 
 def _dynamic_update_slice(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
-    return e.op("dynamic_update_slice", (xs[0], xs[1], *_starts(e, xs[2])), outs[0])
+    return e.op("dynamic_update_slice", xs, outs[0])
 
 
 INDEXING: Final[dict[Primitive, Callable[..., HloValue]]] = {
