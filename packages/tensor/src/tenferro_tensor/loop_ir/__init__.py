@@ -1,10 +1,13 @@
 """`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
 
 The form between a program of array operations and machine code: a compiler of programs writes it, a backend renders
-it. `_nodes` are its nodes, `_affine` places in memory.
+it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they mean, `_text` writes them.
 """
 
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
+from tenferro_tensor.loop_ir._errors import LoopIRError
+from tenferro_tensor.loop_ir._function import LoopFunction, show
+from tenferro_tensor.loop_ir._interpret import interpret
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
     Call,
@@ -13,7 +16,6 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Let,
     Load,
-    LoopFunction,
     Order,
     Position,
     Role,
@@ -36,6 +38,7 @@ __all__ = [
     "Let",
     "Load",
     "LoopFunction",
+    "LoopIRError",
     "Order",
     "Position",
     "Reg",
@@ -46,4 +49,6 @@ __all__ = [
     "Value",
     "View",
     "While",
+    "interpret",
+    "show",
 ]

@@ -205,24 +205,3 @@ class Call:
 
 
 Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call
-
-
-@dataclass(frozen=True, slots=True)
-class LoopFunction:
-    """A whole program as loop nests.
-
-    Attributes:
-        sizes: names of the symbolic sizes, in the order in which the caller gives their values.
-        inputs: in order.
-        outputs: in order.
-        constants: with their contents.
-        temporaries: memory of the arena.
-        body: statements.
-    """
-
-    sizes: tuple[str, ...]
-    inputs: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    constants: tuple[tuple[Buffer, np.ndarray[Any, Any]], ...]
-    temporaries: tuple[Buffer, ...]
-    body: tuple[Statement, ...]

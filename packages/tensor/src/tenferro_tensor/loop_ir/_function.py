@@ -1,0 +1,78 @@
+"""`LoopFunction`: a whole program as loop nests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor.loop_ir._metadata import content
+from tenferro_tensor.loop_ir._nodes import Buffer, Statement
+from tenferro_tensor.loop_ir._text import INDENT, declared, lines
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFunction:
+    """A whole program as loop nests.
+
+    Attributes:
+        sizes: names of the symbolic sizes, in the order in which the caller gives their values.
+        inputs: in order.
+        outputs: in order.
+        constants: with their contents.
+        temporaries: memory of the arena.
+        body: statements.
+
+    >>> from tenferro_tensor.catalog import mul
+    >>> from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Reg, Role, Store
+    >>> from tenferro_tensor_core import dim
+    >>> f8, i8, n = np.dtype("float64"), np.dtype("int64"), dim("n")
+    >>> x, y = Buffer(0, f8, (n,), Role.INPUT), Buffer(1, f8, (n,), Role.OUTPUT)
+    >>> i, a, b = Reg(0, i8), Reg(1, f8), Reg(2, f8)
+    >>> last = Affine(n - 1) - i
+    >>> body = (Load(a, x, Affine.of(i)), Let(b, mul.op(), (a, a)), Store(y, last, b))
+    >>> print(LoopFunction(("n",), (x,), (y,), (), (), (For(i, n, body, order=Order.ANY),)))
+    function(n)
+      input b0: float64[n]
+      output b1: float64[n]
+      for r0 < n parallel:
+        r1: float64 = b0[r0]
+        r2: float64 = mul(r1, r1)
+        b1[r0*-1 + n - 1] = r2
+    """
+
+    sizes: tuple[str, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    constants: tuple[tuple[Buffer, np.ndarray[Any, Any]], ...]
+    temporaries: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
+
+    def __str__(self) -> str:
+        return show(self)
+
+
+def show(function: LoopFunction, *, where: bool = True) -> str:
+    """The complete text of a function: equal functions have equal text in every process.
+
+    Args:
+        function: what to write.
+        where: whether calls show the user's lines, which do not change what is computed.
+    """
+    return "\n".join(_lines(function, where))
+
+
+def _lines(function: LoopFunction, where: bool) -> Iterator[str]:
+    yield f"function({', '.join(function.sizes)})"
+    yield from _declarations(function.inputs)
+    for buffer, array in function.constants:
+        yield f"{INDENT}{declared(buffer)} = {content(array)}"
+    yield from _declarations(function.outputs)
+    yield from _declarations(function.temporaries)
+    yield from lines(function.body, where)
+
+
+def _declarations(buffers: Iterable[Buffer]) -> list[str]:
+    return [f"{INDENT}{declared(buffer)}" for buffer in buffers]
