@@ -20,6 +20,7 @@ from tenferro_tensor.loop_ir._affine import Affine, Reg
 from tenferro_tensor_core import DimLike
 
 Value: TypeAlias = Reg | Literal
+"""What an op takes: a register or a number."""
 
 
 class Role(Enum):
@@ -205,3 +206,4 @@ class Call:
 
 
 Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call
+"""What a body consists of."""

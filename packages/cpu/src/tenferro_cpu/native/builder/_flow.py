@@ -14,7 +14,9 @@ from tenferro_cpu.native.builder._scalars import Flag, Int
 from tenferro_cpu.native.builder._vectors import Block, Vec
 
 
-class _InRegisters(Protocol):
+class InRegisters(Protocol):
+    """A value of one or more registers."""
+
     @property
     def types(self) -> tuple[str, ...]: ...
     @property
@@ -22,10 +24,10 @@ class _InRegisters(Protocol):
     def renamed(self, names: tuple[str, ...]) -> Self: ...
 
 
-T = TypeVar("T", bound=_InRegisters)
+T = TypeVar("T", bound=InRegisters)
 
 
-class _Phis:
+class Phis:
     """Values at the head of a block that is reached in two ways, of which the second is known later."""
 
     def __init__(self, block: Emitter, before: str) -> None:
@@ -46,7 +48,7 @@ class _Phis:
             self.block.fill(line, f"{name} = phi {llvm} [ {first}, %{self.before} ], [ {second}, %{latch} ]")
 
 
-def _names(values: Sequence[_InRegisters]) -> list[str]:
+def _names(values: Sequence[InRegisters]) -> list[str]:
     return [name for value in values for name in value.names]
 
 
@@ -69,7 +71,7 @@ class DoLoop:
     def __enter__(self) -> Self:
         b = self.block
         self.head = b.new_label("loop")
-        self._phis = _Phis(b, b.label)
+        self._phis = Phis(b, b.label)
         b.jump(self.head)
         b.begin(self.head)
         self.index = self._phis.head(self.first)
@@ -102,7 +104,7 @@ class Loop:
     def __enter__(self) -> Self:
         b = self.block
         self.head, self.after = b.new_label("while"), b.new_label("left")
-        self._phis = _Phis(b, b.label)
+        self._phis = Phis(b, b.label)
         b.jump(self.head)
         b.begin(self.head)
         self.counters = [self._phis.head(c) for c in self.counters]
@@ -141,7 +143,7 @@ class Branch:
         b = self.block
         inside, self.after = b.new_label("when"), b.new_label("then")
         b.branch(self.flag.name, inside, self.after, rarely=self.rarely)
-        self._phis, self._first = _Phis(b, b.label), self.values
+        self._phis, self._first = Phis(b, b.label), self.values
         b.begin(inside)
         return self
 

@@ -15,6 +15,12 @@ define private void @invalid() noinline cold nounwind {
 }"""
 
 
+def declaration(function: str, kind: str, arity: int) -> str:
+    """A function of the C library whose operands and result are of one kind."""
+    t = LLVM_TYPES[kind]
+    return f"declare {t} @{function}({', '.join([t] * arity)})"
+
+
 def lane_loop(name: str, function: str, kind: str, lanes: int, arity: int) -> str:
     """A private function that calls a scalar C function in the lanes of a mask."""
     t = LLVM_TYPES[kind]
@@ -23,7 +29,6 @@ def lane_loop(name: str, function: str, kind: str, lanes: int, arity: int) -> st
     takes = "\n".join(f"  %a{k} = extractelement {v} %x{k}, i32 %i" for k in range(arity))
     typed = ", ".join(f"{t} %a{k}" for k in range(arity))
     return f"""
-declare {t} @{function}({", ".join([t] * arity)})
 define private {v} @{name}(<{lanes} x i1> %mask, {v} %usual, {arguments}) noinline cold nounwind {{
 entry:
   br label %loop

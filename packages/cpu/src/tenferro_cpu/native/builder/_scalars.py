@@ -72,6 +72,14 @@ class Int(Scalar):
     def __mul__(self, other: Int | int) -> Int:
         return self if other.__class__ is int and other == 1 else self._with("mul", other)
 
+    def plus(self, other: Int | int) -> Int:
+        """The sum of numbers whose sum is in range."""
+        return self if other.__class__ is int and other == 0 else self._with("add nsw", other)
+
+    def times(self, other: Int | int) -> Int:
+        """The product of numbers whose product is in range."""
+        return self if other.__class__ is int and other == 1 else self._with("mul nsw", other)
+
     def __and__(self, other: Int | int) -> Int:
         return self._with("and", other)
 
@@ -117,6 +125,13 @@ class Pointer(Scalar):
         """The address of an item of an array of such a type."""
         by = number.name if isinstance(number, Int) else number
         return Pointer(self.block, self.block.raw(f"getelementptr {llvm}, ptr {self.name}, i64 {by}"))
+
+    def element(self, llvm: str, number: Int | int) -> Pointer:
+        """The address of an item of an array of such a type, inside of the memory that the pointer is for."""
+        if number.__class__ is int and number == 0:
+            return self
+        by = number.name if isinstance(number, Int) else number
+        return Pointer(self.block, self.block.raw(f"getelementptr inbounds {llvm}, ptr {self.name}, i64 {by}"))
 
     def load_int(self) -> Int:
         """The integer at the address."""

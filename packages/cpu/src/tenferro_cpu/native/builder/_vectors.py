@@ -7,7 +7,7 @@ chain of dependent operations leaves no unit idle. Mathematics is written once, 
 from __future__ import annotations
 
 from tenferro_cpu.native.builder._emitter import Emitter
-from tenferro_cpu.native.builder._lanewise import INVALID, lane_loop
+from tenferro_cpu.native.builder._lanewise import INVALID, declaration, lane_loop
 from tenferro_cpu.native.builder._scalars import Int
 from tenferro_cpu.native.builder._types import BITS, LLVM_TYPES, indices, number
 
@@ -110,6 +110,7 @@ class Block(Emitter):
         self.branch(hit, slow, join, rarely=True)
         self.begin(slow)
         lanewise = f"lanewise.{function}.{self.lanes}"
+        self.module.require(function, lambda: declaration(function, kind, len(args)))
         self.module.require(lanewise, lambda: lane_loop(lanewise, function, kind, self.lanes, len(args)))
         typed = ", ".join([f"{self.vector(kind)} %s"] * (len(args) + 1))
         fixed = self.apply(

@@ -189,7 +189,7 @@ class Engine:
             names: functions to give out; they are renamed inside, so that modules may use equal names.
             symbols: addresses of the external functions that the text declares; a name means one address for the
                 whole process. Never write an address into the text: it would be cached on disk.
-            level: optimiser pipeline to run first, 1 to 3; 0 runs none.
+            level: optimiser pipeline to run first, 1 to 3, each with the loop vectoriser; 0 runs none.
 
         Raises:
             CompileError: LLVM refuses the text, or it declares a function that no symbol defines.
@@ -316,7 +316,7 @@ class Engine:
 
     def _optimise(self, module: Any, level: int) -> None:
         options = self._compiler.llvm.create_pipeline_tuning_options(speed_level=level)
-        options.loop_vectorization = options.slp_vectorization = level > 1
+        options.loop_vectorization, options.slp_vectorization = True, level > 1
         builder = self._compiler.llvm.create_pass_builder(self._compiler.machine, options)
         builder.getModulePassManager().run(module, builder)
 

@@ -1,0 +1,54 @@
+"""`ScalarBlock`: a `Block` whose values are single numbers."""
+
+from __future__ import annotations
+
+from tenferro_cpu.native.builder._emitter import Module
+from tenferro_cpu.native.builder._lanewise import declaration
+from tenferro_cpu.native.builder._types import LLVM_TYPES, number
+from tenferro_cpu.native.builder._vectors import Block, Vec
+
+
+class ScalarBlock(Block):
+    """A function under construction, where a `Vec` is one number and the type of a vector that of its element.
+
+    What is written on `Vec` for vectors writes scalar instructions here, with the same bits.
+    """
+
+    def __init__(self, module: Module, fused: bool = True) -> None:
+        super().__init__(module, 1, 1, fused, False)
+
+    def vector(self, kind: str) -> str:
+        return LLVM_TYPES[kind]
+
+    def splat(self, kind: str, value: float) -> Vec:
+        return Vec(self, kind, (number(kind, value),))
+
+    def repeated(self, kind: str, llvm: str, scalar: str) -> Vec:
+        return Vec(self, kind, (scalar,))
+
+    def call(self, intrinsic: str, *args: Vec) -> Vec:
+        kind = args[0].kind
+        t = self.vector(kind)
+        return self.apply(f"call {t} @llvm.{intrinsic}.{kind}({', '.join([f'{t} %s'] * len(args))})", kind, *args)
+
+    def saturated(self, x: Vec, kind: str, *, unsigned: bool) -> Vec:
+        name = f"llvm.fpto{'u' if unsigned else 's'}i.sat.{kind}.{x.kind}"
+        return self.apply(f"call {self.vector(kind)} @{name}({self.vector(x.kind)} %s)", kind, x)
+
+    def first_lane(self, x: Vec) -> str:
+        return x.names[0]
+
+    def _any(self, mask: Vec) -> str:
+        return mask.names[0]
+
+    def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
+        kind, t = usual.kind, self.vector(usual.kind)
+        here, slow, join = self.label, self.new_label("slow"), self.new_label("join")
+        self.module.require(function, lambda: declaration(function, kind, len(args)))
+        self.branch(mask.names[0], slow, join, rarely=True)
+        self.begin(slow)
+        exact = self.apply(f"call {t} @{function}({', '.join([f'{t} %s'] * len(args))})", kind, *args)
+        self.jump(join)
+        self.begin(join)
+        name = self.raw(f"phi {t} [ {usual.names[0]}, %{here} ], [ {exact.names[0]}, %{slow} ]")
+        return Vec(self, kind, (name,))

@@ -1,0 +1,11 @@
+"""Whole programs as one native function: `LoopIR` in, LLVM text out.
+
+In the order in which one thing needs the other: `_sizes` (symbolic sizes in registers), `_values` (numbers in registers
+and in memory), `_arena` (memory of temporaries), `_frame` (where the numbers of a function are), `_calls` (kernels for
+whole arrays), `_polls` (interrupts), `_statements` (loops and branches), `_render` (the function).
+"""
+
+from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._render import NAME, RenderedFunction, render
+
+__all__ = ["NAME", "RenderedFunction", "arena_bytes", "render"]

@@ -1,0 +1,70 @@
+"""`Frame`: one function under construction, and where its numbers and buffers are."""
+
+from __future__ import annotations
+
+from tenferro_cpu.native.builder import Int, Pointer, ScalarBlock, Vec
+from tenferro_cpu.native.operations._convert import resized
+from tenferro_cpu.native.operations._value import Value, literal
+from tenferro_cpu.native.whole._sizes import Sizes
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import Affine, Buffer, Call
+from tenferro_tensor.loop_ir import Value as Number
+from tenferro_tensor_core import DimLike
+
+
+class Frame:
+    """One function under construction, and where its registers and buffers are.
+
+    Args:
+        entry: the basic block at the head of the function: sizes and memory on the stack.
+        block: the function after it.
+        sizes: symbolic sizes.
+        pointers: where buffers are at first, by number.
+        calls: the `Call` statements met so far.
+
+    Attributes:
+        registers: numbers, by the numbers of their registers.
+        pointers: where buffers are now.
+    """
+
+    def __init__(
+        self, entry: ScalarBlock, block: ScalarBlock, sizes: Sizes, pointers: dict[int, Pointer], calls: list[Call]
+    ) -> None:
+        self.entry, self.block, self.sizes, self.pointers, self.calls = entry, block, sizes, pointers, calls
+        self.registers: dict[int, Value] = {}
+
+    def size(self, extent: DimLike) -> Int:
+        """A size."""
+        return Int(self.block, self.sizes.of(extent).name)
+
+    def value(self, number: Number) -> Value:
+        """A register or a literal."""
+        if isinstance(number, Literal):
+            return literal(self.block, number.value, number.dtype)
+        return self.registers[number.number]
+
+    def index(self, number: Number) -> Int:
+        """An integer or a boolean as an index."""
+        x = self.value(number)
+        assert isinstance(x, Vec)
+        if x.kind != "i64":
+            x = resized(x, "i64", number.dtype.kind == "i")
+        return Int(self.block, x.names[0])
+
+    def place(self, at: Affine) -> Int:
+        """An index of a buffer."""
+        total = None if at.constant.__class__ is int and at.constant == 0 else self.size(at.constant)
+        for reg, by in at.terms:
+            term = self.index(reg)
+            if by.__class__ is not int or by != 1:
+                term = term.times(self.size(by))
+            total = term if total is None else total.plus(term)
+        return Int(self.block, "0") if total is None else total
+
+    def pointer(self, buffer: Buffer) -> Pointer:
+        """Where a buffer is now."""
+        return self.pointers[buffer.number]
+
+    def reserved(self, llvm: str, count: int) -> Pointer:
+        """Memory on the stack, once for the whole run of the function."""
+        return Pointer(self.block, self.entry.raw(f"alloca [{max(count, 1)} x {llvm}], align 16"))

@@ -1,0 +1,73 @@
+"""`render`: a `LoopFunction` as LLVM text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
+from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.whole._arena import place_temporaries
+from tenferro_cpu.native.whole._sizes import Sizes
+from tenferro_cpu.native.whole._statements import Writer
+from tenferro_tensor.loop_ir import Call, LoopFunction
+
+NAME: Final = "whole"
+"""The function that rendered text defines."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedFunction:
+    """A whole program as LLVM text.
+
+    The text defines ``i64 whole(ptr pointers, ptr sizes, ptr context)``: `pointers` are the inputs, the constants, the
+    outputs and the arena (`arena_bytes`, aligned to 64 bytes), `sizes` the values of the symbolic sizes, and `context`
+    a ``struct tenferro_whole``, whose `countdown` is work that may be done until `poll` is called, and whose `call`
+    runs a `Call` statement by its number. The result is 0, or what a poll or a call gave that is not 0.
+
+    Attributes:
+        text: the module.
+        calls: the `Call` statements, by number.
+        level: optimiser level that the text wants.
+    """
+
+    text: str
+    calls: tuple[Call, ...]
+    level: int
+
+
+def render(function: LoopFunction, host: Host) -> RenderedFunction:
+    """LLVM text of a function for a processor.
+
+    Raises:
+        UnsupportedError: an op has no native form on this processor.
+    """
+    module = Module()
+    fused = host.level != "generic"
+    entry, block = _Entry(module, fused), ScalarBlock(module, fused)
+    entry.begin("entry")
+    block.begin("body")
+    given = Pointer(entry, "%sizes")
+    variables = {name: given.element("i64", k).load_int() for k, name in enumerate(function.sizes)}
+    sizes = Sizes(entry, variables)
+    buffers = [*function.inputs, *[b for b, _ in function.constants], *function.outputs]
+    table = Pointer(entry, "%pointers")
+    pointers = {b.number: table.element("ptr", k).load_pointer() for k, b in enumerate(buffers)}
+    if function.temporaries:
+        arena = table.element("ptr", len(buffers)).load_pointer()
+        pointers |= place_temporaries(function, arena, sizes)
+    placed = {number: Pointer(block, p.name) for number, p in pointers.items()}
+    calls: list[Call] = []
+    Writer(entry, block, sizes, placed, calls).write(function.body)
+    block.do("ret i64 0")
+    entry.jump("body")
+    head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"
+    text = module.text(head, *entry.lines, *block.lines, "}")
+    return RenderedFunction(text, tuple(calls), 1)
+
+
+class _Entry(ScalarBlock):
+    """The first basic block of a function; its names differ from those of the rest."""
+
+    def fresh(self) -> str:
+        return super().fresh().replace("%t", "%e")

@@ -1,0 +1,171 @@
+"""`Writer`: statements of `LoopIR` as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from tenferro_cpu.native.builder import Int, Phis, Pointer, Vec
+from tenferro_cpu.native.operations._value import Value
+from tenferro_cpu.native.whole._calls import write_call
+from tenferro_cpu.native.whole._frame import Frame
+from tenferro_cpu.native.whole._polls import write_poll
+from tenferro_cpu.native.whole._values import applied, head, joined, load, names, parts, store
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import (
+    Call,
+    For,
+    Let,
+    Load,
+    Position,
+    Statement,
+    Store,
+    Switch,
+    While,
+)
+
+
+class Writer(Frame):
+    """A `Frame` to which statements are written."""
+
+    def write(self, statements: Sequence[Statement]) -> None:
+        """Write statements in order."""
+        for statement in statements:
+            _WRITE[statement.__class__](self, statement)
+
+    def let(self, s: Let) -> None:
+        operands = [a if isinstance(a, Literal) else a.dtype for a in s.args]
+        args = [self.value(a) for a in s.args]
+        self.registers[s.result.number] = applied(self.block, s.op, operands, s.result.dtype, args)
+
+    def position(self, s: Position) -> None:
+        self.registers[s.result.number] = Vec(self.block, "i64", (self.place(s.index).name,))
+
+    def load(self, s: Load) -> None:
+        at = self.place(s.at)
+        self.registers[s.result.number] = load(self.block, s.buffer.dtype, self.pointer(s.buffer), at)
+
+    def store(self, s: Store) -> None:
+        store(self.block, s.buffer.dtype, self.pointer(s.buffer), self.place(s.at), self.value(s.value))
+
+    def call(self, s: Call) -> None:
+        self.calls.append(s)
+        write_call(self, s, len(self.calls) - 1)
+
+    def switch(self, s: Switch) -> None:
+        b, last = self.block, len(s.cases) - 1
+        index, before = self.index(s.index), dict(self.pointers)
+        for word, bound in (("smax", 0), ("smin", last)):
+            index = Int(b, b.raw(f"call i64 @llvm.{word}.i64(i64 {index.name}, i64 {bound})"))
+        labels = [b.new_label("case") for _ in s.cases]
+        join = b.new_label("join")
+        ways = " ".join([f"i64 {k}, label %{label}" for k, label in enumerate(labels[:-1])])
+        b.do(f"switch i64 {index.name}, label %{labels[-1]} [ {ways} ]")
+        ends: list[tuple[str, list[Value], dict[int, Pointer]]] = []
+        for case, label in zip(s.cases, labels, strict=True):
+            self.pointers = dict(before)
+            b.begin(label)
+            self.write(case.body)
+            ends.append((b.label, [self.value(v) for v in case.values], self.pointers))
+            b.jump(join)
+        b.begin(join)
+        for k, result in enumerate(s.results):
+            columns = zip(*[parts(values[k]) for _, values, _ in ends], strict=True)
+            merged = [Vec(b, way[0].kind, (self._merged(way[0].types[0], ends, way),)) for way in columns]
+            self.registers[result.number] = joined(merged)
+        self.pointers = before
+        for number in before:
+            pointers = [found[number] for _, _, found in ends]
+            if len({p.name for p in pointers}) > 1:
+                before[number] = Pointer(b, self._merged("ptr", ends, pointers))
+
+    def _merged(self, llvm: str, ends: Sequence[tuple[str, Any, Any]], values: Sequence[Any]) -> str:
+        ways = [f"[ {value.names[0]}, %{label} ]" for value, (label, _, _) in zip(values, ends, strict=True)]
+        return self.block.raw(f"phi {llvm} {', '.join(ways)}")
+
+    def for_(self, s: For) -> None:
+        extent = self.size(s.extent)
+
+        def more(index: Int, after: str) -> str:
+            return (index < extent).name
+
+        self._loop(s, more)
+
+    def while_(self, s: While) -> None:
+        b = self.block
+
+        def more(index: Int, after: str) -> str:
+            if s.most is not None:
+                within = b.new_label("within")
+                b.branch((index < s.most).name, within, after)
+                b.begin(within)
+            self.write(s.test)
+            condition = self.value(s.condition)
+            assert isinstance(condition, Vec)
+            return condition.names[0]
+
+        self._loop(s, more)
+
+    def _loop(self, s: For | While, more: Callable[[Int, str], str]) -> None:
+        b = self.block
+        start, inside, after = (b.new_label(word) for word in ("loop", "turn", "done"))
+        first = [self.value(c.first) for c in s.carries]
+        traded = sorted(swapped(s))
+        phis = Phis(b, b.label)
+        b.jump(start)
+        b.begin(start)
+        index = phis.head(Int(b, "0"))
+        heads = [head(phis, value) for value in first]
+        for number in traded:
+            self.pointers[number] = phis.head(self.pointers[number])
+        at_head = {number: self.pointers[number] for number in traded}
+        self.registers[s.index.number] = Vec(b, "i64", (index.name,))
+        for c, value in zip(s.carries, heads, strict=True):
+            self.registers[c.inside.number] = value
+        b.branch(more(index, after), inside, after)
+        b.begin(inside)
+        self.write(s.body)
+        following = [self.value(c.following) for c in s.carries]
+        for x, y in s.swaps:
+            self.pointers[x.number], self.pointers[y.number] = self.pointers[y.number], self.pointers[x.number]
+        write_poll(self, s, index)
+        kept = [self.pointers[number].name for number in traded]
+        phis.close([index.plus(1).name, *names(following), *kept], b.label)
+        b.jump(start)
+        b.begin(after)
+        self.pointers |= at_head
+        for c, value in zip(s.carries, heads, strict=True):
+            self.registers[c.result.number] = value
+
+
+def swapped(statement: Statement) -> set[int]:
+    """Numbers of the buffers that trade their memory in a statement or inside of it."""
+    found = set()
+    if isinstance(statement, For | While):
+        found = {buffer.number for pair in statement.swaps for buffer in pair}
+    for inner in nested(statement):
+        found |= swapped(inner)
+    return found
+
+
+def nested(statement: Statement) -> Iterator[Statement]:
+    """The statements directly inside of a statement."""
+    if isinstance(statement, While):
+        yield from statement.test
+    if isinstance(statement, For | While):
+        yield from statement.body
+    elif isinstance(statement, Switch):
+        for case in statement.cases:
+            yield from case.body
+
+
+_WRITE: Final[dict[type, Callable[[Writer, Any], None]]] = {
+    Let: Writer.let,
+    Position: Writer.position,
+    Load: Writer.load,
+    Store: Writer.store,
+    For: Writer.for_,
+    While: Writer.while_,
+    Switch: Writer.switch,
+    Call: Writer.call,
+}
