@@ -1,0 +1,28 @@
+"""Lowering of what only a kernel for whole arrays does: decompositions, large products, transforms, foreign code."""
+
+from __future__ import annotations
+
+from tenferro_runtime.ir._program import Literal
+from tenferro_runtime.lowering._lowering import Step
+from tenferro_runtime.lowering._values import Lowered, Stored, stored
+from tenferro_tensor import Spec, host_kernel
+from tenferro_tensor.loop_ir import Call
+
+
+def call(step: Step) -> list[Lowered]:
+    """The results of the kernel of an op."""
+    if any(isinstance(v, Literal) for v in step.eq.operands):
+        raise step.unsupported("it has Python numbers among its operands")
+    operands = []
+    for k in range(len(step.eq.operands)):
+        x = stored(step.w, step.operand(k))
+        step.replace(k, x)
+        operands.append(x)
+    ins = tuple([Spec(x.shape, x.dtype) for x in operands])
+    if host_kernel(step.op, ins, step.outs) is None:
+        raise step.unsupported("it has no kernel of its own in main memory")
+    results = [Stored.whole_of(step.w.buffer(s.dtype, s.shape)) for s in step.outs]
+    views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
+    step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where))
+    step.w.written(*[x.buffer for x in results])
+    return list[Lowered](results)

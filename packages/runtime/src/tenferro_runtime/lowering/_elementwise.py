@@ -1,0 +1,58 @@
+"""Lowering of element-wise primitives, counters and sizes: formulas of single numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenferro_runtime.ir._program import Literal
+from tenferro_runtime.lowering._lowering import Step, rule
+from tenferro_runtime.lowering._values import Formula, Index, Lowered, Numbers
+from tenferro_runtime.lowering._writer import Writer
+from tenferro_tensor import catalog
+from tenferro_tensor.loop_ir import INDEX, Affine, Value
+
+SLOW: Final = frozenset(
+    {
+        catalog.exp, catalog.exp2, catalog.expm1, catalog.log, catalog.log1p, catalog.log2, catalog.log10, catalog.sin,
+        catalog.cos, catalog.tan, catalog.asin, catalog.acos, catalog.atan, catalog.atan2, catalog.sinh, catalog.cosh,
+        catalog.tanh, catalog.asinh, catalog.acosh, catalog.atanh, catalog.pow, catalog.erf, catalog.erfc,
+        catalog.erfinv, catalog.lgamma, catalog.digamma, catalog.polygamma, catalog.cbrt, catalog.hypot,
+        catalog.logaddexp, catalog.floor_divide, catalog.remainder, catalog.fmod,
+    }
+)  # fmt: skip
+COST_SLOW: Final = 20
+DIVISIONS: Final = frozenset({catalog.div, catalog.sqrt, catalog.rsqrt})
+COST_DIVISION: Final = 6
+
+
+def elementwise(step: Step) -> Lowered:
+    """The op of the elements at one index."""
+    p, op, dtype = step.op.primitive, step.op, step.out.dtype
+    operands = step.operands
+    cost = COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
+    if p is catalog.pow and isinstance(step.eq.operands[1], Literal) and step.eq.operands[1].value == 2:
+        operands, op, cost = [operands[0]] * 2, catalog.mul.op(), 1
+    if p in (catalog.stop_gradient, catalog.real, catalog.conj) and dtype == operands[0].dtype and dtype.kind != "c":
+        return operands[0]
+    scalars = [isinstance(v, Literal) for v in step.eq.operands]
+
+    def at(w: Writer, index: Index) -> Value:
+        return w.let(op, dtype, *[x.at(w, () if one else index) for x, one in zip(operands, scalars)])
+
+    return Formula(step.out.shape, dtype, at, operands, cost)
+
+
+@rule(catalog.iota)
+def _iota(step: Step) -> Lowered:
+    axis, dtype = step.params["axis"], step.out.dtype
+
+    def at(w: Writer, index: Index) -> Value:
+        value = w.position(index[axis])
+        return value if dtype == INDEX else w.let(catalog.convert.op(dtype=dtype), dtype, value)
+
+    return Formula(step.out.shape, dtype, at)
+
+
+@rule(catalog.dim_value)
+def _dim_value(step: Step) -> Lowered:
+    return Numbers((), step.out.dtype, [step.w.position(Affine(step.params["size"]))])

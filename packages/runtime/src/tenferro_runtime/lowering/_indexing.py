@@ -1,0 +1,192 @@
+"""Lowering of reads and writes at computed positions: windows whose starts are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from tenferro_runtime.lowering._lowering import Step, rule
+from tenferro_runtime.lowering._values import (
+    Formula,
+    Index,
+    Lowered,
+    Numbers,
+    Stored,
+    copied,
+    indices,
+    is_small,
+    kept,
+)
+from tenferro_runtime.lowering._views import mapped
+from tenferro_runtime.lowering._writer import BOOL, Writer
+from tenferro_tensor import Op, catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Switch, Value
+from tenferro_tensor_core import DimLike
+
+COMBINING: Final[dict[str, Op]] = {
+    "add": catalog.add.op(), "mul": catalog.mul.op(), "min": catalog.minimum.op(), "max": catalog.maximum.op(),
+}  # fmt: skip
+"""How `scatter` combines an update with what is there."""
+
+
+def _starts(w: Writer, vector: Lowered, batch: Index) -> list[Affine]:
+    """The entries of an index vector."""
+    return [w.index(vector.at(w, (*batch, Affine(k)))) for k in range(vector.shape[-1])]  # type: ignore[arg-type]
+
+
+def _places(step: Step, first: int) -> list[Affine]:
+    """The operands from `first` on, numbers that are places along the axes."""
+    return [step.w.index(step.operand(k, INDEX).at(step.w, ())) for k in range(first, len(step.eq.operands))]
+
+
+def _moved(step: Step, x: Lowered, shape: Sequence[DimLike], starts: Sequence[Affine]) -> Lowered:
+    """The window of `x` that begins at these places."""
+    return mapped(step, x, shape, lambda index: tuple([i + a for i, a in zip(index, starts, strict=True)]))
+
+
+@rule(catalog.dynamic_slice)
+def _dynamic_slice(step: Step) -> Lowered:
+    x, sizes = step.operand(0), step.params["sizes"]
+    found = [step.w.clamped(i, n - size) for i, n, size in zip(_places(step, 1), x.shape, sizes, strict=True)]
+    return _moved(step, x, sizes, found)
+
+
+@rule(catalog.gather)
+def _gather(step: Step) -> Lowered:
+    x, vectors = step.operand(0), step.operand(1)
+    offsets, collapsed = step.params["offset_dims"], step.params["collapsed_dims"]
+    along, sizes = step.params["start_index_map"], step.params["slice_sizes"]
+    kept_axes = [d for d in range(len(x.shape)) if d not in collapsed]
+
+    def starts(w: Writer, batch: Index) -> list[Affine]:
+        found = [Affine()] * len(x.shape)
+        for d, i in zip(along, _starts(w, vectors, batch), strict=True):
+            found[d] = w.clamped(i, x.shape[d] - sizes[d])
+        return found
+
+    if len(vectors.shape) == 1:
+        window = _moved(step, x, sizes, starts(step.w, ()))
+        return mapped(step, window, step.out.shape, lambda index: _spread(index, kept_axes, len(x.shape)))
+    vectors = kept(step.w, vectors) if vectors.cost else vectors
+
+    def at(w: Writer, index: Index) -> Value:
+        batch = tuple([i for k, i in enumerate(index) if k not in offsets])
+        inside = _spread(tuple([index[k] for k in offsets]), kept_axes, len(x.shape))
+        return x.at(w, tuple([a + i for a, i in zip(starts(w, batch), inside)]))
+
+    return Formula(step.out.shape, x.dtype, at, [x, vectors], cost=3)
+
+
+def _spread(index: Index, axes: Sequence[int], ndim: int) -> Index:
+    """An index of some axes among all axes, at 0 along the others."""
+    found = [Affine()] * ndim
+    for k, i in zip(axes, index, strict=True):
+        found[k] = i
+    return tuple(found)
+
+
+@rule(catalog.dynamic_update_slice)
+def _dynamic_update_slice(step: Step) -> Lowered:
+    x, update = step.operand(0), step.operand(1)
+    starts = [step.w.clamped(i, n - size) for i, n, size in zip(_places(step, 2), x.shape, update.shape, strict=True)]
+    if isinstance(x, Numbers):
+        return _updated_numbers(step, x, update, starts, None)
+    to = step.target(0)
+    update = _apart(step, step.operand(1), to)
+    step.w.nest(update.shape, lambda i: step.w.store(to.buffer, to.place(_sum(starts, i)), update.at(step.w, i)))
+    return to
+
+
+@rule(catalog.scatter)
+def _scatter(step: Step) -> Lowered:
+    w, mode = step.w, step.params["mode"]
+    x, vectors, updates = step.operands
+    inserted, along = step.params["inserted_dims"], step.params["scatter_dims"]
+    windows = step.params["update_window_dims"]
+    kept_axes = [d for d in range(len(x.shape)) if d not in inserted]
+    batch_axes = [k for k in range(len(updates.shape)) if k not in windows]
+    window = [updates.shape[k] for k in windows]
+    extents: list[DimLike] = [1] * len(x.shape)
+    for d, n in zip(kept_axes, window):
+        extents[d] = n
+
+    def starts(batch: Index) -> tuple[list[Affine], Value]:
+        found, fits = [Affine()] * len(x.shape), Literal(True, BOOL)
+        for d, i in zip(along, _starts(w, vectors, batch), strict=True):
+            found[d] = i
+            fits = w.both(fits, w.inside(i, x.shape[d] - extents[d]))  # type: ignore[assignment]
+        return found, fits
+
+    if isinstance(x, Numbers) and not batch_axes and mode == "set":
+        found, fits = starts(())
+        update = mapped(step, updates, extents, lambda i: tuple([i[d] for d in kept_axes]))
+        return _updated_numbers(step, x, update, found, fits)
+    to = step.target(0)
+    vectors, updates = step.operand(1), _apart(step, step.operand(2), to)
+    vectors = _apart(step, vectors, to)
+
+    def one(batch: Index) -> None:
+        found, fits = starts(batch)
+        with _where(w, fits):
+            w.nest(window, lambda i: put(batch, found, i))
+
+    def put(batch: Index, found: list[Affine], i: Index) -> None:
+        places = to.place(_sum(found, _spread(i, kept_axes, len(x.shape))))
+        of_batch, of_window = iter(batch), iter(i)
+        value = updates.at(w, tuple([next(of_window if k in windows else of_batch) for k in range(len(updates.shape))]))
+        if mode != "set":
+            op = COMBINING[mode]
+            if x.dtype.kind == "b":
+                op = (catalog.bitwise_or if mode in ("add", "max") else catalog.bitwise_and).op()
+            value = w.let(op, x.dtype, w.load(to.buffer, places), value)
+        w.store(to.buffer, places, value)
+
+    def level(k: int, batch: Index) -> None:
+        if k == len(batch_axes):
+            one(batch)
+        else:
+            with w.loop(updates.shape[batch_axes[k]]) as loop:
+                level(k + 1, (*batch, Affine.of(loop.index)))
+
+    level(0, ())
+    return to
+
+
+def _sum(starts: Sequence[Affine], index: Index) -> Index:
+    return tuple([a + i for a, i in zip(starts, index, strict=True)])
+
+
+def _apart(step: Step, x: Lowered, to: Stored) -> Lowered:
+    """What is written, with elements that do not change while it is written."""
+    if to.buffer.number not in x.reads:
+        return x
+    return kept(step.w, x) if is_small(x.shape) else copied(step.w, x)
+
+
+def _updated_numbers(step: Step, x: Lowered, update: Lowered, starts: Sequence[Affine], fits: Value | None) -> Lowered:
+    """A small array of which each element is chosen: an element of the update, or what it was."""
+    w, elements = step.w, []
+    for i in indices(x.shape):
+        value = x.at(w, i)
+        for j in indices(update.shape):
+            here: Value = Literal(True, BOOL) if fits is None else fits
+            for a, b, start in zip(i, j, starts, strict=True):
+                same = w.let(catalog.eq.op(), BOOL, w.position(start), w.position(a - b))
+                here = w.both(here, same)
+            value = w.let(catalog.select.op(), x.dtype, here, update.at(w, j), value)
+        elements.append(value)
+    return Numbers(x.shape, x.dtype, elements)
+
+
+@contextmanager
+def _where(w: Writer, condition: Value) -> Iterator[None]:
+    """Statements that are carried out where a condition holds."""
+    if isinstance(condition, Literal) and condition.value:
+        yield
+        return
+    with w.block() as inside:
+        yield
+    number = w.let(catalog.convert.op(dtype=INDEX), INDEX, condition)
+    w.statements.append(Switch(number, (Case(()), Case(tuple(inside)))))

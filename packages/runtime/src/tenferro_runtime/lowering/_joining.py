@@ -1,0 +1,93 @@
+"""Lowering of concatenation and padding: one nest for each piece."""
+
+from __future__ import annotations
+
+from tenferro_runtime.lowering._lowering import Step, rule
+from tenferro_runtime.lowering._values import (
+    Formula,
+    Lowered,
+    Numbers,
+    Stored,
+    indices,
+    is_small,
+    numbers,
+    row_major,
+    write,
+)
+from tenferro_runtime.lowering._views import mapped
+from tenferro_runtime.lowering._writer import never_negative
+from tenferro_tensor import catalog
+from tenferro_tensor.loop_ir import Affine, Value
+from tenferro_tensor_core import DimLike
+
+
+@rule(catalog.concatenate)
+def _concatenate(step: Step) -> Lowered:
+    axis, shape, w = step.params["axis"], step.out.shape, step.w
+    if is_small(shape):
+        return _joined(step, axis)
+    found = Stored.whole_of(w.buffer(step.out.dtype, shape))
+    start: DimLike = 0
+    for x in step.operands:
+        write(w, x, Stored(found.buffer, x.shape, Affine(start) * found.strides[axis], found.strides))
+        start = start + x.shape[axis]
+    return found
+
+
+def _joined(step: Step, axis: int) -> Numbers:
+    """Small pieces, element by element."""
+    found: dict[tuple[DimLike, ...], Value] = {}
+    start: DimLike = 0
+    for x in step.operands:
+        for index, element in zip(indices(x.shape), numbers(step.w, x).elements):
+            place = [i.constant for i in index]
+            place[axis] = place[axis] + start
+            found[tuple(place)] = element
+        start = start + x.shape[axis]
+    return Numbers(
+        step.out.shape, step.out.dtype, [found[tuple([i.constant for i in index])] for index in indices(step.out.shape)]
+    )
+
+
+@rule(catalog.pad)
+def _pad(step: Step) -> Lowered:
+    """The value everywhere, then the elements of the operand that are not taken away."""
+    w, shape, dtype = step.w, step.out.shape, step.out.dtype
+    x, value = step.operand(0), step.operand(1, dtype).at(w, ())
+    low, high, interior = step.params["low"], step.params["high"], step.params["interior"]
+    for k, (lo, hi, gap) in enumerate(zip(low, high, interior)):
+        if not (never_negative(lo) and never_negative(hi)):
+            if gap or not (isinstance(lo, int) and isinstance(hi, int)):
+                raise step.unsupported("what it takes away has an open size, or lies between elements")
+            x = _cropped(step, x, k, max(-lo, 0), max(-hi, 0))
+    if is_small(shape):
+        return _padded_numbers(step, x, value)
+    found = Stored.whole_of(w.buffer(dtype, shape))
+    write(w, Formula(shape, dtype, lambda w, i: value), found)
+    offset = Affine()
+    for lo, stride in zip(low, found.strides):
+        offset = offset + Affine(_positive(lo)) * stride
+    strides = tuple([stride * (1 + gap) for stride, gap in zip(row_major(shape), interior)])
+    write(w, x, Stored(found.buffer, x.shape, offset, strides))
+    return found
+
+
+def _positive(d: DimLike) -> DimLike:
+    return d if never_negative(d) else 0
+
+
+def _cropped(step: Step, x: Lowered, axis: int, first: int, last: int) -> Lowered:
+    shape = tuple([n - first - last if k == axis else n for k, n in enumerate(x.shape)])
+    return mapped(step, x, shape, lambda index: tuple([i + first if k == axis else i for k, i in enumerate(index)]))
+
+
+def _padded_numbers(step: Step, x: Lowered, value: Value) -> Numbers:
+    inside: dict[tuple[DimLike, ...], Value] = {}
+    low, interior = step.params["low"], step.params["interior"]
+    for index, element in zip(indices(x.shape), numbers(step.w, x).elements):
+        place = [i.constant * (1 + gap) + _positive(lo) for i, gap, lo in zip(index, interior, low)]
+        inside[tuple(place)] = element
+    return Numbers(
+        step.out.shape, step.out.dtype,
+        [inside.get(tuple([i.constant for i in index]), value) for index in indices(step.out.shape)],
+    )  # fmt: skip

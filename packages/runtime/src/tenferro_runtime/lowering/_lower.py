@@ -1,0 +1,54 @@
+"""`lower`: from a program to loop nests."""
+
+from __future__ import annotations
+
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import variables
+from tenferro_runtime.lowering._calls import call
+from tenferro_runtime.lowering._elementwise import elementwise
+from tenferro_runtime.lowering._lowering import Lowering, Step
+from tenferro_runtime.lowering._prepared import prepared
+from tenferro_runtime.lowering._rewriting import renamed, swapped
+from tenferro_runtime.lowering._values import Lowered, Stored, write
+from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
+from tenferro_tensor_core import UnsupportedError
+
+
+def lower(program: Program) -> LoopFunction:
+    """The program as loop nests over buffers, open sizes included.
+
+    Raises:
+        UnsupportedError: it has a step that is neither loops nor a kernel on arrays in main memory, such as a size
+            that depends on data, or a transfer.
+    """
+    program = prepared(program)
+    for spec in program.specs.values():
+        if not spec.place.on_host:
+            raise UnsupportedError(f"only programs in main memory are lowered to loops, and a value is {spec!r}")
+    lowering = Lowering(_other)
+    w = lowering.w
+    inputs = [w.buffer(s.dtype, s.shape, Role.INPUT) for s in program.inputs]
+    outs = lowering.run(program, [Stored.whole_of(b) for b in inputs])
+    outputs, taken = [], swapped(w.statements)
+    moved: dict[int, Buffer] = {}
+    for x in outs:
+        to = w.buffer(x.dtype, x.shape, Role.OUTPUT)
+        outputs.append(to)
+        if isinstance(x, Stored) and x.whole and x.buffer.role is Role.TEMPORARY and x.buffer.number not in taken:
+            moved[x.buffer.number] = to
+            taken.add(x.buffer.number)
+        else:
+            write(w, x, Stored.whole_of(to))
+    return LoopFunction(
+        tuple(variables(program)),
+        tuple(inputs),
+        tuple(outputs),
+        tuple(lowering.constants),
+        tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
+        renamed(w.statements, moved) if moved else tuple(w.statements),
+    )
+
+
+def _other(step: Step) -> Lowered | list[Lowered]:
+    """Primitives without a rule of their own."""
+    return elementwise(step) if step.op.primitive.elementwise else call(step)

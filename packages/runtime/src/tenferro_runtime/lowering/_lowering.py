@@ -1,0 +1,223 @@
+"""`Lowering`: equations one after the other, each by the rule of its primitive.
+
+**The rule of writing in place.** An equation that writes part of an array may write to the memory of its operand iff
+that memory is the program's own (made in this body, or handed from iteration to iteration by the enclosing loop), and
+the operand is dead after the equation. Before the first store, every other value that still has readers, or that the
+equation itself reads, and whose elements are read from that memory, is written elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.lowering._values import (
+    Formula,
+    Lowered,
+    Numbers,
+    Stored,
+    copied,
+    is_small,
+    kept,
+    numbers,
+)
+from tenferro_runtime.lowering._writer import Writer
+from tenferro_tensor import Op, Primitive, Spec, Tensor
+from tenferro_tensor.device_model import Literal as Number
+from tenferro_tensor.loop_ir import INDEX, Buffer, Role
+from tenferro_tensor_core import UnsupportedError
+
+RECOMPUTED: Final = 12
+"""Cost up to which an element that several equations read is computed by each of them."""
+
+DEEPEST: Final = 150
+"""Cost above which elements are always computed once."""
+
+Rule = Callable[["Step"], Lowered | Sequence[Lowered]]
+RULES: Final[dict[Primitive, Rule]] = {}
+"""How a primitive is lowered; element-wise ones have a rule together, and all others are calls of their kernels."""
+
+
+def rule(*primitives: Primitive) -> Callable[[Rule], Rule]:
+    """Register the rule of primitives."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(primitives, function))
+        return function
+
+    return register
+
+
+class Body:
+    """The values of one program, or of the body of a loop or branch, while it is lowered.
+
+    Attributes:
+        values: by variable.
+        left: how many readers each still has.
+        first: number of the first buffer made inside.
+        own: numbers of buffers from outside that may be written to.
+    """
+
+    def __init__(self, program: Program, inputs: Sequence[Lowered], first: int, own: frozenset[int]) -> None:
+        self.program, self.first, self.own = program, first, own
+        self.values: dict[int, Lowered] = dict(zip(program.input_ids, inputs, strict=True))
+        self.left: dict[int, int] = {}
+        for eq in program.equations:
+            for v in eq.variables:
+                self.left[v] = self.left.get(v, 0) + 1
+        for v in program.output_ids:
+            self.left[v] = self.left.get(v, 0) + 1
+
+    def owns(self, buffer: Buffer) -> bool:
+        """Whether the memory may be written to once nobody reads it."""
+        return buffer.number in self.own or (buffer.role is Role.TEMPORARY and buffer.number >= self.first)
+
+
+class Lowering:
+    """The state of lowering one program: what is written, and the arrays that it holds."""
+
+    def __init__(self, fallback: Rule) -> None:
+        self.w = Writer()
+        self.fallback = fallback
+        self.constants: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
+        self._constants: dict[int, Lowered] = {}
+
+    def run(self, program: Program, inputs: Sequence[Lowered], own: frozenset[int] = frozenset()) -> list[Lowered]:
+        """The outputs of a program for inputs, of which it may write to the buffers `own`."""
+        body = Body(program, inputs, self.w.next_buffer, own)
+        for v, c in program.constants.items():
+            body.values[v] = self.constant(c)
+        for eq in program.equations:
+            for v in eq.variables:
+                body.left[v] -= 1
+            self._lower(Step(self, body, eq))
+            for v in eq.variables:
+                if not body.left[v]:
+                    body.values.pop(v, None)
+        return [body.values[v] for v in program.output_ids]
+
+    def _lower(self, step: Step) -> None:
+        found = RULES.get(step.op.primitive, self.fallback)(step)
+        results = (found,) if isinstance(found, Lowered) else found
+        for v, x in zip(step.eq.results, results, strict=True):
+            readers = step.body.left.get(v, 0)
+            if is_small(x.shape) or x.cost > DEEPEST or (readers > 1 and x.cost > RECOMPUTED):
+                x = kept(self.w, x)
+            if readers:
+                step.body.values[v] = x
+
+    def constant(self, held: Tensor) -> Lowered:
+        """An array that the program holds: numbers, a counter, one number for all, or memory."""
+        known = self._constants.get(id(held))  # the program keeps it alive
+        if known is None:
+            array = np.asarray(held)
+            if is_small(array.shape):
+                known = Numbers(array.shape, array.dtype, [Number(x.item(), array.dtype) for x in array.reshape(-1)])
+            else:
+                known = _regular(array) or self._held(array)
+            self._constants[id(held)] = known
+        return known
+
+    def _held(self, array: np.ndarray[Any, Any]) -> Stored:
+        buffer = self.w.buffer(array.dtype, array.shape, Role.CONSTANT)
+        self.constants.append((buffer, np.ascontiguousarray(array)))
+        return Stored.whole_of(buffer)
+
+
+def _regular(array: np.ndarray[Any, Any]) -> Formula | None:
+    """A constant whose elements are known without memory."""
+    first = array.reshape(-1)[0]
+    if array.tobytes() == np.full_like(array, first).tobytes():
+        value = Number(first.item(), array.dtype)
+        return Formula(array.shape, array.dtype, lambda w, index: value)
+    if array.ndim == 1 and array.dtype == INDEX:
+        by = int(array[1] - array[0])
+        if (np.diff(array) == by).all():
+            return Formula(array.shape, array.dtype, lambda w, index: w.position(index[0] * by + int(first)))
+    return None
+
+
+class Step:
+    """One equation with its operands; what a rule is given.
+
+    Attributes:
+        w: where statements go.
+        outs: specs of the results.
+    """
+
+    def __init__(self, lowering: Lowering, body: Body, eq: Equation) -> None:
+        self.lowering, self.body, self.eq, self.w = lowering, body, eq, lowering.w
+        self.op: Op = eq.op
+        self.params = eq.op.params
+        self.outs: tuple[Spec, ...] = tuple([body.program.specs[v] for v in eq.results])
+
+    @property
+    def out(self) -> Spec:
+        """The spec of the only result."""
+        return self.outs[0]
+
+    def dtype(self, k: int) -> np.dtype[Any]:
+        """The dtype of an operand; a Python number takes that of the arrays beside it."""
+        v = self.eq.operands[k]
+        if not isinstance(v, Literal):
+            return self.body.values[v].dtype
+        if k == self.op.primitive.chooser:
+            return np.dtype(np.bool_)
+        beside = [o for i, o in enumerate(self.eq.operands) if i != self.op.primitive.chooser and o.__class__ is int]
+        return self.body.values[beside[0]].dtype if beside else np.asarray(v.value).dtype
+
+    def operand(self, k: int, dtype: np.dtype[Any] | None = None) -> Lowered:
+        """An operand; a Python number as an array without axes."""
+        v = self.eq.operands[k]
+        if isinstance(v, Literal):
+            dtype = dtype or self.dtype(k)
+            return Numbers((), dtype, [Number(dtype.type(v.value).item(), dtype)])
+        return self.body.values[v]
+
+    @property
+    def operands(self) -> list[Lowered]:
+        """All operands."""
+        return [self.operand(k) for k in range(len(self.eq.operands))]
+
+    def replace(self, k: int, x: Lowered) -> None:
+        """Have later readers of an operand read what was made of it."""
+        v = self.eq.operands[k]
+        if v.__class__ is int:
+            self.body.values[v] = x
+
+    def overwritable(self, k: int) -> bool:
+        """Whether the rule of writing in place lets this equation write to the memory of an operand."""
+        v = self.eq.operands[k]
+        x = None if isinstance(v, Literal) else self.body.values[v]
+        return (
+            isinstance(x, Stored)
+            and x.whole
+            and self.body.owns(x.buffer)
+            and not self.body.left[v]  # type: ignore[index]
+            and self.eq.operands.count(v) == 1
+        )
+
+    def target(self, k: int) -> Stored:
+        """Memory with the elements of an operand that may be written to: its own, or a copy."""
+        x = self.operand(k)
+        if not self.overwritable(k):
+            return copied(self.w, x)
+        assert isinstance(x, Stored)
+        self._save_readers(x.buffer, self.eq.operands[k])  # type: ignore[arg-type]
+        return Stored.whole_of(x.buffer, x.shape)
+
+    def _save_readers(self, buffer: Buffer, but: int) -> None:
+        """Write values elsewhere that read a buffer which is about to be written to."""
+        values = self.body.values
+        for v, x in list(values.items()):
+            if v != but and buffer.number in x.reads and (self.body.left.get(v) or v in self.eq.operands):
+                values[v] = numbers(self.w, x) if is_small(x.shape) else copied(self.w, x)
+
+    def unsupported(self, why: str) -> UnsupportedError:
+        """An error that names the equation."""
+        return UnsupportedError(
+            f"{self.op.primitive.name} is not lowered to loops: {why}", primitive=self.op.primitive.name
+        )

@@ -1,0 +1,14 @@
+"""Programs inside programs, as they are lowered: calls in line, dead and equal work gone."""
+
+from __future__ import annotations
+
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.passes import optimise
+
+
+def prepared(program: Program) -> Program:
+    """The program after the passes that keep every bit; kept with it."""
+    found: Program | None = program.memo.get("prepared")
+    if found is None:
+        found = program.memo["prepared"] = optimise(program)
+    return found

@@ -1,0 +1,209 @@
+"""Lowering of reductions and cumulative operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.lowering._lowering import Step, rule
+from tenferro_runtime.lowering._values import (
+    MOST_NUMBERS,
+    Formula,
+    Index,
+    Lowered,
+    Numbers,
+    Stored,
+    count,
+    indices,
+    is_small,
+    write,
+)
+from tenferro_runtime.lowering._writer import Writer
+from tenferro_tensor import Op, Primitive, catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
+from tenferro_tensor_core import DimLike
+
+Term = Callable[[Writer, Index], Value]
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+COMBINED: Final[dict[Primitive, tuple[Op, Callable[[np.dtype[Any]], Any]]]] = {
+    catalog.reduce_sum: (catalog.add.op(), lambda dtype: dtype.type(0).item()),
+    catalog.reduce_prod: (catalog.mul.op(), lambda dtype: dtype.type(1).item()),
+    catalog.reduce_max: (catalog.maximum.op(), _lowest),
+    catalog.reduce_min: (catalog.minimum.op(), _highest),
+    catalog.reduce_any: (catalog.bitwise_or.op(), lambda dtype: False),
+    catalog.reduce_all: (catalog.bitwise_and.op(), lambda dtype: True),
+    catalog.cumsum: (catalog.add.op(), lambda dtype: dtype.type(0).item()),
+    catalog.cumprod: (catalog.mul.op(), lambda dtype: dtype.type(1).item()),
+    catalog.cummax: (catalog.maximum.op(), _lowest),
+    catalog.cummin: (catalog.minimum.op(), _highest),
+}
+"""How two elements are combined, and what changes nothing."""
+
+
+def accumulated(w: Writer, shape: Sequence[DimLike], term: Term, op: Op, first: Literal) -> Value:
+    """All terms of a shape combined, beginning with `first`; few terms one after the other."""
+    if _few(shape):
+        terms = [term(w, i) for i in indices(shape)]
+        total = terms[0]
+        for each in terms[1:]:
+            total = w.let(op, first.dtype, total, each)
+        return total
+
+    def level(k: int, index: Index, total: Value) -> Value:
+        if k == len(shape):
+            return w.let(op, first.dtype, total, term(w, index))
+        if shape[k].__class__ is int and shape[k] == 1:
+            return level(k + 1, (*index, Affine()), total)
+        with w.loop(shape[k], [total], Order.GROUPED) as loop:
+            loop.following = (level(k + 1, (*index, Affine.of(loop.index)), loop.inside[0]),)
+        return loop.results[0]
+
+    return level(0, (), first)
+
+
+def _few(shape: Sequence[DimLike]) -> bool:
+    """Whether terms of this shape are written out."""
+    n = count(shape)
+    return isinstance(n, int) and 0 < n <= MOST_NUMBERS
+
+
+def reduced(
+    w: Writer, shape: Sequence[DimLike], over: Sequence[DimLike], term: Callable[[Writer, Index, Index], Value],
+    op: Op, first: Literal, *, inner: bool,
+) -> Lowered:  # fmt: skip
+    """An array of which each element combines the terms of one index.
+
+    Args:
+        w: where statements go.
+        shape: of the result.
+        over: extents of the axes that are combined.
+        term: of an index of the result and one of the combined axes.
+        op: combines two terms.
+        first: what changes nothing.
+        inner: whether the terms of one element lie next to each other, or else those of one index of the combined
+            axes.
+    """
+
+    def each(w: Writer, i: Index) -> Value:
+        return accumulated(w, over, lambda w, r: term(w, i, r), op, first)
+
+    if is_small(shape):
+        return Numbers(shape, first.dtype, [each(w, i) for i in indices(shape)])
+    found = Stored.whole_of(w.buffer(first.dtype, shape))
+    if inner or _few(over):
+        write(w, Formula(shape, first.dtype, each), found)
+        return found
+    write(w, Formula(shape, first.dtype, lambda w, i: first), found)
+
+    def level(k: int, r: Index) -> None:
+        if k == len(over):
+            w.nest(shape, lambda i: add(i, r))
+        else:
+            with w.loop(over[k]) as loop:
+                level(k + 1, (*r, Affine.of(loop.index)))
+
+    def add(i: Index, r: Index) -> None:
+        w.store(found.buffer, found.place(i), w.let(op, first.dtype, found.at(w, i), term(w, i, r)))
+
+    level(0, ())
+    return found
+
+
+def _with(index: Index, r: Index, axes: Sequence[int], ndim: int) -> Index:
+    """The index of the operand from that of the result and that of the reduced axes."""
+    kept, gone = iter(index), iter(r)
+    return tuple([next(gone) if k in axes else next(kept) for k in range(ndim)])
+
+
+@rule(*[p for p in COMBINED if p.name.startswith("reduce_")])
+def _reduce(step: Step) -> Lowered:
+    x, axes = step.operand(0), step.params["axes"]
+    op, neutral = COMBINED[step.op.primitive]
+    if x.dtype.kind == "b" and step.op.primitive in (catalog.reduce_sum, catalog.reduce_max):
+        op = catalog.bitwise_or.op()
+    elif x.dtype.kind == "b" and step.op.primitive in (catalog.reduce_prod, catalog.reduce_min):
+        op = catalog.bitwise_and.op()
+    first = Literal(neutral(x.dtype), x.dtype)
+    over = [n for k, n in enumerate(x.shape) if k in axes]
+    ndim = len(x.shape)
+
+    def term(w: Writer, i: Index, r: Index) -> Value:
+        return x.at(w, _with(i, r, axes, ndim))
+
+    return reduced(step.w, step.out.shape, over, term, op, first, inner=not ndim or ndim - 1 in axes)
+
+
+@rule(catalog.argmax, catalog.argmin)
+def _located(step: Step) -> Lowered:
+    """The first of the best, one element after the other; the first NaN is better than any number."""
+    x, axis = step.operand(0), step.params["axis"]
+    ndim, better = len(x.shape), catalog.gt if step.op.primitive is catalog.argmax else catalog.lt
+
+    def at(w: Writer, index: Index) -> Value:
+        start = x.at(w, _with(index, (Affine(),), (axis,), ndim))
+        with w.loop(x.shape[axis], [start, Literal(0, INDEX)]) as loop:
+            best, where = loop.inside
+            here = x.at(w, _with(index, (Affine.of(loop.index),), (axis,), ndim))
+            wins = _wins(w, better, here, best)
+            select = catalog.select.op()
+            loop.following = (
+                w.let(select, x.dtype, wins, here, best),
+                w.let(select, INDEX, wins, w.position(Affine.of(loop.index)), where),
+            )
+        return loop.results[1]
+
+    return _computed(step, at)
+
+
+def _wins(w: Writer, better: Primitive, here: Value, best: Value) -> Value:
+    boolean = np.dtype(np.bool_)
+    wins = w.let(better.op(), boolean, here, best)
+    if here.dtype.kind != "f":
+        return wins
+    odd, known = (w.let(catalog.is_nan.op(), boolean, v) for v in (here, best))
+    new = w.let(catalog.bitwise_and.op(), boolean, odd, w.let(catalog.bitwise_not.op(), boolean, known))
+    return w.let(catalog.bitwise_or.op(), boolean, wins, new)
+
+
+def _computed(step: Step, at: Term) -> Lowered:
+    """An array computed now."""
+    if is_small(step.out.shape):
+        return Numbers(step.out.shape, step.out.dtype, [at(step.w, i) for i in indices(step.out.shape)])
+    found = Stored.whole_of(step.w.buffer(step.out.dtype, step.out.shape))
+    write(step.w, Formula(step.out.shape, step.out.dtype, at), found)
+    return found
+
+
+@rule(*[p for p in COMBINED if p.name.startswith("cum")])
+def _cumulative(step: Step) -> Lowered:
+    """One element after the other along the axis, the others independent of each other."""
+    x, axis, reverse = step.operand(0), step.params["axis"], step.params["reverse"]
+    op, neutral = COMBINED[step.op.primitive]
+    if x.dtype.kind == "b":
+        op = (catalog.bitwise_or if step.op.primitive in (catalog.cumsum, catalog.cummax) else catalog.bitwise_and).op()
+    first, ndim, w = Literal(neutral(x.dtype), x.dtype), len(x.shape), step.w
+    found = Stored.whole_of(w.buffer(x.dtype, x.shape))
+    others = [n for k, n in enumerate(x.shape) if k != axis]
+
+    def line(i: Index) -> None:
+        with w.loop(x.shape[axis], [first]) as loop:
+            r = Affine.of(loop.index)
+            at = _with(i, (-r + (x.shape[axis] - 1) if reverse else r,), (axis,), ndim)
+            total = w.let(op, x.dtype, loop.inside[0], x.at(w, at))
+            w.store(found.buffer, found.place(at), total)
+            loop.following = (total,)
+
+    w.nest(others, line)
+    return found

@@ -1,0 +1,45 @@
+"""Statements with other buffers: results are computed where the caller wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from tenferro_tensor.loop_ir import Buffer, Call, Case, For, Load, Statement, Store, Switch, View, While
+
+
+def swapped(statements: Iterable[Statement]) -> set[int]:
+    """Numbers of the buffers that trade places in some loop."""
+    found: set[int] = set()
+    for s in statements:
+        if isinstance(s, For | While):
+            found.update([buffer.number for pair in s.swaps for buffer in pair])
+            found |= swapped(s.body)
+        elif isinstance(s, Switch):
+            for case in s.cases:
+                found |= swapped(case.body)
+    return found
+
+
+def renamed(statements: Sequence[Statement], to: Mapping[int, Buffer]) -> tuple[Statement, ...]:
+    """The statements with buffers replaced, by number; none of them trades places."""
+    return tuple([_renamed(s, to) for s in statements])
+
+
+def _renamed(s: Statement, to: Mapping[int, Buffer]) -> Statement:
+    if isinstance(s, Load | Store):
+        other = to.get(s.buffer.number)
+        return s if other is None else replace(s, buffer=other)
+    if isinstance(s, For):
+        return replace(s, body=renamed(s.body, to))
+    if isinstance(s, While):
+        return replace(s, test=renamed(s.test, to), body=renamed(s.body, to))
+    if isinstance(s, Switch):
+        return replace(s, cases=tuple([Case(renamed(case.body, to), case.values) for case in s.cases]))
+    if isinstance(s, Call):
+        return replace(s, operands=_views(s.operands, to), results=_views(s.results, to))
+    return s
+
+
+def _views(views: Sequence[View], to: Mapping[int, Buffer]) -> tuple[View, ...]:
+    return tuple([replace(v, buffer=to.get(v.buffer.number, v.buffer)) for v in views])

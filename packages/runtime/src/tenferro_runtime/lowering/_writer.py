@@ -1,0 +1,303 @@
+"""`Writer`: writes statements of loop nests one after the other, and folds what is known about integers.
+
+Indices are affine in counters as far as that can be known, and counters have bounds: so the wrap of negative indices
+and the clamp of windows vanish from loops in which they never act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_tensor import Op, Spec, catalog, host_kernel
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import (
+    INDEX,
+    Affine,
+    Buffer,
+    Carried,
+    For,
+    Let,
+    Load,
+    Order,
+    Position,
+    Reg,
+    Role,
+    Statement,
+    Store,
+    Value,
+)
+from tenferro_tensor_core import Dim, DimLike
+
+BOOL: Final = np.dtype(np.bool_)
+
+_COMPARISONS: Final = frozenset({catalog.lt, catalog.le, catalog.gt, catalog.ge})
+
+
+@dataclass
+class Loop:
+    """A loop that is being written: its index, and its carried values once they are known."""
+
+    index: Reg
+    inside: tuple[Reg, ...]
+    following: tuple[Value, ...] = ()
+    swaps: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+    results: tuple[Reg, ...] = ()
+
+
+class Writer:
+    """Statements under construction.
+
+    Attributes:
+        statements: those of the innermost open block.
+        buffers: those made so far, by their role.
+        next_buffer: the number of the next one.
+    """
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.buffers: dict[Role, list[Buffer]] = {role: [] for role in Role}
+        self.next_buffer = self._registers = 0
+        self._affine: dict[int, Affine] = {}
+        self._bounds: dict[int, tuple[DimLike | None, DimLike | None]] = {}
+        self._known: list[dict[Any, Reg]] = [{}]
+
+    # -- registers and memory
+
+    def reg(self, dtype: np.dtype[Any]) -> Reg:
+        """A new register."""
+        self._registers += 1
+        return Reg(self._registers - 1, dtype)
+
+    def buffer(self, dtype: np.dtype[Any], shape: Sequence[DimLike], role: Role = Role.TEMPORARY) -> Buffer:
+        """A new buffer."""
+        found = Buffer(self.next_buffer, dtype, tuple(shape), role)
+        self.next_buffer += 1
+        self.buffers[role].append(found)
+        return found
+
+    def load(self, buffer: Buffer, at: Affine) -> Reg:
+        """An element as a number."""
+        known = self._known[-1].get((buffer.number, at))  # not from outside of a loop that may write to it
+        if known is None:
+            known = self._remember((buffer.number, at), self.reg(buffer.dtype))
+            self.statements.append(Load(known, buffer, at))
+        return known
+
+    def store(self, buffer: Buffer, at: Affine, value: Value) -> None:
+        """Write a number."""
+        self.statements.append(Store(buffer, at, value))
+        self.written(buffer)
+
+    def written(self, *buffers: Buffer) -> None:
+        """Forget what was loaded from buffers."""
+        numbers = {buffer.number for buffer in buffers}
+        for level in self._known:
+            for key in [key for key in level if key.__class__ is tuple and key[0] in numbers]:
+                del level[key]
+
+    # -- numbers
+
+    def let(self, op: Op, dtype: np.dtype[Any], *args: Value) -> Value:
+        """An element-wise op of numbers; of known ones a literal, of indices an index as far as that can be."""
+        if all(isinstance(a, Literal) for a in args):
+            return _folded(op, dtype, args)  # type: ignore[arg-type]
+        found = self._of_indices(op, dtype, args)
+        if found is not None:
+            return found
+        key = (op, args)
+        known = self._remembered(key)
+        if known is None:
+            known = self._remember(key, self.reg(dtype))
+            self.statements.append(Let(known, op, tuple(args)))
+        return known
+
+    def position(self, index: Affine) -> Value:
+        """An index as a number."""
+        if not index.terms and isinstance(index.constant, int):
+            return Literal(index.constant, INDEX)
+        if index.constant.__class__ is int and index.constant == 0 and len(index.terms) == 1:
+            reg, by = index.terms[0]
+            if by.__class__ is int and by == 1:
+                return reg
+        known = self._remembered(index)
+        if known is None:
+            known = self._remember(index, self.reg(INDEX))
+            self._affine[known.number] = index
+            self.statements.append(Position(known, index))
+        return known
+
+    def index(self, value: Value) -> Affine:
+        """An integer of any dtype as an index."""
+        if isinstance(value, Literal):
+            return Affine(int(value.value))  # type: ignore[arg-type]
+        if value.dtype != INDEX:
+            convert = catalog.convert.op(dtype=INDEX)
+            return self.index(self.let(convert, INDEX, value))
+        return self._affine.get(value.number) or Affine.of(value)
+
+    def bounded(self, reg: Reg, low: DimLike | None, high: DimLike | None) -> None:
+        """State that a register lies between two extents."""
+        self._bounds[reg.number] = low, high
+
+    def stands_for(self, reg: Reg, index: Affine) -> None:
+        """State that a register equals an index."""
+        self._affine[reg.number] = index
+
+    def range_of(self, index: Affine) -> tuple[DimLike | None, DimLike | None]:
+        """Bounds of an index, as far as those of its registers tell."""
+        low: DimLike | None = index.constant
+        high: DimLike | None = index.constant
+        for reg, by in index.terms:
+            least, most = self._bounds.get(reg.number, (None, None))
+            if not isinstance(by, int):
+                return None, None
+            if by < 0:
+                least, most = most, least
+            low = None if low is None or least is None else low + least * by
+            high = None if high is None or most is None else high + most * by
+        return low, high
+
+    def within(self, index: Affine, low: DimLike, high: DimLike) -> bool:
+        """Whether ``low <= index <= high`` for sure."""
+        least, most = self.range_of(index)
+        return least is not None and most is not None and never_negative(least - low) and never_negative(high - most)
+
+    def clamped(self, index: Affine, high: DimLike) -> Affine:
+        """The nearest index from 0 to `high`."""
+        if self.within(index, 0, high):
+            return index
+        value = self.position(index)
+        value = self.let(catalog.maximum.op(), INDEX, value, Literal(0, INDEX))
+        value = self.let(catalog.minimum.op(), INDEX, value, self.position(Affine(high)))
+        return self.index(value)
+
+    def inside(self, index: Affine, high: DimLike) -> Value:
+        """Whether ``0 <= index <= high``."""
+        if self.within(index, 0, high):
+            return Literal(True, BOOL)
+        value = self.position(index)
+        low = self.let(catalog.ge.op(), BOOL, value, Literal(0, INDEX))
+        return self.both(low, self.let(catalog.le.op(), BOOL, value, self.position(Affine(high))))
+
+    def both(self, x: Value, y: Value) -> Value:
+        """Whether two conditions hold."""
+        for a, b in ((x, y), (y, x)):
+            if isinstance(a, Literal):
+                return b if a.value else a
+        return self.let(catalog.bitwise_and.op(), BOOL, x, y)
+
+    def _of_indices(self, op: Op, dtype: np.dtype[Any], args: tuple[Value, ...]) -> Value | None:
+        """Sums and comparisons of 64-bit integers by what is known of them."""
+        p = op.primitive
+        if p is catalog.select and isinstance(args[0], Literal):
+            return args[1] if args[0].value else args[2]
+        if len(args) != 2 or any(a.dtype != INDEX for a in args):
+            return None
+        if p in (catalog.add, catalog.sub):
+            x, y = map(self.index, args)
+            return self.position(x + y if p is catalog.add else x - y)
+        if p is catalog.mul and isinstance(args[1], Literal):
+            return self.position(self.index(args[0]) * int(args[1].value))  # type: ignore[arg-type]
+        if p in (catalog.eq, catalog.ne):
+            low, high = self.range_of(self.index(args[0]) - self.index(args[1]))
+            if (low is not None and never_negative(low - 1)) or (high is not None and never_negative(-1 - high)):
+                return Literal(p is catalog.ne, BOOL)
+            return None
+        if p in _COMPARISONS or p in (catalog.maximum, catalog.minimum):
+            low, high = self.range_of(self.index(args[0]) - self.index(args[1]))
+            above = low is not None and never_negative(low)
+            below = high is not None and never_negative(0 - high)
+            if p in (catalog.maximum, catalog.minimum):
+                if above or below:
+                    return args[0] if above == (p is catalog.maximum) else args[1]
+                return None
+            if p is catalog.ge or p is catalog.lt:
+                below = high is not None and never_negative(-1 - high)
+            else:
+                above = low is not None and never_negative(low - 1)
+            if above:
+                return Literal(p in (catalog.gt, catalog.ge), BOOL)
+            if below:
+                return Literal(p in (catalog.lt, catalog.le), BOOL)
+        return None
+
+    # -- loops
+
+    @contextmanager
+    def block(self) -> Iterator[list[Statement]]:
+        """Collect statements apart."""
+        outer, self.statements = self.statements, []
+        self._known.append({})
+        try:
+            yield self.statements
+        finally:
+            self._known.pop()
+            self.statements = outer
+
+    @contextmanager
+    def resumed(self, statements: list[Statement]) -> Iterator[None]:
+        """Write at the end of statements that were collected apart."""
+        outer, self.statements = self.statements, statements
+        self._known.append({})
+        try:
+            yield
+        finally:
+            self._known.pop()
+            self.statements = outer
+
+    @contextmanager
+    def loop(self, extent: DimLike, first: Sequence[Value] = (), order: Order = Order.GIVEN) -> Iterator[Loop]:
+        """A counted loop with carried numbers; the body sets `following`."""
+        index = self.reg(INDEX)
+        self.bounded(index, 0, extent - 1)
+        loop = Loop(index, tuple([self.reg(v.dtype) for v in first]))
+        with self.block() as body:
+            yield loop
+        loop.results = tuple([self.reg(v.dtype) for v in first])
+        carries = tuple(map(Carried, loop.inside, first, loop.following, loop.results))
+        self.statements.append(For(index, extent, tuple(body), carries, order, tuple(loop.swaps)))
+        self.written(*[buffer for pair in loop.swaps for buffer in pair])
+
+    def nest(self, shape: Sequence[DimLike], body: Callable[[tuple[Affine, ...]], None]) -> None:
+        """Independent iterations over all elements of a shape."""
+
+        def level(k: int, index: tuple[Affine, ...]) -> None:
+            if k == len(shape):
+                body(index)
+            elif shape[k].__class__ is int and shape[k] == 1:
+                level(k + 1, (*index, Affine()))
+            else:
+                with self.loop(shape[k], order=Order.ANY) as loop:
+                    level(k + 1, (*index, Affine.of(loop.index)))
+
+        level(0, ())
+
+    # -- equal numbers are computed once in a block
+
+    def _remembered(self, key: Any) -> Reg | None:
+        return next((level[key] for level in reversed(self._known) if key in level), None)
+
+    def _remember(self, key: Any, reg: Reg) -> Reg:
+        self._known[-1][key] = reg
+        return reg
+
+
+def never_negative(d: DimLike) -> bool:
+    """Whether an extent, or the difference of two, is at least 0 for sure."""
+    if isinstance(d, Dim):
+        return d.lower is not None and d.lower >= 0
+    return d >= 0
+
+
+def _folded(op: Op, dtype: np.dtype[Any], args: tuple[Literal, ...]) -> Literal:
+    """The op of literals, by the reference kernel."""
+    specs = tuple([Spec((), a.dtype) for a in args])
+    kernel = host_kernel(op, specs, (Spec((), dtype),))
+    assert kernel is not None
+    with np.errstate(all="ignore"):
+        return Literal(np.asarray(kernel(*[np.asarray(a.value, a.dtype) for a in args])).astype(dtype).item(), dtype)

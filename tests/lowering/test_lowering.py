@@ -1,0 +1,203 @@
+"""Programs as loop nests: what `interpret` makes of them is what the program gives step by step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_ad as ad
+import tenferro_runtime as tr
+from tenferro_runtime.lowering import lower
+from tenferro_tensor.loop_ir import interpret
+
+RNG = np.random.default_rng(7)
+
+
+def real(*shape: int) -> Any:
+    return RNG.standard_normal(shape)
+
+
+def definite(n: int) -> Any:
+    x = real(n, n)
+    return x @ x.T + n * np.eye(n)
+
+
+def cholesky(a: Any) -> Any:
+    """By rows, each element by a masked product of two rows."""
+    n = a.shape[0]
+    k = tr.arange(n)
+
+    def row(a: Any, i: Any) -> Any:
+        def column(a: Any, j: Any) -> Any:
+            known = tr.sum(tr.where(k < j, a[i] * a[j], 0.0))
+            return a.at[i, j].set(tr.where(j < i, (a[i, j] - known) / a[j, j], a[i, j])), None
+
+        a, _ = tr.scan(column, a, tr.arange(n))
+        return a.at[i, i].set(tr.sqrt(a[i, i] - tr.sum(tr.where(k < i, a[i] * a[i], 0.0)))), None
+
+    return tr.scan(row, a, tr.arange(n))[0]
+
+
+def jacobi(x: Any, y: Any) -> Any:
+    def step(both: Any, _: None) -> Any:
+        x, y = both
+        y = y.at[1:-1].set((x[:-2] + x[1:-1] + x[2:]) / 3)
+        x = x.at[1:-1].set((y[:-2] + y[1:-1] + y[2:]) / 3)
+        return (x, y), None
+
+    return tr.scan(step, (x, y), None, length=6)[0]
+
+
+def heat(u: Any) -> Any:
+    def step(u: Any, _: None) -> Any:
+        inner = u[1:-1, 1:-1]
+        inner = inner + 0.1 * (u[2:, 1:-1] - 2 * inner + u[:-2, 1:-1]) + 0.1 * (u[1:-1, 2:] - 2 * inner + u[1:-1, :-2])
+        return u.at[1:-1, 1:-1].set(inner), tr.sum(u)
+
+    return tr.scan(step, u, None, length=5)
+
+
+def exchanged(x: Any, y: Any) -> Any:
+    return tr.scan(lambda both, i: ((both[1], both[0] + both[1] * i), both[0][0]), (x, y), tr.arange(5.0))
+
+
+def plainly_exchanged(x: Any, y: Any) -> Any:
+    return tr.scan(lambda both, i: ((both[1], both[0]), both[0] + both[1][::-1]), (x, y), tr.arange(5))
+
+
+def turned(x: Any, y: Any, z: Any) -> Any:
+    return tr.scan(lambda c, i: ((c[1], c[2], c[0]), None), (x, y, z), tr.arange(4))[0]
+
+
+def overlapping(x: Any) -> Any:
+    def step(x: Any, i: Any) -> Any:
+        x = x.at[1:].set(x[:-1] * 0.5)
+        x = x.at[::2].add(x[::-1][::2])
+        return x, x[i]
+
+    return tr.scan(step, x, tr.arange(4))
+
+
+def growing(x: Any) -> Any:
+    return tr.while_loop(lambda s: s[1] < 7, lambda s: (s[0] * 1.5 + 1, s[1] + 1), (x, tr.asarray(0)))
+
+
+def bounded(x: Any) -> Any:
+    return tr.while_loop(lambda s: s[0] < 1e9, lambda s: (tr.sum(s[1]), s[1] * 2), (tr.sum(x), x), max_steps=5)
+
+
+def chosen(x: Any) -> Any:
+    def step(x: Any, i: Any) -> Any:
+        return tr.cond(i % 2 == 0, lambda x: x.at[i].set(x[i] * 2), lambda x: x, x), x[i]
+
+    return tr.scan(step, x, tr.arange(6))
+
+
+def branches(x: Any) -> Any:
+    def step(x: Any, i: Any) -> Any:
+        return tr.switch(i, [lambda x: x + 1, lambda x: x[::-1], lambda x: x.at[0].set(7.0)], x), i
+
+    return tr.scan(step, x, tr.arange(-1, 4))
+
+
+def kalman(a: Any, h: Any, q: Any, r: Any, z: Any) -> Any:
+    def step(state: Any, z: Any) -> Any:
+        x, p = state
+        x, p = a @ x, a @ p @ a.T + q
+        gain = p @ h.T / (h @ p @ h.T + r)[0, 0]
+        x, p = x + gain @ (z - h @ x), p - gain @ h @ p
+        return (x, p), x
+
+    n = a.shape[0]
+    return tr.scan(step, (tr.zeros(n), tr.eye(n)), z)
+
+
+def shapes(x: Any) -> Any:
+    return (
+        tr.sum(x, axis=0), tr.sum(x, axis=1), tr.max(x, axis=0), tr.argmax(x, axis=1), tr.argmin(x, axis=0),
+        tr.cumulative_sum(x, axis=1), tr.cumulative_prod(x, axis=0), tr.prod(x), tr.concat([x, x[::-1]], axis=1),
+        tr.roll(x, 1, axis=0), tr.reshape(x.T, (-1,)), tr.flip(x), tr.any(x > 2, axis=0), tr.all(x < 2, axis=1),
+    )  # fmt: skip
+
+
+def products(x: Any) -> Any:
+    return x @ x + tr.exp(x).T, x @ x[0], x[0] @ x, x[0] @ x[1], tr.matmul(x[:, None, :], x[:, :, None])
+
+
+def gradient(x: Any) -> Any:
+    def loss(x: Any) -> Any:
+        return tr.sum(tr.scan(lambda c, i: (tr.tanh(c * x[i] + 1.0) + c, None), x, tr.arange(5))[0])
+
+    return ad.grad(loss)(x)
+
+
+def picked(x: Any) -> Any:
+    where = tr.asarray(np.array([3, 1, -1, 0] * 5))
+    return x[where], x.at[where].add(1.0), tr.sort(x), x.at[where].max(0.0)
+
+
+def mandelbrot(z: Any) -> Any:
+    return tr.scan(lambda c, _: (c * c + z, tr.abs(c)), tr.zeros_like(z), None, length=4)
+
+
+def counting(x: Any) -> Any:
+    def step(bits: Any, byte: Any) -> Any:
+        def one(c: Any, _: None) -> Any:
+            return tr.where((c & 1) == 1, (c >> 1) ^ 0xA001, c >> 1), None
+
+        return tr.scan(one, bits ^ byte, None, length=8)[0], bits
+
+    return tr.scan(step, tr.asarray(0xFFFF), x)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "cholesky": (cholesky, (definite(8),)),
+    "jacobi": (jacobi, (real(30), real(30))),
+    "heat": (heat, (real(8, 9),)),
+    "exchanged": (exchanged, (real(20), real(20))),
+    "exchanged numbers": (exchanged, (real(3), real(3))),
+    "plainly exchanged": (plainly_exchanged, (real(20), real(20))),
+    "turned": (turned, (real(20), real(20), real(20))),
+    "overlapping": (overlapping, (real(21),)),
+    "overlapping numbers": (overlapping, (real(5),)),
+    "growing": (growing, (real(30),)),
+    "bounded": (bounded, (real(30),)),
+    "chosen": (chosen, (real(30),)),
+    "chosen numbers": (chosen, (real(7),)),
+    "branches": (branches, (real(20),)),
+    "branches of numbers": (branches, (real(4),)),
+    "kalman": (kalman, (real(4, 4) * 0.3, real(1, 4), np.eye(4) * 0.1, np.eye(1), real(9, 1))),
+    "shapes": (shapes, (real(6, 7),)),
+    "shapes of numbers": (shapes, (real(2, 3),)),
+    "products": (products, (real(20, 20),)),
+    "products of numbers": (products, (real(3, 3),)),
+    "gradient": (gradient, (real(40),)),
+    "picked": (picked, (real(20),)),
+    "mandelbrot": (mandelbrot, (real(20) + 1j * real(20),)),
+    "counting": (counting, (RNG.integers(0, 256, 20),)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loops_mean_what_the_program_means(name: str) -> None:
+    f, arrays = CASES[name]
+    values = tuple([tr.asarray(a) for a in arrays])
+    program = tr.trace(f, *values)
+    found = interpret(lower(program), arrays, ())
+    for got, want in zip(found, program.run(*values), strict=True):
+        np.testing.assert_allclose(got, np.asarray(want), rtol=1e-12, atol=1e-13)
+        assert got.dtype == np.asarray(want).dtype
+
+
+def test_negative_indices_and_windows_need_no_tests_in_counted_loops() -> None:
+    def f(x: Any) -> Any:
+        return tr.scan(lambda x, i: (x.at[i].set(x[i - 1] + x[i + 1]), None), x, tr.arange(1, 29))[0]
+
+    text = str(lower(tr.trace(f, tr.asarray(real(30)))))
+    assert "select" not in text and "switch" not in text and "maximum" not in text
+
+
+def test_updates_of_dead_values_need_no_memory() -> None:
+    assert not lower(tr.trace(cholesky, tr.asarray(definite(8)))).temporaries
+    assert not lower(tr.trace(jacobi, tr.asarray(real(30)), tr.asarray(real(30)))).temporaries
