@@ -76,19 +76,28 @@ class _Residuals:
 
 
 def split_reverse(
-    program: Program, need: tuple[int, ...], sizes: Mapping[str, DimLike] | None = None, *, whole: bool = False
+    program: Program,
+    need: tuple[int, ...],
+    sizes: Mapping[str, DimLike] | None = None,
+    *,
+    whole: bool = False,
+    thin: bool = True,
 ) -> Split:
     """A program as a forward part and backward parts, with respect to the operands at `need`; kept with it.
 
-    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative. For `sizes`, see
-    `derived`.
+    With `whole` there is one backward part, for the cotangents of all outputs that carry a derivative. Without `thin`
+    all that the backward parts lifted stays a residual. For `sizes`, see `derived`.
     """
     return derived(
-        program, ("reverse", need, whole), sizes, lambda p, first: _split_reverse(p, need, first, whole), _unified
+        program,
+        ("reverse", need, whole, thin),
+        sizes,
+        lambda p, first: _split_reverse(p, need, first, whole, thin),
+        _unified,
     )
 
 
-def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whole: bool) -> Split:
+def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whole: bool, thin: bool) -> Split:
     level = next_level()
     xs = [first.input(s) for s in program.inputs]
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
@@ -102,7 +111,7 @@ def _split_reverse(program: Program, need: tuple[int, ...], first: Builder, whol
         reached = backward_pass(roots)
         seconds[mask] = residuals.close(second, [reached.get(ins[i].node) for i in need])
     plain = [o.value if there else o for o, there in zip(outs, active)]
-    return _split(program, first, [*plain, *residuals.values], active, seconds)
+    return _split(program, first, [*plain, *residuals.values], active, seconds, thin)
 
 
 def _masks(active: tuple[bool, ...]) -> list[tuple[bool, ...]]:
@@ -139,6 +148,7 @@ def _split(
     values: list[Any],
     active: tuple[bool, ...],
     seconds: dict[tuple[bool, ...], Second],
+    thin: bool = True,
 ) -> Split:
     first = builder.close(values, guards=conditions(program), examples=program.examples)
     count, made = len(active), definitions(first)
@@ -147,7 +157,10 @@ def _split(
         first = first.with_(output_ids=(*outs[:count], *made.values(), *outs[count:]))
     late = tuple([eq.op.params["size"] for eq in first.equations if eq.results[0] in made.values()])
     pairs = [(second.program, second.residuals) for second in seconds.values()]
-    lighter, thinner = thinned(optimised_like(first, program), count + len(late), pairs)
+    lighter = optimised_like(first, program)
+    if not thin:
+        return Split(lighter, active, seconds, late)
+    lighter, thinner = thinned(lighter, count + len(late), pairs)
     found = {mask: Second(second, taken, seconds[mask].places) for mask, (second, taken) in zip(seconds, thinner)}
     return Split(lighter, active, found, late)
 

@@ -83,10 +83,10 @@ def thinned(
     kept += sorted(wanted - set(kept))
     at = {v: i for i, v in enumerate(kept)}
     lighter = promised_like(remove_dead_code(first.with_(output_ids=(*first.output_ids[:count], *kept))), first)
-    return lighter, [_with_moves(program, taken, old, moves, at, first) for program, taken in seconds]
+    return lighter, [with_moves(program, taken, old, moves, at, first) for program, taken in seconds]
 
 
-def _with_moves(
+def with_moves(
     second: Program,
     taken: tuple[int, ...],
     old: tuple[int, ...],
@@ -94,7 +94,16 @@ def _with_moves(
     at: dict[int, int],
     first: Program,
 ) -> tuple[Program, tuple[int, ...]]:
-    """The second part as a program of what it had and of the residuals that are left."""
+    """The second part as a program of what it had and of the residuals that are left.
+
+    Args:
+        second: program of some inputs and then residuals.
+        taken: positions of its residuals among `old`.
+        old: the variables of the first part that were residuals.
+        moves: equations of the first part that the second part carries out, too.
+        at: positions of the residuals that are left, by variable.
+        first: the first part.
+    """
     builder = Builder()
     given = [builder.input(s) for s in second.inputs[: len(second.inputs) - len(taken)]]
     needed = {old[i] for i in taken}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
@@ -11,11 +11,16 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
+from tenferro_ad.control_flow._selection import selected
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied
+from tenferro_runtime.passes.schedule import weight
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Node
+
+SMALL_BYTES: Final = 16
+"""An operand of up to so many bytes is read again on the way back rather than anything that is made of it."""
 
 
 class _Choice(NamedTuple):
@@ -42,8 +47,8 @@ def _choice(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
 
 
 def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
-    splits = tuple([split_reverse(branch, need, whole=True) for branch in branches])
     count = len(branches[0].output_ids)
+    splits = tuple([_selected(split_reverse(branch, need, whole=True, thin=False), count) for branch in branches])
     # Branches share the places of residuals of one spec; operands are there anyway.
     specs: list[Spec] = []
     slots: list[tuple[int, ...]] = []
@@ -66,6 +71,16 @@ def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
     firsts = tuple([_first(split, count, mine, specs) for split, mine in zip(splits, slots)])
     active = tuple([any(split.active[k] for split in splits) for k in range(count)])
     return _Choice(firsts, active, splits, tuple(slots))
+
+
+def _selected(split: Split, count: int) -> Split:
+    """The parts of a branch with the residuals that cost least.
+
+    Large operands are not taken to be there: a loop around the branches would have to stack them.
+    """
+    first = split.first
+    small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= SMALL_BYTES]
+    return selected(split, count, small)
 
 
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:

@@ -15,11 +15,12 @@ from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
-from tenferro_runtime.control_flow import hoisted
+from tenferro_ad.control_flow._selection import selected
+from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied
-from tenferro_runtime.passes.accumulate import accumulate, accumulate_in_turn
+from tenferro_runtime.passes.accumulate import accumulate_in_body
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
@@ -53,13 +54,15 @@ def _forward(op: Op, need: tuple[int, ...]) -> _Forward:
 
 def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> _Forward:
     while True:
-        split = split_reverse(body, need, whole=True)
+        split = split_reverse(body, need, whole=True, thin=False)
         spread = {*need, *[consts + j for j in range(carry) if split.active[j]]}
         if len(spread) == len(need):
             break
         need = tuple(sorted(spread))
-    first = split.first
     count = len(body.output_ids)
+    there = {*invariants(split.first, consts), *split.first.input_ids[consts + carry :]}
+    split = selected(split, count, there, split.first.output_ids[carry:count])
+    first = split.first
     once, rest, names = hoisted(first, consts)
     sources: list[tuple[str, int]] = []
     rows = list(rest.output_ids[carry:count])
@@ -130,8 +133,8 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
     outs += [total + results[i] if i in results else total for i, total in sums.items()]
     # Read by read into the sums: a step costs what it reads.
-    summed = accumulate_in_turn if how_of(split.first).exact else accumulate
-    body = optimise(summed(optimise(builder.close([*outs, *[results[i] for i in slices]]))))
+    body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
+    body = optimise(accumulate_in_body(body, in_turn=how_of(split.first).exact))
     return _Backward(body, tuple(reads), tuple(sliced), slices)
 
 

@@ -231,7 +231,9 @@ def _scatter_vjp(primals: Any, outs: Any, cotangents: Any, **params: Any) -> Any
     if mode == "add":
         return g, None, c.select(at.inside(), at.read(g), 0)
     if mode == "set":
-        return at.write(g, zeros_like(updates), "set"), None, c.select(at.winners(), at.read(g), 0)
+        # Read before write, so that the write may take the memory of the cotangent.
+        to_updates = c.select(at.winners(), at.read(g), 0)
+        return at.write(g, zeros_like(updates), "set"), None, to_updates
     if mode == "mul":
         to_updates = c.select(at.inside(), at.read(g * conjugate(x)), 0) * conjugate(at.others())
         return at.write(g, conjugate(updates), "mul"), None, to_updates

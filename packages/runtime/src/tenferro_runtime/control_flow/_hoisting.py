@@ -17,20 +17,23 @@ def hoisted(body: Program, consts: int) -> tuple[Program, Program, dict[int, int
         The program of these inputs to the values that the rest reads; the rest, which takes them behind the constants;
         and which variable of `body` is which of those values.
     """
-    fixed = {*body.input_ids[:consts], *body.constants}
-    same: list[Equation] = []
-    others: list[Equation] = []
-    for eq in body.equations:
-        if consts and _is_same(body, eq, fixed):
-            same.append(eq)
-            fixed.update(eq.results)
-        else:
-            others.append(eq)
+    fixed = invariants(body, consts)
+    same = [eq for eq in body.equations if eq.results[0] in fixed]
+    others = [eq for eq in body.equations if eq.results[0] not in fixed]
     read = {v for eq in others for v in eq.variables} | {*body.output_ids}
     names = {v: i for i, v in enumerate(v for eq in same for v in eq.results if v in read)}
     once = body.with_(input_ids=body.input_ids[:consts], equations=tuple(same), output_ids=tuple(names))
     takes = (*body.input_ids[:consts], *names, *body.input_ids[consts:])
     return remove_dead_code(once), body.with_(input_ids=takes, equations=tuple(others)), names
+
+
+def invariants(body: Program, consts: int) -> set[int]:
+    """The variables of a body that are the same in every step: its first `consts` inputs, and what they make."""
+    fixed = {*body.input_ids[:consts], *body.constants}
+    for eq in body.equations:
+        if consts and _is_same(body, eq, fixed):
+            fixed.update(eq.results)
+    return fixed
 
 
 def _is_same(body: Program, eq: Equation, fixed: set[int]) -> bool:

@@ -15,6 +15,7 @@ from tenferro_runtime.passes.inline import inline_calls
 from tenferro_runtime.passes.layout import rearrange_layout, simplify_layout
 from tenferro_runtime.passes.reuse import reuse_outputs
 from tenferro_runtime.passes.schedule import schedule
+from tenferro_runtime.passes.updates import put_off_updates
 
 __all__ = [
     "PASSES",
@@ -30,6 +31,7 @@ __all__ = [
     "optimise",
     "prune_outputs",
     "pruned",
+    "put_off_updates",
     "rearrange_layout",
     "remove_dead_code",
     "remove_identities",
@@ -61,6 +63,7 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
     simplify_guards,
     schedule,
+    put_off_updates,
 )
 """The standard order: calls hide equal work, dead work is not worth folding, folding and sharing leave dead ends."""
 

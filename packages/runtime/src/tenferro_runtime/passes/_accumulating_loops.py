@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._rewriting import uniform
 from tenferro_tensor import catalog as c
 
@@ -51,13 +51,14 @@ def _start_of(program: Program, loop: Equation, k: int) -> int | None:
     """The position of the operand that starts a sum, which is zero."""
     params = loop.op.params
     i = params["consts"] + k
-    if k >= params["carry"] or not _is_zero(program, loop.operands[i]):
+    if k >= params["carry"] or not is_zero(program, loop.operands[i]):
         return None
     body: Program = params["body"]
     return i if _sums(body, body.input_ids[i], body.output_ids[k]) else None
 
 
-def _is_zero(program: Program, v: Operand) -> bool:
+def is_zero(program: Program, v: Operand) -> bool:
+    """Whether all elements of a variable are known to be zero."""
     constant = program.constants.get(v)  # type: ignore[arg-type]
     if constant is None:
         eq = next((eq for eq in program.equations if v in eq.results), None)
@@ -69,36 +70,52 @@ def _is_zero(program: Program, v: Operand) -> bool:
 
 def _sums(body: Program, start: int, end: int) -> bool:
     """Whether an output is an input plus what does not depend on that input."""
+    return start != end and _summed_into(body, end) == start
+
+
+def _summed_into(body: Program, end: int) -> int | None:
+    """The input of which an output is the sum with what does not depend on that input, or which the output is."""
     made = {v: eq for eq in body.equations for v in eq.results}
     uses = _uses(body)
     v = end
     if uses[end] != 1:
-        return False
-    while True:
-        if v == start:
-            return v != end
+        return None
+    while v not in body.input_ids:
         eq = made.get(v)
         if eq is None:
-            return False
+            return None
         p = eq.op.primitive
         reads = 1
+        following: Operand | None
         if p is c.scatter and eq.op.params["mode"] == "add":
             following = eq.operands[0]
         elif p is c.dynamic_update_slice and added_block(eq, made.get) is not None:  # type: ignore[arg-type]
             following, reads = eq.operands[0], 2
         elif p is c.add and body.specs[v] is body.specs.get(eq.operands[0]):  # type: ignore[arg-type]
             following = eq.operands[0]
-        elif p.name == "scan":
-            inner, k = eq.op.params["body"], eq.results.index(v)
-            i = eq.op.params["consts"] + k
-            if k >= eq.op.params["carry"] or not _sums(inner, inner.input_ids[i], inner.output_ids[k]):
-                return False
-            following = eq.operands[i]
+        elif p.name in ("scan", "cond"):
+            following = _summed_inside(eq, eq.results.index(v))
         else:
-            return False
-        if isinstance(following, Literal) or uses[following] != reads:
-            return False
+            return None
+        if not isinstance(following, int) or uses[following] != reads:
+            return None
         v = following
+    return v
+
+
+def _summed_inside(eq: Equation, k: int) -> Operand | None:
+    """The operand of a loop or of branches that its result `k` adds to."""
+    params = eq.op.params
+    if eq.op.primitive.name == "scan":
+        inner, i = params["body"], params["consts"] + k
+        summing = k < params["carry"] and _sums(inner, inner.input_ids[i], inner.output_ids[k])
+        return eq.operands[i] if summing else None
+    starts = set()
+    for branch in params["branches"]:
+        v = _summed_into(branch, branch.output_ids[k])
+        starts.add(None if v is None else branch.input_ids.index(v))
+    i = starts.pop() if len(starts) == 1 else None
+    return None if i is None else eq.operands[1 + i]
 
 
 def added_block(eq: Equation, made_by: Maker) -> Operand | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Operand, Program
+from tenferro_runtime.passes._accumulating_branches import start_branches_from_sums
 from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
@@ -19,10 +20,13 @@ from tenferro_tensor import HOST, tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
-__all__ = ["accumulate", "accumulate_in_turn"]
+__all__ = ["accumulate", "accumulate_in_body"]
 
 WINDOW_MIN_RATIO: Final = 4
 """A padded array is added window by window where it is this many times as large as the window."""
+
+PADDED_MAX_ELEMENTS: Final = 16
+"""In the body of a loop, arrays of at most this many elements are padded and added as a whole."""
 
 ZERO_SCAN_MAX_ELEMENTS: Final = 1 << 16
 """Elements of a constant that are looked through for being zero: larger zeros are one element, repeated."""
@@ -34,12 +38,22 @@ def accumulate(program: Program) -> Program:
 
     Of elements that several updates meet, the sum is formed in another order; ``-0.0 + 0.0`` outside stays ``-0.0``.
     """
-    return start_loops_from_sums(Rewriting(program, RULES).run())
+    return _run(program, RULES)
 
 
-def accumulate_in_turn(program: Program) -> Program:
-    """The same for updates that meet each element once: as if the sums were formed one after the other."""
-    return start_loops_from_sums(Rewriting(program, IN_TURN).run())
+def accumulate_in_body(program: Program, *, in_turn: bool) -> Program:
+    """The same for the body of a loop, where a sum is a carry that is updated in place: windows of any size are added.
+
+    Args:
+        program: the body.
+        in_turn: only for updates that meet each element once: as if the sums were formed one after the other.
+    """
+    return _run(program, IN_TURN if in_turn else IN_BODY)
+
+
+def _run(program: Program, rules: Rules) -> Program:
+    program = start_branches_from_sums(Rewriting(program, rules).run(), lambda branch: _run(branch, rules))
+    return start_loops_from_sums(program)
 
 
 def _added(work: Rewriting, eq: Equation) -> int | None:
@@ -56,7 +70,7 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
     if made is None or v == total or work.uses(v) > reads:  # type: ignore[arg-type]
         return None
     p = made.op.primitive
-    if p is c.scatter and made.op.params["mode"] == "add" and (work.rules is RULES or _is_one_window(work, made)):
+    if p is c.scatter and made.op.params["mode"] == "add" and (work.rules is not IN_TURN or _is_one_window(work, made)):
         into = _started(work, made.operands[0], total, eq)
         return None if into is None else work.emit(made.op, (into, *made.operands[1:]), work.specs[total], eq.source)
     if p is c.dynamic_update_slice:
@@ -108,12 +122,17 @@ def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> 
         return None
     if any(_may_crop(n, work.program) for n in high) or work.specs[total].place is not HOST:
         return None
-    if WINDOW_MIN_RATIO * weight(work.specs[x], work.program.examples) > weight(
-        work.specs[total], work.program.examples
-    ):
+    if not _is_worth_a_window(work, x, total):
         return None
     starts = [work.constant(tensor(n)) for n in low]
     return _block_added(work, total, x, starts, eq)
+
+
+def _is_worth_a_window(work: Rewriting, x: int, total: int) -> bool:
+    whole = weight(work.specs[total], work.program.examples)
+    if work.rules is RULES:
+        return WINDOW_MIN_RATIO * weight(work.specs[x], work.program.examples) <= whole
+    return whole > PADDED_MAX_ELEMENTS * work.specs[total].dtype.itemsize
 
 
 def _may_crop(n: DimLike, program: Program) -> bool:
@@ -127,4 +146,5 @@ def _is_one_window(work: Rewriting, scatter: Equation) -> bool:
 
 
 RULES: Final[Rules] = {c.add: (_added,)}
+IN_BODY: Final[Rules] = {c.add: (_added,)}
 IN_TURN: Final[Rules] = {c.add: (_added,)}
