@@ -6,7 +6,18 @@ from importlib import import_module
 
 from loop_programs.record import LoopProgram
 
-FAMILIES = ("stencils", "triangular", "symmetric")
+FAMILIES = (
+    "stencils",
+    "flows",
+    "triangular",
+    "symmetric",
+    "dynamic_programming",
+    "filters",
+    "integers",
+    "particles",
+    "networks",
+    "dynamics",
+)
 
 
 def every() -> dict[str, LoopProgram]:

@@ -77,7 +77,11 @@ def for_tenferro() -> Namespace:
     from tenferro_einsum import einsum
 
     return Namespace(
-        tr, einsum=einsum, fori_loop=getattr(tr, "fori_loop", _counted(tr)), triangular_solve=tr.linalg.solve_triangular
+        tr,
+        einsum=einsum,
+        fori_loop=getattr(tr, "fori_loop", _counted(tr)),
+        dynamic_slice=getattr(tr, "dynamic_slice", _window(tr)),
+        triangular_solve=tr.linalg.solve_triangular,
     )
 
 
@@ -93,6 +97,18 @@ def _counted(tr: Any) -> Callable[..., Any]:
     return loop
 
 
+def _window(tr: Any) -> Callable[..., Any]:
+    """`dynamic_slice` by `take` along every axis that is not taken whole."""
+
+    def window(x: Any, starts: Any, sizes: Any) -> Any:
+        for axis, (start, size) in enumerate(zip(starts, sizes)):
+            if not isinstance(start, int):
+                x = tr.take(x, start + tr.arange(size), axis=axis)
+        return x
+
+    return window
+
+
 def for_jax() -> Namespace:
     """Programs of JAX, with float64."""
     import jax
@@ -103,10 +119,12 @@ def for_jax() -> Namespace:
     return Namespace(
         jax.numpy,
         fori_loop=lax.fori_loop,
+        dynamic_slice=lax.dynamic_slice,
         scan=lax.scan,
         while_loop=lambda test, body, init, max_steps=None: lax.while_loop(test, body, init),
         cond=lax.cond,
         switch=lax.switch,
         softmax=jax.nn.softmax,
+        logsumexp=jax.nn.logsumexp,
         triangular_solve=lambda a, b, *, lower=True: solve_triangular(a, b, lower=lower),
     )
