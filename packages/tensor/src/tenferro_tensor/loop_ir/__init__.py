@@ -1,7 +1,8 @@
 """`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
 
 The form between a program of array operations and machine code: a compiler of programs writes it, a backend renders
-it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they mean, `_text` writes them.
+it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they
+mean, `_verify` which functions obey the law, `_text` writes them.
 """
 
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
@@ -26,6 +27,7 @@ from tenferro_tensor.loop_ir._nodes import (
     View,
     While,
 )
+from tenferro_tensor.loop_ir._verify import verify
 
 __all__ = [
     "INDEX",
@@ -51,4 +53,5 @@ __all__ = [
     "While",
     "interpret",
     "show",
+    "verify",
 ]

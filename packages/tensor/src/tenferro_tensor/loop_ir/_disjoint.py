@@ -1,0 +1,98 @@
+"""Proofs that places in memory differ, for all values of the sizes.
+
+The difference of two places is a sum of digits, each an integer within bounds times an extent, as in a number of mixed
+radix. A difference of zero forces a digit to zero where all the others together are smaller than one step of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from tenferro_tensor_core import Dim, DimLike, decide, dim
+
+MAX_LEAST: Final = 16
+"""Largest number that a size is shown to be at least, from loops over it that run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """``step * d`` with ``low <= d <= high``; `step` is not negative."""
+
+    step: DimLike
+    low: DimLike
+    high: DimLike
+
+    @staticmethod
+    def of(step: DimLike, low: DimLike, high: DimLike) -> Digit | None:
+        """A digit of a step of any sign; None where the sign depends on sizes."""
+        if decide(step, ">=", 0):
+            return Digit(step, low, high)
+        return Digit(-step, -high, -low) if decide(step, "<=", 0) else None
+
+
+def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None = None) -> bool:
+    """Whether ``constant + sum(digits)`` is provably not zero; `chosen`, one digit more, is itself not zero."""
+    left = list(digits)
+    while True:
+        low, high = _range(constant, left)
+        if chosen is None:
+            if decide(low, ">", 0) or decide(high, "<", 0):
+                return True
+        else:
+            if decide(low, ">", -chosen.step) and decide(high, "<", chosen.step):
+                return True
+            with_low, with_high = _range(constant, [*left, chosen])
+            if decide(with_low, ">", 0) or decide(with_high, "<", 0):
+                return True
+        forced = _forced(constant, left, chosen)
+        if forced is None:
+            return False
+        del left[forced]
+
+
+def _forced(constant: DimLike, digits: list[Digit], chosen: Digit | None) -> int | None:
+    """Index of a digit that is zero wherever the sum is."""
+    for k, digit in enumerate(digits):
+        others = [*digits[:k], *digits[k + 1 :], *(() if chosen is None else (chosen,))]
+        low, high = _range(constant, others)
+        if decide(low, ">", -digit.step) and decide(high, "<", digit.step):
+            return k
+    return None
+
+
+def _range(constant: DimLike, digits: Iterable[Digit]) -> tuple[DimLike, DimLike]:
+    low = high = constant
+    for digit in digits:
+        low, high = low + digit.step * digit.low, high + digit.step * digit.high
+    return low, high
+
+
+def positive(extents: Iterable[DimLike]) -> dict[str, DimLike]:
+    """Sizes with the bounds that follow where all of some extents are at least 1, by name."""
+    found: dict[str, DimLike] = {}
+    for extent in extents:
+        if not isinstance(extent, Dim):
+            continue
+        for atom in [atom for atom in extent.atoms() if atom.kind == "var"]:
+            least = known = max(atom.lower or 0, _lower(found.get(atom.name, 0)))
+            while least < MAX_LEAST and _empty(extent, atom.name, least):
+                least += 1
+            if least > known:
+                found[atom.name] = dim(atom.name, least, None if atom.upper is None else max(atom.upper, least))
+    return found
+
+
+def _lower(d: DimLike) -> int:
+    return 0 if isinstance(d, int) else d.lower or 0
+
+
+def _empty(extent: Dim, name: str, most: int) -> bool:
+    """Whether an extent is never positive where a size is at most a number."""
+    return bool(decide(extent.substitute({name: dim(name, 0, most)}), "<=", 0))
+
+
+def within(d: DimLike, sizes: dict[str, DimLike]) -> DimLike:
+    """An extent under bounds of its sizes."""
+    return d.substitute(sizes) if sizes and isinstance(d, Dim) else d

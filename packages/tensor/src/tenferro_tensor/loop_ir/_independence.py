@@ -1,0 +1,145 @@
+"""The law of `Order.ANY`: no iteration reads or writes what another one writes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tenferro_tensor.loop_ir._affine import Affine, Reg
+from tenferro_tensor.loop_ir._disjoint import Digit, never_zero, positive, within
+from tenferro_tensor.loop_ir._nodes import For, Position, Statement
+from tenferro_tensor.loop_ir._traversal import Touch, everything, registers, touches
+from tenferro_tensor_core import DimLike, decide
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known of the registers of a function.
+
+    Attributes:
+        extents: of the indices of counted loops, by number.
+        positions: what the results of `Position` stand for, by number.
+    """
+
+    extents: Mapping[int, DimLike]
+    positions: Mapping[int, Affine]
+
+    @staticmethod
+    def of(statements: Iterable[Statement]) -> Bounds:
+        found = list(statements)
+        return Bounds(
+            {s.index.number: s.extent for s in found if isinstance(s, For)},
+            {s.result.number: s.index for s in found if isinstance(s, Position)},
+        )
+
+    def expanded(self, index: Affine) -> Affine:
+        """An index without registers that stand for another one."""
+        for reg, by in index.terms:
+            behind = self.positions.get(reg.number)
+            if behind is not None:
+                return self.expanded(index - Affine.of(reg) * by + behind * by)
+        return index
+
+
+def dependent(loop: For, bounds: Bounds) -> tuple[Touch, Touch] | None:
+    """Two accesses of which different iterations may meet, the first one a write; None where that is impossible."""
+    if decide(loop.extent, "<=", 1):
+        return None
+    inside = {reg.number for s in everything(loop.body) for reg in registers(s)}
+    by_buffer: dict[int, dict[tuple[Affine, object, bool], Touch]] = defaultdict(dict)
+    for t in touches(loop.body):
+        by_buffer[t.buffer.number].setdefault((bounds.expanded(t.at), t.axes, t.writes), t)
+    for met in by_buffer.values():
+        for (at, _, writes), first in met.items():
+            for (other, _, _), second in met.items() if writes else ():
+                if not _Pair(loop.index, inside, bounds, (at, first), (other, second)).apart(loop.extent):
+                    return first, second
+    return None
+
+
+def overlapping(a: Touch, b: Touch, bounds: Bounds) -> bool:
+    """Whether two accesses may meet while all registers have the same values for both."""
+    if a.buffer.number != b.buffer.number:
+        return False
+    pair = _Pair(None, set(), bounds, (bounds.expanded(a.at), a), (bounds.expanded(b.at), b))
+    return not pair.apart(1)
+
+
+class _Pair:
+    """Two accesses to one buffer, in different iterations of a loop.
+
+    Args:
+        index: the index of the loop.
+        inside: numbers of registers that differ between iterations.
+        bounds: what is known of registers.
+        first: place and access.
+        second: place and access.
+    """
+
+    def __init__(
+        self,
+        index: Reg | None,
+        inside: set[int],
+        bounds: Bounds,
+        first: tuple[Affine, Touch],
+        second: tuple[Affine, Touch],
+    ) -> None:
+        self.index, self.inside, self.bounds = index, inside, bounds
+        self.first, self.second = first, second
+
+    def apart(self, extent: DimLike) -> bool:
+        """Whether they provably never meet; `extent` is that of the loop."""
+        boxes = [self._box(at, touch) for at, touch in (self.first, self.second)]
+        if boxes[0] is None or boxes[1] is None:
+            return False
+        at, other = self.first[0], self.second[0]
+        # Loops around an access run, and the buffer has elements.
+        running = [e for box in boxes for _, e in box or ()]
+        sizes = positive([extent, *running, *self.first[1].buffer.shape])
+        digits = self._digits(boxes[0], boxes[1], sizes) + self._fixed(at - other, sizes)
+        chosen = None
+        if self.index is not None:
+            step, by = at.coefficient(self.index), other.coefficient(self.index)
+            most = within(extent, sizes) - 1
+            if step == by:
+                chosen = Digit.of(within(step, sizes), -most, most)
+                if chosen is None:
+                    return False
+            else:
+                digits += [Digit.of(within(step, sizes), 0, most), Digit.of(within(-by, sizes), 0, most)]
+        known = [d for d in digits if d is not None]
+        constant = within(at.constant - other.constant, sizes)
+        return len(known) == len(digits) and never_zero(constant, known, chosen)
+
+    def _box(self, at: Affine, touch: Touch) -> list[tuple[DimLike, DimLike]] | None:
+        """The steps and extents of what varies on its own in an access; None where a computed index does."""
+        box = [(by, extent) for extent, by in touch.axes]
+        for reg, by in at.terms:
+            if reg.number in self.inside:
+                if reg.number not in self.bounds.extents:
+                    return None
+                box.append((by, self.bounds.extents[reg.number]))
+        return box
+
+    def _digits(
+        self, first: list[tuple[DimLike, DimLike]], second: list[tuple[DimLike, DimLike]], sizes: dict[str, DimLike]
+    ) -> list[Digit | None]:
+        """The digits of the difference: equal steps of both together, and each that is left."""
+        digits = []
+        left = [(within(by, sizes), within(extent, sizes)) for by, extent in second]
+        for by, extent in first:
+            step, most = within(by, sizes), within(extent, sizes) - 1
+            partner = next((k for k, (other, _) in enumerate(left) if other == step), None)
+            digits.append(Digit.of(step, 0 if partner is None else 1 - left.pop(partner)[1], most))
+        return digits + [Digit.of(-step, 0, extent - 1) for step, extent in left]
+
+    def _fixed(self, difference: Affine, sizes: dict[str, DimLike]) -> list[Digit | None]:
+        """Registers from outside, equal for both accesses, that do not cancel."""
+        digits: list[Digit | None] = []
+        for reg, by in difference.terms:
+            if reg.number in self.inside or (self.index is not None and reg.number == self.index.number):
+                continue
+            extent = self.bounds.extents.get(reg.number)
+            digits.append(None if extent is None else Digit.of(within(by, sizes), 0, within(extent, sizes) - 1))
+        return digits

@@ -1,0 +1,98 @@
+"""What statements contain: all of them in order, what they set, and which places of buffers they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tenferro_tensor.loop_ir._affine import Affine, Reg
+from tenferro_tensor.loop_ir._nodes import (
+    Buffer,
+    Call,
+    For,
+    Let,
+    Load,
+    Position,
+    Statement,
+    Store,
+    Switch,
+    View,
+    While,
+)
+from tenferro_tensor_core import DimLike
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A statement reads or writes places of a buffer: ``at`` plus an element of the box of the axes.
+
+    Attributes:
+        statement: which one.
+        buffer: where.
+        at: the first place.
+        axes: extents and distances of a view; none for a load or a store.
+        writes: whether it writes.
+    """
+
+    statement: Statement
+    buffer: Buffer
+    at: Affine
+    axes: tuple[tuple[DimLike, DimLike], ...]
+    writes: bool
+
+
+def blocks(s: Statement) -> tuple[Sequence[Statement], ...]:
+    """The statements right inside of a statement, in order of execution."""
+    match s:
+        case For(body=body):
+            return (body,)
+        case While(test=test, body=body):
+            return test, body
+        case Switch(cases=cases):
+            return tuple([case.body for case in cases])
+    return ()
+
+
+def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """All statements, a compound one before those inside of it."""
+    for s in statements:
+        yield s
+        for block in blocks(s):
+            yield from everything(block)
+
+
+def registers(s: Statement) -> tuple[Reg, ...]:
+    """The registers that a statement sets, without those set by statements inside of it."""
+    match s:
+        case Let(result=result) | Position(result=result) | Load(result=result):
+            return (result,)
+        case For(index=index, carries=carries) | While(index=index, carries=carries):
+            return (index, *[reg for c in carries for reg in (c.inside, c.result)])
+        case Switch(results=results):
+            return results
+    return ()
+
+
+def touches(statements: Sequence[Statement]) -> Iterator[Touch]:
+    """The accesses to buffers of statements and of those inside, in order."""
+    for s in everything(statements):
+        match s:
+            case Load(buffer=buffer, at=at):
+                yield Touch(s, buffer, at, (), False)
+            case Store(buffer=buffer, at=at):
+                yield Touch(s, buffer, at, (), True)
+            case Call(operands=operands, results=results):
+                yield from [touch(s, view, False) for view in operands]
+                yield from [touch(s, view, True) for view in results]
+
+
+def touch(s: Statement, view: View, writes: bool) -> Touch:
+    """The access of a call to a view."""
+    return Touch(s, view.buffer, view.at, tuple(zip(view.shape, view.strides, strict=False)), writes)
+
+
+def swapped(statements: Sequence[Statement]) -> Iterator[tuple[For | While, tuple[Buffer, Buffer]]]:
+    """The loops that swap buffers, with each pair."""
+    for s in everything(statements):
+        if isinstance(s, For | While):
+            yield from [(s, pair) for pair in s.swaps]
