@@ -341,3 +341,76 @@ def test_ten_thousand_statements(level):
         want = want * 1.0009765625 if k % 2 else 1.0 - want
     w.store(out, 0, value)
     assert Native(w.function(), level)(a)[0] == want
+
+
+def stencils(count, distinct):
+    """Nests one after the other between two buffers, as they should run."""
+    w = Writing("n")
+    x, out = w.input("f8", n), w.output("f8", n)
+    kept = [w.temporary("f8", n) for _ in range(2)]
+    for buffer in (*kept, out):
+        with w.loop(n) as i:
+            w.store(buffer, i, w.load(x, i))
+    source = x
+    for k in range(count):
+        target = out if k == count - 1 else kept[k % 2]
+        with w.loop(n - 2) as i:
+            total = w.let(add, w.load(source, i), w.load(source, Affine.of(i) + 2))
+            w.store(target, Affine.of(i) + 1, w.let(mul, total, literal(0.5 + (k if distinct else 0))))
+        source = target
+    return w.function()
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_equal_nests_are_written_once(distinct):
+    f = Native(stencils(12, distinct))
+    assert f.rendered.text.count("define private") == 1 + (12 if distinct else 1)
+    a = RNG.random(50)
+    want, kept, source = a.copy(), [a.copy(), a.copy()], a
+    for k in range(12):
+        target = want if k == 11 else kept[k % 2]
+        target[1:-1] = (source[:-2] + source[2:]) * (0.5 + (k if distinct else 0))
+        source = target
+    same(f(a, sizes={"n": 50})[0], want)
+
+
+def test_a_nest_uses_a_buffer_under_one_name_in_all_cases():
+    w = Writing()
+    out, picks = w.output("f8", 400), w.input("i8", 400)
+    with w.loop(400) as i:
+        w.store(out, i, literal(1.0))
+        bodies = [lambda k=k: w.store(out, i, w.let(add, w.load(out, i), literal(float(k)))) or [] for k in range(3)]
+        w.switch(w.load(picks, i), *bodies)
+        w.store(out, i, w.let(mul, w.load(out, i), literal(2.0)))
+    f = Native(w.function())
+    assert f.rendered.text.count("ptr noalias") == 2
+    a = RNG.integers(0, 3, 400)
+    same(f(a)[0], 2.0 * (1 + a))
+
+
+def test_large_nests_poll_between_pieces():
+    w = Writing("n")
+    out = w.output("i8", n)
+    with w.loop(n) as i:
+        w.store(out, i, w.let(bits.bitwise_xor, i, literal(5, "i8")))
+    f, polls, size = Native(w.function()), [], 3 << 20
+    status, (got,), _ = f.run(sizes={"n": size}, poll=lambda: polls.append(1) or 0, countdown=1)
+    assert status == 0
+    assert len(polls) > 3
+    same(got, np.arange(size) ^ 5)
+    assert f.run(sizes={"n": size}, poll=lambda: 9, countdown=1)[0] == 9
+
+
+def test_results_of_nested_reductions_come_back_from_nests():
+    w = Writing("n")
+    x, out, squares = w.input("c16", n), w.output("c16"), w.output("i8")
+
+    def step(i, total, count):
+        return [w.let(add, total, w.load(x, i)), w.let(add, count, i)]
+
+    first = [literal(0, "c16"), literal(0, "i8")]
+    for buffer, result in zip((out, squares), w.fold(n, first, step, Order.GROUPED), strict=True):
+        w.store(buffer, 0, result)
+    a = np.arange(300) + 1j
+    got, count = Native(w.function())(a, sizes={"n": 300})
+    assert (got, count) == (a.sum(), a.real.sum())

@@ -2,7 +2,8 @@
 
 In the order in which one thing needs the other: `_sizes` (symbolic sizes in registers), `_values` (numbers in registers
 and in memory), `_arena` (memory of temporaries), `_frame` (where the numbers of a function are), `_calls` (kernels for
-whole arrays), `_polls` (interrupts), `_statements` (loops and branches), `_render` (the function).
+whole arrays), `_work` (estimates), `_polls` (interrupts), `_statements` (loops and branches), `_nests` (nests of loops
+as functions of their own), `_render` (the function).
 """
 
 from tenferro_cpu.native.whole._arena import arena_bytes

@@ -1,7 +1,7 @@
 """Polls at back edges, so that an interrupt ends a long run.
 
-A loop takes from ``context->countdown`` about one unit for each statement that an iteration runs, and asks
-``context->poll`` when nothing is left.
+Loops take their work (`work`) from ``context->countdown`` and ask ``context->poll`` when nothing is left. Loops inside
+of an outlined nest do not: the nest does, after each piece.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Final
 from tenferro_cpu.native.builder import Int, Pointer
 from tenferro_cpu.native.whole._calls import COUNTDOWN, POLL, leave_with
 from tenferro_cpu.native.whole._frame import Frame
-from tenferro_tensor.loop_ir import For, Order, Statement, Switch, While
+from tenferro_cpu.native.whole._work import whole_work, work
+from tenferro_tensor.loop_ir import For, While
 from tenferro_tensor_core import DimLike
 
 SHORT: Final = 1 << 16
@@ -21,52 +22,37 @@ SPACING: Final = 1 << 10
 """Least work between two looks at the countdown."""
 
 
-def work(statements: tuple[Statement, ...]) -> DimLike:
-    """Statements that a sequence runs; loops that poll by themselves count once."""
-    total: DimLike = 0
-    for s in statements:
-        total = total + 1
-        if isinstance(s, For) and not polls(s):
-            total = total + work(s.body) * s.extent
-        elif isinstance(s, Switch):
-            most: DimLike = 0
-            for case in s.cases:
-                most = most + work(case.body)
-            total = total + most
-    return total
-
-
-def polls(s: For | While) -> bool:
-    """Whether a loop looks at the countdown."""
-    if isinstance(s, While):
-        return True
-    if s.order is not Order.GIVEN:
-        return False
-    total = work(s.body) * s.extent
-    return not isinstance(total, int) or total > SHORT
-
-
 def write_poll(frame: Frame, s: For | While, index: Int) -> None:
     """At the end of an iteration: count down, and leave the function where the poll says so."""
-    if not polls(s):
-        return
-    b, amount = frame.block, work(s.body)
-    every = 1
+    if isinstance(s, For):
+        total = whole_work(s)
+        if isinstance(total, int) and total <= SHORT:
+            return
+    amount, every = work(s.body) + 1, 1
     if isinstance(amount, int):
         while every * amount < SPACING:
             every *= 2
+    b = frame.block
     after = b.new_label("polled")
     if every > 1:
         due = b.new_label("due")
         b.branch((index & (every - 1)).equals(every - 1).name, due, after, rarely=True)
         b.begin(due)
-    context = Pointer(b, "%context")
-    left = context.element("i8", COUNTDOWN).load_int() - frame.size(amount * every)
-    context.element("i8", COUNTDOWN).store("i64", left.name, 8)
-    spent = b.new_label("spent")
-    b.branch((left < 1).name, spent, after, rarely=True)
-    b.begin(spent)
-    function = context.element("i8", POLL).load_pointer()
-    leave_with(frame, Int(b, b.raw(f"call i64 {function.name}(ptr %context)")))
+    count_down(frame, amount * every)
     b.jump(after)
     b.begin(after)
+
+
+def count_down(frame: Frame, amount: DimLike) -> None:
+    """Take work from the countdown, and poll where nothing is left."""
+    b = frame.block
+    context = Pointer(b, "%context").element("i8", COUNTDOWN)
+    left = context.load_int() - frame.size(amount)
+    context.store("i64", left.name, 8)
+    spent, on = b.new_label("spent"), b.new_label("unspent")
+    b.branch((left < 1).name, spent, on, rarely=True)
+    b.begin(spent)
+    function = Pointer(b, "%context").element("i8", POLL).load_pointer()
+    leave_with(frame, Int(b, b.raw(f"call i64 {function.name}(ptr %context)")))
+    b.jump(on)
+    b.begin(on)

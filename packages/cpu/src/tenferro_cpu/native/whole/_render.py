@@ -8,8 +8,8 @@ from typing import Final
 from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.whole._arena import place_temporaries
+from tenferro_cpu.native.whole._nests import Main, Nests
 from tenferro_cpu.native.whole._sizes import Sizes
-from tenferro_cpu.native.whole._statements import Writer
 from tenferro_tensor.loop_ir import Call, LoopFunction
 
 NAME: Final = "whole"
@@ -58,7 +58,9 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
         pointers |= place_temporaries(function, arena, sizes)
     placed = {number: Pointer(block, p.name) for number, p in pointers.items()}
     calls: list[Call] = []
-    Writer(entry, block, sizes, placed, calls).write(function.body)
+    main = Main(entry, block, sizes, placed, calls)
+    main.nests = Nests(module, host.attributes)
+    main.write(function.body)
     block.do("ret i64 0")
     entry.jump("body")
     head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"

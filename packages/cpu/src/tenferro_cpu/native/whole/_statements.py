@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tenferro_cpu.native.builder import Int, Phis, Pointer, Vec
@@ -11,6 +11,7 @@ from tenferro_cpu.native.whole._calls import write_call
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._polls import write_poll
 from tenferro_cpu.native.whole._values import applied, head, joined, load, names, parts, store
+from tenferro_cpu.native.whole._work import nested
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     Call,
@@ -26,12 +27,18 @@ from tenferro_tensor.loop_ir import (
 
 
 class Writer(Frame):
-    """A `Frame` to which statements are written."""
+    """A `Frame` to which statements are written.
+
+    Attributes:
+        polls: whether loops poll.
+    """
+
+    polls = True
 
     def write(self, statements: Sequence[Statement]) -> None:
         """Write statements in order."""
         for statement in statements:
-            _WRITE[statement.__class__](self, statement)
+            getattr(self, _WRITE[statement.__class__])(statement)
 
     def let(self, s: Let) -> None:
         operands = [a if isinstance(a, Literal) else a.dtype for a in s.args]
@@ -84,12 +91,30 @@ class Writer(Frame):
         return self.block.raw(f"phi {llvm} {', '.join(ways)}")
 
     def for_(self, s: For) -> None:
-        extent = self.size(s.extent)
+        self.count(s, Int(self.block, "0"), self.size(s.extent))
+
+    def count(self, s: For, start: Int, end: Int) -> None:
+        """The iterations of a counted loop from `start` on, below `end`."""
 
         def more(index: Int, after: str) -> str:
-            return (index < extent).name
+            return (index < end).name
 
-        self._loop(s, more)
+        self._loop(s, start, more)
+
+    def stepped(self, start: Int, end: Int, step: Int, body: Callable[[Int], None]) -> None:
+        """`body` for start, start + step, ... below `end`."""
+        b = self.block
+        head, inside, after = (b.new_label(word) for word in ("step", "within", "stepped"))
+        phis = Phis(b, b.label)
+        b.jump(head)
+        b.begin(head)
+        index = phis.head(start)
+        b.branch((index < end).name, inside, after)
+        b.begin(inside)
+        body(index)
+        phis.close([index.plus(step).name], b.label)
+        b.jump(head)
+        b.begin(after)
 
     def while_(self, s: While) -> None:
         b = self.block
@@ -104,17 +129,17 @@ class Writer(Frame):
             assert isinstance(condition, Vec)
             return condition.names[0]
 
-        self._loop(s, more)
+        self._loop(s, Int(b, "0"), more)
 
-    def _loop(self, s: For | While, more: Callable[[Int, str], str]) -> None:
+    def _loop(self, s: For | While, start: Int, more: Callable[[Int, str], str]) -> None:
         b = self.block
-        start, inside, after = (b.new_label(word) for word in ("loop", "turn", "done"))
+        label, inside, after = (b.new_label(word) for word in ("loop", "turn", "done"))
         first = [self.value(c.first) for c in s.carries]
         traded = sorted(swapped(s))
         phis = Phis(b, b.label)
-        b.jump(start)
-        b.begin(start)
-        index = phis.head(Int(b, "0"))
+        b.jump(label)
+        b.begin(label)
+        index = phis.head(start)
         heads = [head(phis, value) for value in first]
         for number in traded:
             self.pointers[number] = phis.head(self.pointers[number])
@@ -128,10 +153,11 @@ class Writer(Frame):
         following = [self.value(c.following) for c in s.carries]
         for x, y in s.swaps:
             self.pointers[x.number], self.pointers[y.number] = self.pointers[y.number], self.pointers[x.number]
-        write_poll(self, s, index)
+        if self.polls:
+            write_poll(self, s, index)
         kept = [self.pointers[number].name for number in traded]
         phis.close([index.plus(1).name, *names(following), *kept], b.label)
-        b.jump(start)
+        b.jump(label)
         b.begin(after)
         self.pointers |= at_head
         for c, value in zip(s.carries, heads, strict=True):
@@ -148,24 +174,13 @@ def swapped(statement: Statement) -> set[int]:
     return found
 
 
-def nested(statement: Statement) -> Iterator[Statement]:
-    """The statements directly inside of a statement."""
-    if isinstance(statement, While):
-        yield from statement.test
-    if isinstance(statement, For | While):
-        yield from statement.body
-    elif isinstance(statement, Switch):
-        for case in statement.cases:
-            yield from case.body
-
-
-_WRITE: Final[dict[type, Callable[[Writer, Any], None]]] = {
-    Let: Writer.let,
-    Position: Writer.position,
-    Load: Writer.load,
-    Store: Writer.store,
-    For: Writer.for_,
-    While: Writer.while_,
-    Switch: Writer.switch,
-    Call: Writer.call,
+_WRITE: Final[dict[type, str]] = {
+    Let: "let",
+    Position: "position",
+    Load: "load",
+    Store: "store",
+    For: "for_",
+    While: "while_",
+    Switch: "switch",
+    Call: "call",
 }

@@ -1,0 +1,183 @@
+"""Nests of independent loops as functions of their own, so that compile time grows linearly with a program.
+
+Equal nests are written once: their names come from the order of use. Everything that a nest uses from outside is a
+parameter. Every buffer has one parameter, and different buffers do not overlap, so each is ``noalias``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
+from tenferro_cpu.native.operations._value import Value
+from tenferro_cpu.native.whole._frame import Frame
+from tenferro_cpu.native.whole._polls import count_down
+from tenferro_cpu.native.whole._statements import Writer
+from tenferro_cpu.native.whole._values import joined, parts
+from tenferro_cpu.native.whole._work import self_contained, whole_work, work
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import Buffer, For
+from tenferro_tensor.loop_ir import Value as Number
+from tenferro_tensor_core import Dim, DimLike, dim_min, floordiv
+
+TINY: Final = 128
+"""Work of the largest nest that stays in line."""
+
+PIECE: Final = 1 << 20
+"""Work of a nest between two polls."""
+
+
+class Nests:
+    """The functions of nests, by their text.
+
+    Args:
+        module: where they are defined.
+        attributes: of each function.
+    """
+
+    def __init__(self, module: Module, attributes: str) -> None:
+        self.module, self.attributes = module, attributes
+        self._names: dict[str, str] = {}
+
+    def define(self, result: str, text: str) -> str:
+        """The name of a private function of this text."""
+        whole = f"{result}\0{text}"
+        name = self._names.get(whole)
+        if name is None:
+            name = self._names[whole] = f"nest{len(self._names)}"
+            self.module.require(
+                name, lambda: f"define private {result} @{name}{text.replace('ATTRIBUTES', self.attributes, 1)}"
+            )
+        return name
+
+
+class Main(Writer):
+    """The function of the whole program, which calls its nests."""
+
+    nests: Nests
+
+    def for_(self, s: For) -> None:
+        total = whole_work(s)
+        if self_contained(s) and not (isinstance(total, int) and total <= TINY):
+            write_nest(self, s)
+        else:
+            super().for_(s)
+
+
+class NestWriter(Writer):
+    """The function of one nest.
+
+    Args:
+        outer: the function that calls it.
+        block: the function.
+
+    Attributes:
+        arguments: LLVM types, and names in the calling function.
+    """
+
+    polls = False
+
+    def __init__(self, outer: Frame, block: ScalarBlock) -> None:
+        super().__init__(block, block, outer.sizes, {}, [])
+        self.outer = outer
+        self.arguments: list[tuple[str, str]] = []
+        self._sizes: dict[Dim, str] = {}
+        self._pointers: dict[int, Pointer] = {}
+
+    def _parameter(self, llvm: str, name: str) -> str:
+        self.arguments.append((llvm, name))
+        return f"%p{len(self.arguments) - 1}"
+
+    def size(self, extent: DimLike) -> Int:
+        if not isinstance(extent, Dim):
+            return Int(self.block, str(extent))
+        found = self._sizes.get(extent)
+        if found is None:
+            found = self._sizes[extent] = self._parameter("i64", self.outer.size(extent).name)
+        return Int(self.block, found)
+
+    def value(self, number: Number) -> Value:
+        if not isinstance(number, Literal) and number.number not in self.registers:
+            outside = parts(self.outer.value(number))
+            inside = [Vec(self.block, x.kind, (self._parameter(LLVM_TYPES[x.kind], x.names[0]),)) for x in outside]
+            self.registers[number.number] = joined(inside)
+        return super().value(number)
+
+    def pointer(self, buffer: Buffer) -> Pointer:
+        found = self._pointers.get(buffer.number)
+        if found is None:
+            name = self._parameter("ptr", self.outer.pointer(buffer).name)
+            found = self._pointers[buffer.number] = Pointer(self.block, name)
+        return found
+
+
+def write_nest(main: Main, s: For) -> None:
+    """A nest as a private function, and its calls."""
+    block = ScalarBlock(main.block.module, main.block.fused)
+    inner = NestWriter(main, block)
+    block.begin("entry")
+    inner.count(s, Int(block, "%from"), Int(block, "%to"))
+    results = [Vec(block, x.kind, x.names) for c in s.carries for x in parts(inner.value(c.result))]
+    returned = _return(block, results)
+    typed = [f"{llvm}{' noalias' if llvm == 'ptr' else ''} %p{k}" for k, (llvm, _) in enumerate(inner.arguments)]
+    head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline ATTRIBUTES {{"
+    name = main.nests.define(returned, "\n".join([head, *block.lines, "}"]))
+    given = [f"{llvm} {value}" for llvm, value in inner.arguments]
+    if s.carries:
+        _take(main, s, results, main.block.raw(_call(returned, name, Int(main.block, "0"), main.size(s.extent), given)))
+        return
+    total = whole_work(s)
+    if isinstance(total, int) and total <= PIECE:
+        main.block.do(_call(returned, name, Int(main.block, "0"), main.size(s.extent), given))
+    else:
+        _in_pieces(main, s, name, given)
+
+
+def _call(returned: str, name: str, start: Int, end: Int, given: Sequence[str]) -> str:
+    return f"call {returned} @{name}({', '.join([f'i64 {start.name}', f'i64 {end.name}', *given])})"
+
+
+def _return(block: ScalarBlock, results: Sequence[Vec]) -> str:
+    """End a nest with its results; gives the type that it returns."""
+    types = [LLVM_TYPES[x.kind] for x in results]
+    if not results:
+        block.do("ret void")
+        return "void"
+    if len(results) == 1:
+        block.do(f"ret {types[0]} {results[0].names[0]}")
+        return types[0]
+    whole = f"{{ {', '.join(types)} }}"
+    made = "poison"
+    for k, (llvm, x) in enumerate(zip(types, results, strict=True)):
+        made = block.raw(f"insertvalue {whole} {made}, {llvm} {x.names[0]}, {k}")
+    block.do(f"ret {whole} {made}")
+    return whole
+
+
+def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:
+    """The results of a nest in registers of the calling function."""
+    b = main.block
+    names = [returned]
+    if len(results) > 1:
+        whole = f"{{ {', '.join([LLVM_TYPES[x.kind] for x in results])} }}"
+        names = [b.raw(f"extractvalue {whole} {returned}, {k}") for k in range(len(results))]
+    numbers = iter([Vec(b, x.kind, (name,)) for x, name in zip(results, names, strict=True)])
+    for c in s.carries:
+        main.registers[c.result.number] = joined([next(numbers) for _ in range(1 + (c.result.dtype.kind == "c"))])
+
+
+def _in_pieces(main: Main, s: For, name: str, given: Sequence[str]) -> None:
+    """Calls of a nest for one range of its outermost loop after the other, with polls in between."""
+    b, each = main.block, work(s.body) + 1
+    length = dim_min(s.extent, floordiv(PIECE, each) + 1)
+    first, extent = Int(b, "0"), main.size(s.extent)
+    step = main.size(length)
+
+    def body(start: Int) -> None:
+        end = start.plus(step)
+        last = Int(b, b.raw(f"call i64 @llvm.smin.i64(i64 {end.name}, i64 {extent.name})"))
+        b.do(_call("void", name, start, last, given))
+        count_down(main, each * length)
+
+    main.stepped(first, extent, step, body)

@@ -1,0 +1,71 @@
+"""Estimates of work, in nanoseconds of scalar code, as sizes: they decide about polls, pieces and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES
+from tenferro_tensor import Primitive
+from tenferro_tensor.catalog import analytic, arithmetic
+from tenferro_tensor.loop_ir import Call, For, Let, Order, Statement, Switch, While
+from tenferro_tensor_core import DimLike
+
+TRIPS: Final = 16
+"""Iterations of a `While` that are assumed."""
+
+_SLOW: Final[dict[Primitive, int]] = {
+    **dict.fromkeys([*COMPLEX_RULES, *FUSED_RULES], 10),
+    **dict.fromkeys([arithmetic.div, analytic.sqrt, analytic.rsqrt], 3),
+}
+
+
+def work(statements: tuple[Statement, ...]) -> DimLike:
+    """What a sequence of statements costs; its loops in the given order and its `While`s count for themselves."""
+    total: DimLike = 0
+    for s in statements:
+        if isinstance(s, Let):
+            total = total + _SLOW.get(s.op.primitive, 1)
+        elif isinstance(s, For):
+            total = total + whole_work(s)
+        elif isinstance(s, While):
+            total = total + (work(s.test) + work(s.body)) * min(TRIPS, TRIPS if s.most is None else s.most)
+        elif isinstance(s, Switch):
+            costs = [work(case.body) for case in s.cases]
+            total = total + max([c for c in costs if isinstance(c, int)], default=0)
+            for cost in costs:
+                total = total + (0 if isinstance(cost, int) else cost)
+        else:
+            total = total + 1
+    return total
+
+
+def whole_work(s: For) -> DimLike:
+    """What a counted loop costs."""
+    return (work(s.body) + 1) * s.extent
+
+
+def nested(statement: Statement) -> Iterator[Statement]:
+    """The statements directly inside of a statement."""
+    if isinstance(statement, While):
+        yield from statement.test
+    if isinstance(statement, For | While):
+        yield from statement.body
+    elif isinstance(statement, Switch):
+        for case in statement.cases:
+            yield from case.body
+
+
+def self_contained(s: For) -> bool:
+    """Whether a nest of loops may become a function of its own, which runs to its end without a poll.
+
+    It may not where it holds a `Call`, trades memory, or may never end.
+    """
+    return s.order is not Order.GIVEN and not s.swaps and all(map(_contained, s.body))
+
+
+def _contained(s: Statement) -> bool:
+    endless = isinstance(s, While) and s.most is None
+    if isinstance(s, Call) or endless or (isinstance(s, For | While) and s.swaps):
+        return False
+    return all(map(_contained, nested(s)))
