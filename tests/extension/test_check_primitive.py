@@ -87,7 +87,7 @@ def test_a_right_primitive_passes_every_check() -> None:
         lowering=lowered, cost=lambda ins, outs: Cost(2 * ins[0].size), codec=(lambda p: dict(p), lambda p: dict(p))
     )
     report = check_primitive(guest.op, X, executor=XlaExecutor().run)
-    assert [f.check for f in report.findings if f.outcome == "left out"] == ["pruning"], report
+    assert [f.check for f in report.findings if f.outcome == "left out"] == ["expansion", "pruning"], report
     assert not report.failed and re.search(r"^derivatives +passed$", repr(report), re.MULTILINE)
 
 
@@ -176,7 +176,7 @@ def branching(x: Any) -> Any:
 
 
 CHECKS = ["results", "operands unchanged", "repeatable", "layouts", "sizes", "empty", "dtypes", "modes", "derivatives",
-          "files", "pruning", "costs", "lowering"]  # fmt: skip
+          "files", "expansion", "pruning", "costs", "lowering"]  # fmt: skip
 
 PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "shape": ({"kernel": lambda x: x[:1] ** 3}, "results", r"returned float64\[1, 4\], but its inference says"),
@@ -237,7 +237,7 @@ def test_a_planted_mistake_is_found(planted: str) -> None:
 
 def test_all_mistakes_are_listed_at_once() -> None:
     guest = Guest(kernel=lambda x: x**3 + 0 * np.max(x), rule=rule(lambda x: x), cost=lambda ins, outs: None)
-    text = r"cubed failed 3 of 13 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
+    text = r"cubed failed 3 of 14 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
     with pytest.raises(PrimitiveError, match=text):
         check_primitive(guest.op, X)
     report = check_primitive(Guest(cost=lambda ins, outs: None).op, X, skip=["costs"])

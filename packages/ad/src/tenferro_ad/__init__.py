@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad import _call, _record, _transfers, control_flow  # noqa: F401 - how values record
+from tenferro_ad import _call, _expansion_rules, _record, _transfers, control_flow  # noqa: F401 - how values record
 from tenferro_ad._checking import check_grads
 from tenferro_ad._checkpoint import checkpoint
 from tenferro_ad._custom import custom_rule

@@ -17,6 +17,9 @@ _core_rules = False
 _checked: Final[WeakKeyDictionary[Primitive, Any]] = WeakKeyDictionary()
 """The rules that are known to fit their primitives."""
 
+RULE_MAKERS: Final[list[Callable[[Primitive], Any | None]]] = []
+"""Asked in turn for the rule of a primitive that has none in the registry."""
+
 
 def rule_of(op: Op) -> Any:
     """The rule record of an op's primitive.
@@ -37,6 +40,10 @@ def rule_of(op: Op) -> Any:
                 rules.register(REGISTRY)
                 _core_rules = True
         rule = REGISTRY.find("rule", p)
+    for make in RULE_MAKERS if rule is None else ():
+        rule = make(p)
+        if rule is not None:
+            return rule
     if rule is None:
         raise MissingRuleError(f"{p.name} cannot be differentiated: {_absence(p)}", primitive=p.name, family=p.family)
     if _checked.get(p) is not rule:

@@ -15,6 +15,7 @@ from tenferro_tensor._owners import calling, in_house
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._registration import Registration
 from tenferro_tensor.entry_points import EXTENSIONS
+from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.hooks import require_hook
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 from tenferro_tensor_core.forks import importing, new_lock
@@ -76,7 +77,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {
-            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost")
+            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion")
         }
         self._live: dict[tuple[str, Any], list[Registration]] = {}
         self._loaded: set[str] = set()
@@ -84,6 +85,8 @@ class Registry:
         self._registrant: int | None = None
         self._guest: EntryPoint | None = None
         self._journal: list[Registration] = []
+        self.count = 0
+        """Number of changes so far: part of the keys of what is remembered of several entries together."""
         self.changed: list[Callable[[], None]] = []
         """Called after an entry was replaced or taken back; what was made of the old one must be made anew."""
         # Two locks: an extension may be imported by one thread, filling tables, while another waits to load it.
@@ -146,14 +149,44 @@ class Registry:
         """Register what a primitive costs: ``model(ins, outs, **params)`` gives its `Cost`, sizes left open."""
         return self._put("cost", primitive, None, model, replace)
 
+    def expansion(
+        self, primitive: Primitive, f: Callable[..., Any], *, keep: bool = False, replace: bool = False
+    ) -> Registration:
+        """Register what a primitive is in terms of other operations.
+
+        Programs run these operations in the place of the primitive, so that they fuse with the steps around it. Where
+        nothing else is registered, the expansion is also the kernel on every backend, the StableHLO lowering, and
+        what derivatives are taken of. Deterministic programs keep the primitive, and so the bits of its eager calls.
+
+        Args:
+            primitive: a primitive of an operation family.
+            f: ``f(*operands, **metadata)``, written with functions of arrays that can be traced; it returns what the
+                inference of the primitive says, a tuple where that is one.
+            keep: keep the primitive in programs, too, where a kernel is registered for their backend.
+            replace: take the place of an earlier entry.
+
+        Raises:
+            RegistryError: `f` does not take these arguments, or the primitive is one of the core vocabulary, in which
+                expansions are written.
+        """
+        if primitive.in_house and primitive.family is None:
+            raise RegistryError(
+                f"{primitive.name} is a core primitive, in which expansions are written, and has none itself; register "
+                "a kernel for it, or make a primitive of your own",
+                primitive=primitive.name,
+            )
+        return self._put("expansion", primitive, None, Expansion(primitive, f, keep), replace)
+
     def find(self, table: str, primitive: Primitive, key: Any = None) -> Any | None:
         """The entry for a primitive, loading the extension that brings it if there is one; else ``None``.
 
-        A kernel registered for the backend ``"*"`` serves every backend that has none of its own.
+        A kernel registered for the backend ``"*"`` serves every backend that has none of its own, and where there is
+        no such kernel either, the expansion of the primitive does.
         """
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
-            if primitive.extension not in self._loaded:
+            # No expansion is nothing amiss where kernels are registered already, by the extension or by hand.
+            if primitive.extension not in self._loaded and not (table == "expansion" and self.backends_of(primitive)):
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.
             found = self._look_up(table, primitive, key)
@@ -164,7 +197,9 @@ class Registry:
         if key is None:
             return entries.get(primitive)
         found = entries.get((primitive, key))
-        return entries.get((primitive, "*")) if found is None else found
+        if found is None:
+            found = entries.get((primitive, "*"))
+        return self._tables["expansion"].get(primitive) if found is None else found
 
     def backends_of(self, primitive: Primitive) -> tuple[str, ...]:
         """Names of the backends that have a kernel of the primitive registered now."""
@@ -251,7 +286,7 @@ class Registry:
             if key not in entries:
                 live.clear()
             before = live[-1] if live else None
-            if before is not None and before.entry is entry:
+            if before is not None and (before.entry is entry or (table == "expansion" and before.entry == entry)):
                 return before
             if before is not None and not replace:
                 raise RegistryError(
@@ -263,8 +298,12 @@ class Registry:
             # Parts of tenferro that a guest is the first to import stay, whatever becomes of the guest.
             if guest is not None and (in_house(guest.module) or not owner.ours):
                 self._journal.append(made)
+            self.count += 1
+            # What was made of an expansion gives way to an entry of its own, and the other way round.
+            stale = primitive in self._tables["expansion"] and any(op.entries for op in primitive.live_ops())
         if before is not None:
             _log_replacement(made, before)
+        if before is not None or stale:
             self._tell()
         return made
 
@@ -274,6 +313,7 @@ class Registry:
             if made not in live:
                 return
             live.remove(made)
+            self.count += 1
             for later in live:
                 if later.replaced is made:
                     later.replaced = made.replaced
@@ -293,6 +333,8 @@ def _hooks(table: str, entry: Any) -> list[tuple[str, Any]]:
     """The functions of an entry, by hook; rules are records that `tenferro_runtime` knows."""
     if isinstance(entry, (Pruning, Codec)):
         return [(name, f) for name, f in entry._asdict().items() if name != "keeps_bits"]
+    if isinstance(entry, Expansion):
+        return [(table, entry.function)]
     return [] if table == "rule" else [(table, entry)]
 
 

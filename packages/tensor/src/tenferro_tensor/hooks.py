@@ -19,9 +19,10 @@ POSITIONAL: Final = {
     "encode": ("metadata",),
     "decode": ("metadata",),
 }
-"""Arguments by position of each hook; those of the first three get the metadata by name, too."""
+"""Arguments by position of each hook; an expansion gets the operands. Those of the first three and an expansion get the
+metadata by name, too."""
 
-_NAMED: Final = frozenset({"kernel", "lowering", "cost"})
+_NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion"})
 
 
 def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
@@ -30,7 +31,8 @@ def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
     Raises:
         RegistryError: it cannot; the text says how it will be called.
     """
-    positional, named = POSITIONAL[hook], primitive.metadata if hook in _NAMED else ()
+    positional = primitive.operands if hook == "expansion" else POSITIONAL[hook]
+    named = primitive.metadata if hook in _NAMED else ()
     require_call(
         f"the {hook} of {primitive.name}",
         primitive,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tenferro_runtime.expanding import expansion_of, has_expansion
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
 from tenferro_runtime.fusion import fused
 from tenferro_tensor import Spec, catalog
@@ -120,8 +121,11 @@ def _lowered(e: HloEmitter, program: Program, eq: Equation, values: dict[int, Hl
         )
     lower = CORE.get(p) or REGISTRY.find("lowering", p)
     if lower is None:
+        inner = expansion_of(eq.op, tuple([v.spec for v in operands])) if has_expansion(p) else None
+        if inner is not None:
+            return e.inline(inner, operands)
         raise UnsupportedError(
-            f"{p.name}{_at(eq)} has no StableHLO lowering; register one with Registry.lowering, "
+            f"{p.name}{_at(eq)} has no StableHLO lowering; register one with Registry.lowering, or an expansion, "
             "or run the program on the CPU backend",
             primitive=p.name,
             source=eq.where,

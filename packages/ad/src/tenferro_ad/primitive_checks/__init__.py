@@ -2,7 +2,7 @@
 
 - `_subject`: the op, its operands, and operands of other sizes and dtypes
 - `_results`: inference and kernel
-- `_modes`: the ways to run an op, files, prunings, costs, lowerings
+- `_modes`: the ways to run an op, files, expansions, prunings, costs, lowerings
 - `_derivatives`: the rule
 - `_report`: what is found
 """
@@ -44,7 +44,7 @@ def check_primitive(
     - ``derivatives``: the rule against differences, reverse against forward mode, to `order`, in every mode, in single
       and double precision, real and complex, as far as the inference admits them
     - ``files``: a program with the op, saved and loaded
-    - ``pruning``, ``costs``, ``lowering``: where they are registered
+    - ``expansion``, ``pruning``, ``costs``, ``lowering``: where they are registered
 
     Checks that do not apply are left out, and the report says why. There is no batching rule to check: batched
     operands are what the primitive makes of leading axes.
@@ -66,7 +66,7 @@ def check_primitive(
     >>> from tenferro_runtime.extension import catalog
     >>> report = check_primitive(catalog.tanh, tr.linspace(-1.0, 1.0, 5))
     >>> [f.check for f in report.findings if f.outcome == "left out"]
-    ['pruning', 'costs', 'lowering']
+    ['expansion', 'pruning', 'costs', 'lowering']
     """
     subject = _subject(op, operands)
     checks: dict[str, Callable[[Subject], Iterator[str]]] = {
@@ -80,6 +80,7 @@ def check_primitive(
         "modes": _modes.modes,
         "derivatives": partial(_derivatives.derivatives, order=order),
         "files": _modes.files,
+        "expansion": _modes.expansion,
         "pruning": _modes.pruning,
         "costs": _modes.costs,
         "lowering": partial(_modes.lowering, executor=executor),

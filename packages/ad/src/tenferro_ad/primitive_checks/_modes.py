@@ -1,4 +1,4 @@
-"""Checks of the ways to run an op: recorded, traced, compiled at several sizes, from a file, pruned, lowered."""
+"""Checks of the ways to run an op: recorded, traced, compiled, from a file, expanded, pruned, lowered."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tenferro_ad._variable import variable
 from tenferro_ad.primitive_checks._report import LeftOut
 from tenferro_ad.primitive_checks._subject import Subject, close, identical
 from tenferro_runtime import compile, load, trace
+from tenferro_runtime.expanding import apply_expansion, has_expansion
 from tenferro_runtime.extension import REGISTRY, Cost
 from tenferro_runtime.passes import pruned
 from tenferro_tensor_core import Dim, TenferroError, evaluate
@@ -145,9 +146,23 @@ def costs(subject: Subject) -> Iterator[str]:
         yield f"the cost of symbolic sizes is {counted} here, but {tuple(cost)} of the numbers; correct the cost model"
 
 
+def expansion(subject: Subject) -> Iterator[str]:
+    """The expansion of the op computes what the kernel does."""
+    if not has_expansion(subject.op.primitive):
+        raise LeftOut("no expansion is registered")
+    try:
+        got = _elements(apply_expansion(subject.op, subject.operands))
+    except Exception as error:
+        yield f"the expansion raises {type(error).__name__} ({error}); correct it"
+        return
+    for i, (y, kernel) in enumerate(zip(got, subject.results(subject.arrays), strict=True)):
+        if not close(y, kernel):
+            yield f"output {i} of the expansion differs from that of the kernel; correct one of the two"
+
+
 def lowering(subject: Subject, executor: Executor | None) -> Iterator[str]:
     """The lowering of the op computes what the kernel does."""
-    if REGISTRY.find("lowering", subject.op.primitive) is None:
+    if REGISTRY.find("lowering", subject.op.primitive) is None and not has_expansion(subject.op.primitive):
         raise LeftOut("no lowering is registered")
     if executor is None:
         raise LeftOut("no executor was given; pass executor=tenferro_xla.XlaExecutor().run")

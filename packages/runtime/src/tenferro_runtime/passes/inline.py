@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tenferro_runtime.ir._call import call, instance, sizes_for
-from tenferro_runtime.ir._program import Equation, Operand, Program
-from tenferro_tensor import Spec, Tensor
+from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
+from tenferro_runtime.ir._source import Source
+from tenferro_tensor import Op, Primitive, Spec, Tensor, catalog
 from tenferro_tensor_core import Decisions
 
 INLINE_MAX_EQUATIONS: Final = 20_000
 """Number of equations up to which a program may grow; a call that would lead beyond it stays a call."""
+
+Called = Callable[[Equation, Mapping[int, Spec]], Program | None]
+"""The program that an equation stands for, over the sizes of the program around it; ``None`` where it stays.
+
+The equation has the variables of that program, whose specs are given."""
 
 
 def inline_calls(program: Program) -> Program:
     """Replace calls by what they do, so that the other passes see it."""
     if all(eq.op.primitive is not call for eq in program.equations):
         return program
-    return _Inliner(program).run()
+    return inlined(program, _called)
+
+
+def _called(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
+    if eq.op.primitive is not call:
+        return None
+    params = eq.op.params
+    inner: Program = params["program"]
+    return instance(inner, sizes_for(inner, [specs[v] for v in eq.variables], params["sizes"]))
+
+
+def inlined(program: Program, called: Called, *, keep_lines: bool = True) -> Program:
+    """Replace equations by programs, and those in these programs likewise.
+
+    Args:
+        program: the program.
+        called: gives the program that an equation stands for.
+        keep_lines: whether the equations keep their own lines, not that of the equation that they replace.
+    """
+    return _Inliner(program, called, keep_lines).run()
 
 
 class _Inliner:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, called: Called, keep_lines: bool) -> None:
+        self.program, self.called, self.keep_lines = program, called, keep_lines
         self.specs: dict[int, Spec] = dict(program.specs)
         self.constants: dict[int, Tensor] = dict(program.constants)
         self.known = {id(c): v for v, c in program.constants.items()}
@@ -39,33 +65,44 @@ class _Inliner:
             specs=self.specs,
         )
 
-    def _copy(self, program: Program, names: dict[int, int], own: bool) -> dict[int, int]:
+    def _copy(self, program: Program, names: dict[int, int], own: bool, line: Source = None) -> dict[int, int]:
         """Append the equations of a program; `names` says what its variables are called here."""
         for eq in program.equations:
             operands: tuple[Operand, ...] = tuple([names[v] if v.__class__ is int else v for v in eq.operands])
-            if eq.op.primitive is call:
-                params = eq.op.params
-                specs = [self.specs[v] for v in operands]  # type: ignore[index]
-                inner = instance(params["program"], sizes_for(params["program"], specs, params["sizes"]))
-                if len(self.equations) + len(inner.equations) <= INLINE_MAX_EQUATIONS:
-                    names.update(zip(eq.results, self._inlined(inner, operands), strict=True))
-                    continue
+            here = Equation(eq.op, operands, eq.results, line or eq.source)
+            inner = self.called(here, self.specs)
+            if inner is not None and len(self.equations) + len(inner.equations) <= INLINE_MAX_EQUATIONS:
+                names.update(zip(eq.results, self._inlined(inner, here), strict=True))
+                continue
             if not own:
                 names.update((v, self._new(program.specs[v])) for v in eq.results)
-            results = tuple([names[v] for v in eq.results])
-            same = operands == eq.operands and results == eq.results
-            self.equations.append(eq if same else Equation(eq.op, operands, results, eq.source))
+                here.results = tuple([names[v] for v in eq.results])
+            self.equations.append(eq if own and operands == eq.operands else here)
         return names
 
-    def _inlined(self, inner: Program, operands: tuple[Operand, ...]) -> list[int]:
-        names: dict[int, int] = dict(zip(inner.input_ids, operands, strict=True))  # type: ignore[arg-type]
+    def _inlined(self, inner: Program, eq: Equation) -> list[int]:
+        names: dict[int, int] = {}
+        for v, operand in zip(inner.input_ids, eq.operands, strict=True):
+            names[v] = self._array(operand, inner.specs[v], eq) if isinstance(operand, Literal) else operand
         for v, c in inner.constants.items():
-            if id(c) not in self.known:
-                self.known[id(c)] = self._new(c.spec)
-                self.constants[self.known[id(c)]] = c
-            names[v] = self.known[id(c)]
-        after = self._copy(inner, names, own=False)
+            names[v] = self._constant(c)
+        after = self._copy(inner, names, own=False, line=None if self.keep_lines else eq.source)
         return [after[v] for v in inner.output_ids]
+
+    def _constant(self, c: Tensor) -> int:
+        if id(c) not in self.known:
+            self.known[id(c)] = self._new(c.spec)
+            self.constants[self.known[id(c)]] = c
+        return self.known[id(c)]
+
+    def _array(self, number: Literal, spec: Spec, eq: Equation) -> int:
+        """A number as the array that it stands for."""
+        v = self._constant(Primitive.adopt(number.value, dtype=spec.dtype, device=spec.place.device))
+        if spec.shape:
+            spread: Op = catalog.broadcast_in_dim.op(shape=spec.shape, dims=())
+            scalar, v = v, self._new(spec)
+            self.equations.append(Equation(spread, (scalar,), (v,), eq.source))
+        return v
 
     def _new(self, spec: Spec) -> int:
         v = self.next

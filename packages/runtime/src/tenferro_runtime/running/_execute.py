@@ -12,6 +12,7 @@ import numpy as np
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._counters import COUNTERS
+from tenferro_runtime.expanding import expand
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program, ProgramError
@@ -21,7 +22,7 @@ from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.rendering._overwriting import OVERWRITING
 from tenferro_runtime.rendering._render import Direct, Rendered, explain_failure, render, render_open
 from tenferro_runtime.rendering._updates_last import updates_last
-from tenferro_runtime.runtime import how_of
+from tenferro_runtime.runtime import how_of, optimised_like
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_tensor import (
@@ -70,7 +71,7 @@ def lowered(program: Program) -> Program:
     found: Program | None = program.memo.get("lowered")
     if found is None:
         how = how_of(program)
-        found = remove_identities(program)
+        found = remove_identities(expanded(program))
         if how.fusion:
             with importing():
                 from tenferro_runtime.passes.fusion import fuse
@@ -79,6 +80,17 @@ def lowered(program: Program) -> Program:
         found.memo[OVERWRITING] = how.overwriting
         program.memo["lowered"] = found
     return found
+
+
+def expanded(program: Program) -> Program:
+    """The program with expansions in the place of the operations that have one, after the passes.
+
+    A deterministic program keeps these operations: it gives the bits of their eager calls.
+    """
+    if how_of(program).exact:
+        return program
+    found = expand(program)
+    return program if found is program else optimised_like(found, program)
 
 
 WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | None]] = ContextVar(

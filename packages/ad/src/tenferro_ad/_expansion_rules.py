@@ -1,0 +1,58 @@
+"""Rules of primitives that have none: their expansions are differentiated, in either mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad._backward import backward_pass
+from tenferro_ad._differentiated import running
+from tenferro_ad._dual import Dual, dual
+from tenferro_ad._eager import EagerTensor, all_watched
+from tenferro_ad._rules import RULE_MAKERS
+from tenferro_runtime.expanding import apply_expansion, expansion_of, has_expansion
+from tenferro_runtime.extension import General
+from tenferro_tensor import Op, Primitive, next_level
+from tenferro_tensor_core import decisions
+
+
+def rule_of_expansion(primitive: Primitive) -> General | None:
+    """The rule that differentiates the expansion of a primitive; ``None`` where it has no expansion.
+
+    The backward pass runs the expansion again from the operands, so that the primitive itself may run by any kernel.
+    """
+    if not has_expansion(primitive):
+        return None
+
+    def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...], outs: tuple[Any, ...], **params: Any) -> Any:
+        op, level = _traceable(primitive, primals, params), next_level()
+        values = [x if t is None else dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
+        found = running(level, apply_expansion, op, values)
+        return tuple([y.tangent if y.__class__ is Dual and y.level == level else None for y in found])
+
+    def vjp(primals: tuple[Any, ...], outs: tuple[Any, ...], cotangents: tuple[Any, ...], **params: Any) -> Any:
+        op, level = _traceable(primitive, primals, params), next_level()
+        places = [i for i, x in enumerate(primals) if x.spec.inexact]
+        leaves = dict(zip(places, all_watched([primals[i] for i in places], level), strict=True))
+        values = [leaves.get(i, x) for i, x in enumerate(primals)]
+        found = running(level, apply_expansion, op, values)
+        roots = [
+            (y.node, c)
+            for y, c in zip(found, cotangents, strict=True)
+            if c is not None and y.__class__ is EagerTensor and y.level == level
+        ]
+        reached = backward_pass(roots, release=True)
+        return tuple([reached.get(leaves[i].node) if i in leaves else None for i in range(len(primals))])
+
+    return General(jvp=jvp, vjp=vjp)
+
+
+def _traceable(primitive: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> Op:
+    """The op, after the checks that its expansion goes through before it runs in any other way."""
+    op = primitive.op(**params)
+    sizes = decisions()
+    known = () if sizes is None else tuple(sizes.guards)
+    expansion_of(op, tuple([x.spec for x in primals]), known, None if sizes is None else sizes.examples)
+    return op
+
+
+RULE_MAKERS.append(rule_of_expansion)

@@ -1,0 +1,148 @@
+"""Expansions as programs: traced once for each op and specs of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import Context
+from typing import Any, Final, NamedTuple
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime.expanding._apply import apply_expansion, has_expansion, nested, within
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._inference import operand_specs
+from tenferro_runtime.ir._program import Equation, Literal, Program, inner_programs
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_tensor import HOST, REGISTRY, Op, Spec, compute_device
+from tenferro_tensor_core import Decisions, Guard, InconclusiveDimError, RegistryError, TracingError
+
+
+class TracedExpansion(NamedTuple):
+    """A traced expansion.
+
+    Attributes:
+        program: the program; ``None`` where the examples leave a question about sizes open.
+        asked: conditions on open sizes that it relies on, beyond what was known.
+    """
+
+    program: Program | None
+    asked: tuple[Guard, ...] = ()
+
+
+EXPANSIONS: Final[BoundedCache[tuple[Any, ...], TracedExpansion]] = BoundedCache(
+    "tenferro_runtime: traced expansions", 1024
+)
+"""Programs by op, specs, what is known of open sizes, and the state of the registry."""
+
+
+def expansion_of(
+    op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...] = (), examples: Mapping[str, int] | None = None
+) -> Program | None:
+    """The program of an op that has an expansion, for operands of these specs.
+
+    Its open sizes are those of the specs and of the metadata.
+
+    Args:
+        op: the op.
+        specs: specs of its operands.
+        guards: what is known of the open sizes.
+        examples: sizes for which questions are answered that this leaves open.
+
+    Returns:
+        The program; ``None`` where the expansion asks of open sizes what the guards do not answer.
+
+    Raises:
+        RegistryError: the expansion fails, returns something else than the op infers, or uses itself without end.
+        TracingError: it cannot be traced.
+    """
+    found = _known(op, specs, guards, examples or {})
+    return None if found.asked else found.program
+
+
+def with_questions(program: Program) -> Program:
+    """A program that was just traced, with the conditions on open sizes that expansions in it ask for.
+
+    Loops and branches in it are left as they are: their programs have no conditions of their own.
+    """
+    guards = list(program.guards)
+    for eq in program.equations if program.symbolic else ():
+        if has_expansion(eq.op.primitive):
+            guards += _known(eq.op, specs_of(program.specs, eq), tuple(guards), program.examples).asked
+    return program if len(guards) == len(program.guards) else program.with_(guards=tuple(guards))
+
+
+def _known(op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int]) -> TracedExpansion:
+    key: tuple[Any, ...] = (op, specs, guards, REGISTRY.count)
+    found = EXPANSIONS.get(key)
+    if found is not None and not found.asked and found.program is not None:
+        return found
+    if found is not None:  # the answers to its questions depend on the examples
+        key = (*key, tuple(examples.items()))
+        found = EXPANSIONS.get(key)
+    if found is None:
+        found = EXPANSIONS.put(key, Context().run(_traced, nested(), op, specs, guards, examples))
+    return found
+
+
+def _traced(
+    around: tuple[Op, ...],
+    op: Op,
+    specs: tuple[Spec, ...],
+    guards: tuple[Guard, ...],
+    examples: Mapping[str, int],
+) -> TracedExpansion:
+    """The expansion traced in a context of its own: it knows nothing of scopes and traces that are open around it."""
+    place = specs[0].place if specs else HOST
+    with within(around), compute_device(place.device):
+        builder = Builder()
+        decisions = Decisions(examples, builder)
+        names = op.primitive.operands
+        values = [builder.input(s, names[min(i, len(names) - 1)].lstrip("*")) for i, s in enumerate(specs)]
+        try:
+            with decisions:
+                for guard in guards:
+                    decisions.assume(guard.lhs, guard.op, guard.rhs)
+                del decisions.guards[:]
+                outs = apply_expansion(op, values)
+            _require_alone(op, builder)
+            program = builder.close(outs)
+            _require_end(op, program, guards, examples)
+            return TracedExpansion(program, tuple(decisions.guards))
+        except InconclusiveDimError:
+            return TracedExpansion(None)
+        finally:
+            builder.closed = True
+
+
+def _require_alone(op: Op, builder: Builder) -> None:
+    if builder.captured:
+        value = builder.captured[0][0]
+        raise TracingError(
+            f"the expansion of {op.primitive.name} uses {value.spec!r} of class {type(value).__name__} from outside; "
+            "it depends on the operands and the metadata alone: pass the value as an operand"
+        )
+
+
+def _require_end(op: Op, program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> None:
+    """Raise for an expansion that needs itself, or that makes sizes of data."""
+    if definitions(program):
+        raise RegistryError(
+            f"the expansion of {op.primitive.name} has sizes that depend on data ({', '.join(definitions(program))}); "
+            "keep the full extent, and mask",
+            primitive=op.primitive.name,
+        )
+    with within((*nested(), op)):
+        _expand_all(program, guards, examples)
+
+
+def _expand_all(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> None:
+    for eq in program.equations:
+        for inner in inner_programs(eq.op.params):
+            _expand_all(inner, guards, examples)
+        if has_expansion(eq.op.primitive):
+            expansion_of(eq.op, specs_of(program.specs, eq), guards, examples)
+
+
+def specs_of(known: Mapping[int, Spec], eq: Equation) -> tuple[Spec, ...]:
+    """Specs of the operands of an equation, those that numbers stand in for included."""
+    seen = [v.value.__class__ if isinstance(v, Literal) else known[v] for v in eq.operands]
+    return operand_specs(eq.op, tuple(seen))

@@ -1,0 +1,35 @@
+"""`Expansion`: an operation of a family in terms of other operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from tenferro_tensor._primitive import Primitive
+    from tenferro_tensor._spec import Spec
+
+__all__ = ["Expansion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """An entry of the registry, which is a kernel maker for every backend, too.
+
+    Attributes:
+        primitive: the primitive.
+        function: ``function(*operands, **metadata)``, written with operations on values of any level.
+        keep: whether programs keep the op where a kernel is registered for their backend.
+    """
+
+    primitive: Primitive
+    function: Callable[..., Any]
+    keep: bool = False
+
+    make_kernel: ClassVar[Callable[[Expansion, tuple[Spec, ...], dict[str, Any]], Callable[..., Any]]]
+    """Makes the kernel of an expansion for specs and metadata. ``tenferro_runtime`` sets it: that takes programs."""
+
+    def __call__(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Callable[..., Any]:
+        """The kernel for operands of these specs."""
+        return Expansion.make_kernel(self, ins, params)
