@@ -93,9 +93,12 @@ def warm() -> None:
     tr.fusion.wait()
 
 
-def flat(result: Any, gradients: bool) -> Any:
-    """Value and gradients of one call as one tuple."""
-    return (result[0], *result[1]) if gradients else result
+def flat(name: str, result: Any, gradients: bool) -> Any:
+    """Value and gradients of one call as one tuple, in the convention of tenferro; JAX's gradients are conjugate."""
+    if not gradients:
+        return result
+    value, found = result
+    return value, *(x.conj() if name == "jax" else x for x in found)
 
 
 def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: Callable[[Row], None]) -> None:
@@ -111,7 +114,7 @@ def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: C
             continue
         start = clock()
         try:
-            results[name] = flat(calls[name](), chosen.gradients)
+            results[name] = flat(name, calls[name](), chosen.gradients)
         except Exception as error:
             tell({"failed": f"{name}: {type(error).__name__}: {str(error)[:160]}"})
             del calls[name]

@@ -17,6 +17,9 @@ FAMILIES = (
     "particles",
     "networks",
     "dynamics",
+    "quantum",
+    "straight",
+    "small_linalg",
 )
 
 

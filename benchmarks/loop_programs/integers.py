@@ -115,16 +115,22 @@ def collatz_numpy(start: Any) -> Any:
 
 
 def sieve(xp: Namespace, candidates: Any) -> Any:
-    """The sieve of Eratosthenes, the multiples of a prime crossed out by a mask over all numbers."""
+    """The sieve of Eratosthenes: for every prime below the square root, a loop over its multiples."""
     n = candidates.shape[0]
-    numbers = xp.arange(n)
+
+    def cross_out(p: Any, prime: Any) -> Any:
+        def body(state: Any) -> Any:
+            k, prime = state
+            return k + p, prime.at[k].set(False)
+
+        first = xp.where(prime[p], p * p, n)
+        return xp.while_loop(lambda state: state[0] < n, body, (first, prime))[1]
 
     def body(state: Any) -> Any:
         p, prime = state
-        crossed = (numbers >= p * p) & (numbers % p == 0) & prime[p]
-        return p + 1, prime & ~crossed
+        return p + 1, cross_out(p, prime)
 
-    start = (xp.asarray(2), candidates & (numbers > 1))
+    start = (xp.asarray(2), candidates.at[:2].set(False))
     return xp.while_loop(lambda state: state[0] * state[0] < n, body, start)[1]
 
 
@@ -170,10 +176,10 @@ def all_true(n: int, rng: np.random.Generator) -> Arguments:
 PROGRAMS = programs(
     "integers",
     (crc16, crc16_numpy, octets, (6, 200, 5000)),
-    (hashes, hashes_numpy, words, (5, 2000, 200_000)),
+    (hashes, hashes_numpy, words, (5, 4000, 200_000)),
     (hash_chain, hash_chain_numpy, seeds, (6, 1000, 50_000)),
-    (histogram, histogram_numpy, values, (40, 2000, 100_000)),
-    (weighted_bins, weighted_bins_numpy, weighted, (40, 2000, 200_000), (1,)),
+    (histogram, histogram_numpy, values, (40, 20_000, 400_000)),
+    (weighted_bins, weighted_bins_numpy, weighted, (40, 10_000, 400_000), (1,)),
     (collatz, collatz_numpy, numbers, (9, 200, 5000)),
-    (sieve, sieve_numpy, all_true, (50, 4000, 100_000)),
+    (sieve, sieve_numpy, all_true, (50, 20_000, 200_000)),
 )

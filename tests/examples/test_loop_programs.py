@@ -50,12 +50,15 @@ def test_gradient_is_the_derivative_of_the_twin_along_a_line(name: str) -> None:
     f = tr.compile(value_and_grad(record.loss_of(xp, program.traced), argnums=program.gradient))
     value, gradients = f(*map(tr.asarray, arguments))
     rng = np.random.default_rng(1)
-    along = {i: rng.normal(size=arguments[i].shape) for i in program.gradient}
+    along = {
+        i: rng.normal(size=arguments[i].shape) * (1 + 1j if arguments[i].dtype.kind == "c" else 1)
+        for i in program.gradient
+    }
 
     def moved(step: float) -> Any:
         return loss(program, [x + step * along[i] if i in along else x for i, x in enumerate(arguments)])
 
-    slope = sum(np.sum(along[i] * np.asarray(g)) for i, g in zip(program.gradient, gradients))
+    slope = sum(np.sum(along[i].conj() * np.asarray(g)).real for i, g in zip(program.gradient, gradients))
     size = sum(np.sum(np.abs(along[i] * np.asarray(g))) for i, g in zip(program.gradient, gradients))
     np.testing.assert_allclose(np.asarray(value), moved(0.0), rtol=1e-9)
     assert slope == pytest.approx((moved(STEP) - moved(-STEP)) / (2 * STEP), rel=2e-5, abs=2e-6 * size)
