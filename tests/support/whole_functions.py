@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.machine._jit import engine
-from tenferro_cpu.native.whole import NAME, arena_bytes, render
+from tenferro_cpu.native.whole import NAME, arena_bytes, fortran_symbols, render
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
@@ -190,7 +190,8 @@ class Native:
         self.function = function
         self.rendered = render(function, engine().host)
         text = self.rendered.text
-        self.address = engine().function(text, NAME, level=self.rendered.level if level is None else level)
+        symbols = fortran_symbols(self.rendered.foreign)
+        self.address = engine().function(text, NAME, symbols, level=self.rendered.level if level is None else level)
         self.code = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(self.address)
 
     def run(

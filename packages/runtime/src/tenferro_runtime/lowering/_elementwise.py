@@ -7,7 +7,7 @@ from typing import Final
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._values import Formula, Index, Lowered, Numbers
-from tenferro_runtime.lowering._writer import Writer
+from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import INDEX, Affine, Value
 
@@ -36,7 +36,7 @@ def elementwise(step: Step) -> Lowered:
         return operands[0]
     scalars = [isinstance(v, Literal) for v in step.eq.operands]
 
-    def at(w: Writer, index: Index) -> Value:
+    def at(w: LoopWriter, index: Index) -> Value:
         return w.let(op, dtype, *[x.at(w, () if one else index) for x, one in zip(operands, scalars)])
 
     return Formula(step.out.shape, dtype, at, operands, cost)
@@ -46,7 +46,7 @@ def elementwise(step: Step) -> Lowered:
 def _iota(step: Step) -> Lowered:
     axis, dtype = step.params["axis"], step.out.dtype
 
-    def at(w: Writer, index: Index) -> Value:
+    def at(w: LoopWriter, index: Index) -> Value:
         value = w.position(index[axis])
         return value if dtype == INDEX else w.let(catalog.convert.op(dtype=dtype), dtype, value)
 

@@ -19,7 +19,7 @@ from tenferro_runtime.lowering._values import (
     kept,
 )
 from tenferro_runtime.lowering._views import mapped
-from tenferro_runtime.lowering._writer import BOOL, Writer
+from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import Op, catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Case, Switch, Value
@@ -31,7 +31,7 @@ COMBINING: Final[dict[str, Op]] = {
 """How `scatter` combines an update with what is there."""
 
 
-def _starts(w: Writer, vector: Lowered, batch: Index) -> list[Affine]:
+def _starts(w: LoopWriter, vector: Lowered, batch: Index) -> list[Affine]:
     """The entries of an index vector."""
     return [w.index(vector.at(w, (*batch, Affine(k)))) for k in range(vector.shape[-1])]  # type: ignore[arg-type]
 
@@ -60,7 +60,7 @@ def _gather(step: Step) -> Lowered:
     along, sizes = step.params["start_index_map"], step.params["slice_sizes"]
     kept_axes = [d for d in range(len(x.shape)) if d not in collapsed]
 
-    def starts(w: Writer, batch: Index) -> list[Affine]:
+    def starts(w: LoopWriter, batch: Index) -> list[Affine]:
         found = [Affine()] * len(x.shape)
         for d, i in zip(along, _starts(w, vectors, batch), strict=True):
             found[d] = w.clamped(i, x.shape[d] - sizes[d])
@@ -71,7 +71,7 @@ def _gather(step: Step) -> Lowered:
         return mapped(step, window, step.out.shape, lambda index: _spread(index, kept_axes, len(x.shape)))
     vectors = kept(step.w, vectors) if vectors.cost else vectors
 
-    def at(w: Writer, index: Index) -> Value:
+    def at(w: LoopWriter, index: Index) -> Value:
         batch = tuple([i for k, i in enumerate(index) if k not in offsets])
         inside = _spread(tuple([index[k] for k in offsets]), kept_axes, len(x.shape))
         return x.at(w, tuple([a + i for a, i in zip(starts(w, batch), inside)]))
@@ -181,7 +181,7 @@ def _updated_numbers(step: Step, x: Lowered, update: Lowered, starts: Sequence[A
 
 
 @contextmanager
-def _where(w: Writer, condition: Value) -> Iterator[None]:
+def _where(w: LoopWriter, condition: Value) -> Iterator[None]:
     """Statements that are carried out where a condition holds."""
     if isinstance(condition, Literal) and condition.value:
         yield

@@ -24,7 +24,7 @@ from tenferro_runtime.lowering._values import (
     numbers,
     write,
 )
-from tenferro_runtime.lowering._writer import Writer
+from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Carried, Reg, Role, Value, While
 
@@ -86,7 +86,9 @@ def _constants(step: Step, body: Program, consts: int) -> None:
             step.replace(k, kept(step.w, x))
 
 
-def _count_up(w: Writer, body: Program, consts: int, carries: _Carries, loop_index: Reg, inside: Sequence[Reg]) -> None:
+def _count_up(
+    w: LoopWriter, body: Program, consts: int, carries: _Carries, loop_index: Reg, inside: Sequence[Reg]
+) -> None:
     """Say of carries that grow by a fixed number what they are in every iteration."""
     rest = iter(inside)
     made = {eq.results[0]: eq for eq in body.equations if eq.op.primitive is catalog.add}
@@ -164,7 +166,7 @@ def _scan(step: Step) -> Sequence[Lowered]:
     return [*carries.in_order(loop.results), *rows]
 
 
-def _row(w: Writer, x: Lowered, at: Affine) -> Lowered:
+def _row(w: LoopWriter, x: Lowered, at: Affine) -> Lowered:
     """One slice of an operand that the loop goes over."""
     if isinstance(x, Stored):
         row: Lowered = _row_of(x, at)

@@ -24,7 +24,7 @@ from tenferro_runtime.lowering._values import (
     kept,
     numbers,
 )
-from tenferro_runtime.lowering._writer import Writer
+from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, Spec, Tensor
 from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor.loop_ir import INDEX, Buffer, Role
@@ -80,7 +80,7 @@ class Lowering:
     """The state of lowering one program: what is written, and the arrays that it holds."""
 
     def __init__(self, fallback: Rule) -> None:
-        self.w = Writer()
+        self.w = LoopWriter()
         self.fallback = fallback
         self.constants: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
         self._constants: dict[int, Lowered] = {}

@@ -1,21 +1,27 @@
-"""Lowering of contractions of two operands: written out, as loops, or as a call of a kernel."""
+"""Lowering of contractions of two operands: written out, as loops, or as products of matrices by BLAS."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._reductions import reduced
-from tenferro_runtime.lowering._values import Index, Lowered, count, kept
-from tenferro_runtime.lowering._writer import Writer
+from tenferro_runtime.lowering._values import Index, Lowered, Stored, copied, count, kept, stored
+from tenferro_runtime.lowering._views import transposed
+from tenferro_runtime.lowering._writer import LoopWriter, never_negative
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Affine, Value
-from tenferro_tensor_core import DimLike
+from tenferro_tensor.loop_ir import Affine, Foreign, Value, View
+from tenferro_tensor_core import DimLike, dim_max
 
 MOST_INLINE: Final = 512
 """Multiplications up to which a product of matrices is loops; kernels for whole products are faster beyond."""
+
+BLAS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+"""How BLAS calls the dtypes that it multiplies, by NumPy's letters."""
 
 REREAD: Final = 6
 """Cost above which elements of an operand are computed once: each is read many times."""
@@ -30,14 +36,13 @@ def _dot_general(step: Step) -> Lowered:
     fy = [k for k in range(len(y.shape)) if k not in cy and k not in by]
     over = [x.shape[k] for k in cx]
     rows, columns = count([x.shape[k] for k in fx]), count([y.shape[k] for k in fy])
-    if over and not (_one(rows) or _one(columns)) and not _few(count(step.out.shape) * count(over)):
-        (found,) = call(step)
-        return found
+    if over and not (_one(rows) or _one(columns)) and not _few(rows * columns * count(over)) and x.dtype.char in BLAS:
+        return multiplied(step, _Axes(tuple(bx), tuple(fx), tuple(cx)), _Axes(tuple(by), tuple(fy), tuple(cy)))
     x, y = (kept(w, v) if v.cost > REREAD else v for v in (x, y))
     inner = bool(cx) and _last_is(x.shape, cx, fx) and _last_is(y.shape, cy, fy)
     dtype, nb, nx = x.dtype, len(bx), len(fx)
 
-    def term(w: Writer, i: Index, r: Index) -> Value:
+    def term(w: LoopWriter, i: Index, r: Index) -> Value:
         ix, iy = [Affine()] * len(x.shape), [Affine()] * len(y.shape)
         for axes, index, of in ((bx, i[:nb], ix), (fx, i[nb : nb + nx], ix), (cx, r, ix)):
             for k, a in zip(axes, index, strict=True):
@@ -50,6 +55,112 @@ def _dot_general(step: Step) -> Lowered:
 
     op = catalog.bitwise_or.op() if dtype.kind == "b" else catalog.add.op()
     return reduced(w, step.out.shape, over, term, op, Literal(dtype.type(0).item(), dtype), inner=inner)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The axes of an operand."""
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    summed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """An operand as a stack of matrices in memory: extents and distances of its free and its summed axis."""
+
+    x: Stored
+    batch: tuple[int, ...]
+    free: tuple[DimLike, DimLike]
+    summed: tuple[DimLike, DimLike]
+
+    def at(self, batch: Sequence[Affine]) -> View:
+        place = self.x.offset
+        for k, i in zip(self.batch, batch, strict=True):
+            place = place + i * self.x.strides[k]
+        extents, strides = zip(self.free, self.summed)
+        return View(self.x.buffer, place, extents, strides)
+
+
+def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
+    """One product of BLAS for each index of the batch axes."""
+    w, letter = step.w, BLAS[step.out.dtype.char]
+    x, y = _matrix(step, 0, x_axes), _matrix(step, 1, y_axes)
+    out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
+    shape = step.out.shape[: len(x_axes.batch)]
+    m, n, k = x.free[0], y.free[0], x.summed[0]
+    one, zero = (Literal(step.out.dtype.type(v).item(), step.out.dtype) for v in (1, 0))
+
+    def product(batch: tuple[Affine, ...]) -> None:
+        """Fortran stores columns, so a result in rows is its transpose: that of `y` times that of `x`."""
+        place = out.offset
+        for i, stride in zip(batch, out.strides):
+            place = place + i * stride
+        result = View(out.buffer, place, (m, n), (n, 1))
+        (left, a), (right, b) = (_letter(v.summed, v.free) for v in (y, x))
+        extents = [w.position(Affine(d)) for d in (n, m, k)]
+        leading = [w.position(Affine(dim_max(d, 1))) for d in (a, b, n)]
+        arguments = (
+            "T" if left else "N", "N" if right else "T", *extents, one, y.at(batch), leading[0], x.at(batch),
+            leading[1], zero, result, leading[2],
+        )  # fmt: skip
+        w.statements.append(Foreign(f"{letter}gemm", arguments, (11,)))
+
+    def level(axis: int, batch: tuple[Affine, ...]) -> None:
+        if axis == len(shape):
+            product(batch)
+        else:
+            with w.loop(shape[axis]) as loop:
+                level(axis + 1, (*batch, Affine.of(loop.index)))
+
+    level(0, ())
+    w.written(out.buffer)
+    return out
+
+
+def _letter(rows: tuple[DimLike, DimLike], columns: tuple[DimLike, DimLike]) -> tuple[bool, DimLike]:
+    """Whether neighbours in memory lie along the rows' axis, and the distance along the other."""
+    if _one(rows[1]) and not _one(columns[1]):
+        return True, columns[1]
+    return False, rows[1]
+
+
+def _matrix(step: Step, k: int, axes: _Axes) -> _Matrix:
+    """An operand as a stack of matrices; written anew where it does not lie as one."""
+    x = stored(step.w, step.operand(k))
+    step.replace(k, x)
+    groups = [_merged(x, group) for group in (axes.free, axes.summed)]
+    if not _fits(groups):
+        order = (*axes.batch, *axes.free, *axes.summed)
+        x = copied(step.w, transposed(step, x, order))
+        batch, free = len(axes.batch), len(axes.free)
+        axes = _Axes(tuple(range(batch)), tuple(range(batch, batch + free)), tuple(range(batch + free, len(order))))
+        groups = [_merged(x, group) for group in (axes.free, axes.summed)]
+    free_, summed = groups
+    assert free_ is not None and summed is not None
+    return _Matrix(x, axes.batch, free_, summed)
+
+
+def _fits(groups: Sequence[tuple[DimLike, DimLike] | None]) -> bool:
+    """Whether BLAS reads a matrix in place: neighbours along one axis, and a larger distance along the other."""
+    strides = [group[1] for group in groups if group is not None]
+    if len(strides) < 2 or not any(map(_one, strides)):
+        return False
+    extent, other = next((groups[1 - i], strides[i]) for i in (0, 1) if _one(strides[1 - i]))
+    assert extent is not None
+    return _one(other) or never_negative(other - extent[0])
+
+
+def _merged(x: Stored, axes: tuple[int, ...]) -> tuple[DimLike, DimLike] | None:
+    """Axes as one: extent and distance; None where no one distance serves them."""
+    kept = [k for k in axes if not _one(x.shape[k])]
+    if not kept:
+        return 1, 1
+    for a, b in pairwise(kept):
+        if x.strides[a] != x.strides[b] * x.shape[b]:
+            return None
+    return count([x.shape[k] for k in kept]), x.strides[kept[-1]]
 
 
 def _last_is(shape: tuple[DimLike, ...], contracted: tuple[int, ...], free: list[int]) -> bool:

@@ -20,13 +20,13 @@ from tenferro_runtime.lowering._values import (
     is_small,
     write,
 )
-from tenferro_runtime.lowering._writer import Writer
+from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
 from tenferro_tensor_core import DimLike
 
-Term = Callable[[Writer, Index], Value]
+Term = Callable[[LoopWriter, Index], Value]
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
@@ -52,7 +52,7 @@ COMBINED: Final[dict[Primitive, tuple[Op, Callable[[np.dtype[Any]], Any]]]] = {
 """How two elements are combined, and what changes nothing."""
 
 
-def accumulated(w: Writer, shape: Sequence[DimLike], term: Term, op: Op, first: Literal) -> Value:
+def accumulated(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first: Literal) -> Value:
     """All terms of a shape combined, beginning with `first`; few terms one after the other."""
     if _few(shape):
         terms = [term(w, i) for i in indices(shape)]
@@ -80,7 +80,7 @@ def _few(shape: Sequence[DimLike]) -> bool:
 
 
 def reduced(
-    w: Writer, shape: Sequence[DimLike], over: Sequence[DimLike], term: Callable[[Writer, Index, Index], Value],
+    w: LoopWriter, shape: Sequence[DimLike], over: Sequence[DimLike], term: Callable[[LoopWriter, Index, Index], Value],
     op: Op, first: Literal, *, inner: bool,
 ) -> Lowered:  # fmt: skip
     """An array of which each element combines the terms of one index.
@@ -96,7 +96,7 @@ def reduced(
             axes.
     """
 
-    def each(w: Writer, i: Index) -> Value:
+    def each(w: LoopWriter, i: Index) -> Value:
         return accumulated(w, over, lambda w, r: term(w, i, r), op, first)
 
     if is_small(shape):
@@ -139,7 +139,7 @@ def _reduce(step: Step) -> Lowered:
     over = [n for k, n in enumerate(x.shape) if k in axes]
     ndim = len(x.shape)
 
-    def term(w: Writer, i: Index, r: Index) -> Value:
+    def term(w: LoopWriter, i: Index, r: Index) -> Value:
         return x.at(w, _with(i, r, axes, ndim))
 
     return reduced(step.w, step.out.shape, over, term, op, first, inner=not ndim or ndim - 1 in axes)
@@ -151,7 +151,7 @@ def _located(step: Step) -> Lowered:
     x, axis = step.operand(0), step.params["axis"]
     ndim, better = len(x.shape), catalog.gt if step.op.primitive is catalog.argmax else catalog.lt
 
-    def at(w: Writer, index: Index) -> Value:
+    def at(w: LoopWriter, index: Index) -> Value:
         start = x.at(w, _with(index, (Affine(),), (axis,), ndim))
         with w.loop(x.shape[axis], [start, Literal(0, INDEX)]) as loop:
             best, where = loop.inside
@@ -167,7 +167,7 @@ def _located(step: Step) -> Lowered:
     return _computed(step, at)
 
 
-def _wins(w: Writer, better: Primitive, here: Value, best: Value) -> Value:
+def _wins(w: LoopWriter, better: Primitive, here: Value, best: Value) -> Value:
     boolean = np.dtype(np.bool_)
     wins = w.let(better.op(), boolean, here, best)
     if here.dtype.kind != "f":

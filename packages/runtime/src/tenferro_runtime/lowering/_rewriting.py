@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tenferro_tensor.loop_ir import Buffer, Call, Case, For, Load, Statement, Store, Switch, View, While
+from tenferro_tensor.loop_ir import Buffer, Call, Case, For, Foreign, Load, Statement, Store, Switch, View, While
 
 
 def swapped(statements: Iterable[Statement]) -> set[int]:
@@ -38,6 +38,9 @@ def _renamed(s: Statement, to: Mapping[int, Buffer]) -> Statement:
         return replace(s, cases=tuple([Case(renamed(case.body, to), case.values) for case in s.cases]))
     if isinstance(s, Call):
         return replace(s, operands=_views(s.operands, to), results=_views(s.results, to))
+    if isinstance(s, Foreign):
+        arguments = [_views((a,), to)[0] if isinstance(a, View) else a for a in s.arguments]
+        return replace(s, arguments=tuple(arguments))
     return s
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.lowering._writer import BOOL, Writer
+from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Value, View
@@ -41,7 +41,7 @@ class Lowered(ABC):
     cost: int = 0
 
     @abstractmethod
-    def at(self, w: Writer, index: Index) -> Value:
+    def at(self, w: LoopWriter, index: Index) -> Value:
         """The element at an index."""
 
 
@@ -51,7 +51,7 @@ class Numbers(Lowered):
     def __init__(self, shape: Sequence[DimLike], dtype: np.dtype[Any], elements: Sequence[Value]) -> None:
         self.shape, self.dtype, self.elements = tuple(shape), dtype, tuple(elements)
 
-    def at(self, w: Writer, index: Index) -> Value:
+    def at(self, w: LoopWriter, index: Index) -> Value:
         """One of the numbers; where the index is open, chosen by comparisons."""
         place = linear(self.shape, index)
         if not place.terms and isinstance(place.constant, int):
@@ -113,7 +113,7 @@ class Stored(Lowered):
             found = found + i * stride
         return found
 
-    def at(self, w: Writer, index: Index) -> Value:
+    def at(self, w: LoopWriter, index: Index) -> Value:
         """The element, loaded."""
         return w.load(self.buffer, self.place(index))
 
@@ -129,7 +129,7 @@ class Formula(Lowered):
         self,
         shape: Sequence[DimLike],
         dtype: np.dtype[Any],
-        at: Callable[[Writer, Index], Value],
+        at: Callable[[LoopWriter, Index], Value],
         operands: Sequence[Lowered] = (),
         cost: int = 0,
     ) -> None:
@@ -137,7 +137,7 @@ class Formula(Lowered):
         self.reads = frozenset[int]().union(*[x.reads for x in operands])
         self.cost = cost + sum([x.cost for x in operands])
 
-    def at(self, w: Writer, index: Index) -> Value:
+    def at(self, w: LoopWriter, index: Index) -> Value:
         """The element, computed."""
         return self._at(w, index)
 
@@ -179,14 +179,14 @@ def indices(shape: Sequence[DimLike]) -> list[Index]:
     return [tuple(map(Affine, i)) for i in product(*[range(n) for n in shape])]  # type: ignore[arg-type]
 
 
-def numbers(w: Writer, x: Lowered) -> Numbers:
+def numbers(w: LoopWriter, x: Lowered) -> Numbers:
     """A small array in registers."""
     if isinstance(x, Numbers):
         return x
     return Numbers(x.shape, x.dtype, [x.at(w, i) for i in indices(x.shape)])
 
 
-def write(w: Writer, x: Lowered, to: Stored) -> None:
+def write(w: LoopWriter, x: Lowered, to: Stored) -> None:
     """Compute all elements into memory that `x` does not read, or reads only at the very place that is written."""
     if isinstance(x, Numbers):
         for i in indices(x.shape):
@@ -206,7 +206,7 @@ def _flat(x: Lowered, to: Stored) -> tuple[Stored, Stored] | None:
     return None
 
 
-def stored(w: Writer, x: Lowered) -> Stored:
+def stored(w: LoopWriter, x: Lowered) -> Stored:
     """The array in memory."""
     if isinstance(x, Stored):
         return x
@@ -215,14 +215,14 @@ def stored(w: Writer, x: Lowered) -> Stored:
     return found
 
 
-def copied(w: Writer, x: Lowered) -> Stored:
+def copied(w: LoopWriter, x: Lowered) -> Stored:
     """The array in memory of its own."""
     found = Stored.whole_of(w.buffer(x.dtype, x.shape))
     write(w, x, found)
     return found
 
 
-def kept(w: Writer, x: Lowered) -> Lowered:
+def kept(w: LoopWriter, x: Lowered) -> Lowered:
     """The array computed once: in registers where it is small, else in memory."""
     if isinstance(x, Stored | Numbers):
         return x

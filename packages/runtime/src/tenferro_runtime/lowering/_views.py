@@ -65,9 +65,13 @@ def _reverse(step: Step) -> Lowered:
 
 @rule(catalog.transpose)
 def _transpose(step: Step) -> Lowered:
-    permutation = step.params["permutation"]
+    return transposed(step, step.operand(0), step.params["permutation"])
+
+
+def transposed(step: Step, x: Lowered, permutation: Sequence[int]) -> Lowered:
+    """`x` with its axes in another order."""
     back = sorted(range(len(permutation)), key=permutation.__getitem__)
-    return mapped(step, step.operand(0), step.out.shape, lambda index: tuple([index[k] for k in back]))
+    return mapped(step, x, [x.shape[k] for k in permutation], lambda index: tuple([index[k] for k in back]))
 
 
 @rule(catalog.broadcast_in_dim)

@@ -1,4 +1,4 @@
-"""`Writer`: writes statements of loop nests one after the other, and folds what is known about integers.
+"""`LoopWriter`: writes statements of loop nests one after the other, and folds what is known about integers.
 
 Indices are affine in counters as far as that can be known, and counters have bounds: so the wrap of negative indices
 and the clamp of windows vanish from loops in which they never act.
@@ -39,7 +39,7 @@ _COMPARISONS: Final = frozenset({catalog.lt, catalog.le, catalog.gt, catalog.ge}
 
 
 @dataclass
-class Loop:
+class OpenLoop:
     """A loop that is being written: its index, and its carried values once they are known."""
 
     index: Reg
@@ -49,7 +49,7 @@ class Loop:
     results: tuple[Reg, ...] = ()
 
 
-class Writer:
+class LoopWriter:
     """Statements under construction.
 
     Attributes:
@@ -251,11 +251,11 @@ class Writer:
             self.statements = outer
 
     @contextmanager
-    def loop(self, extent: DimLike, first: Sequence[Value] = (), order: Order = Order.GIVEN) -> Iterator[Loop]:
+    def loop(self, extent: DimLike, first: Sequence[Value] = (), order: Order = Order.GIVEN) -> Iterator[OpenLoop]:
         """A counted loop with carried numbers; the body sets `following`."""
         index = self.reg(INDEX)
         self.bounded(index, 0, extent - 1)
-        loop = Loop(index, tuple([self.reg(v.dtype) for v in first]))
+        loop = OpenLoop(index, tuple([self.reg(v.dtype) for v in first]))
         with self.block() as body:
             yield loop
         loop.results = tuple([self.reg(v.dtype) for v in first])

@@ -7,6 +7,7 @@ mean, `_verify` which functions obey the law, `_text` writes them.
 
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._errors import LoopIRError
+from tenferro_tensor.loop_ir._fortran import fortran_address
 from tenferro_tensor.loop_ir._function import LoopFunction, show
 from tenferro_tensor.loop_ir._interpret import interpret
 from tenferro_tensor.loop_ir._nodes import (
@@ -15,6 +16,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Carried,
     Case,
     For,
+    Foreign,
     Let,
     Load,
     Order,
@@ -37,6 +39,7 @@ __all__ = [
     "Call",
     "Carried",
     "For",
+    "Foreign",
     "Let",
     "Load",
     "LoopFunction",
@@ -51,6 +54,7 @@ __all__ = [
     "Value",
     "View",
     "While",
+    "fortran_address",
     "interpret",
     "show",
     "verify",

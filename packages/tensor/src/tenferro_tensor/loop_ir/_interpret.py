@@ -20,12 +20,14 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import INDEX, Affine
 from tenferro_tensor.loop_ir._errors import LoopIRError
+from tenferro_tensor.loop_ir._fortran import call_fortran
 from tenferro_tensor.loop_ir._function import LoopFunction
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
     Call,
     Carried,
     For,
+    Foreign,
     Let,
     Load,
     Position,
@@ -131,6 +133,8 @@ class _Interpreter:
                     self.set(s, reg.number, value, reg.dtype)
             case Call():
                 self.call(s)
+            case Foreign():
+                self.foreign(s)
 
     def count(self, s: For) -> None:
         extent = evaluate(s.extent, self.sizes)
@@ -213,6 +217,18 @@ class _Interpreter:
         got = self.kernel(op, ins, outs)(*[self.view(s, v) for v in s.operands])
         for view, array in zip(s.results, got if isinstance(got, tuple | list) else (got,), strict=True):
             self.view(s, view)[...] = array
+
+    def foreign(self, s: Foreign) -> None:
+        given: list[Any] = []
+        for a in s.arguments:
+            if isinstance(a, View):
+                self.view(s, a)  # the whole of it lies inside of its buffer
+                given.append(self.memory[a.buffer.number][self.index(a.at) :])
+            else:
+                given.append(a if isinstance(a, str) else self.value(a))
+        info = call_fortran(s.symbol, given, s.info is not None)
+        if s.info is not None:
+            self.registers[s.info.number] = INDEX.type(info)
 
     def filled(self, value: Any) -> Any:
         if value.__class__ is tuple:

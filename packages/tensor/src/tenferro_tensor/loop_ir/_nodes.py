@@ -205,5 +205,23 @@ class Call:
     where: str = ""
 
 
-Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A subroutine of BLAS or LAPACK, called as Fortran does: every argument is an address.
+
+    Attributes:
+        symbol: its name in small letters, as in ``"dgemm"``.
+        arguments: letters, numbers (integers in the width of the library), and views, of which the address of the first
+            element is passed.
+        written: positions of the views that are written to.
+        info: what the last argument, an integer that is added to `arguments`, holds afterwards.
+    """
+
+    symbol: str
+    arguments: tuple[str | Value | View, ...]
+    written: tuple[int, ...]
+    info: Reg | None = None
+
+
+Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call | Foreign
 """What a body consists of."""

@@ -13,6 +13,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Call,
     Carried,
     For,
+    Foreign,
     Let,
     Load,
     Order,
@@ -56,6 +57,15 @@ def head(statement: Statement) -> str:
             return (
                 f"{', '.join(map(_view, results))} = call {op_text(op)}({', '.join(map(_view, operands))}) of {specs}"
             )
+        case Foreign(symbol, arguments, written, info):
+            shown = [f"{'&' * (k in written)}{_argument(a)}" for k, a in enumerate(arguments)]
+            return f"{'' if info is None else f'{_new(info)} = '}{symbol}({', '.join(shown)})"
+
+
+def _argument(argument: str | Value | View) -> str:
+    if isinstance(argument, str):
+        return repr(argument)
+    return _view(argument) if isinstance(argument, View) else _value(argument)
 
 
 def lines(statements: Sequence[Statement], where: bool, indent: str = INDENT) -> Iterator[str]:

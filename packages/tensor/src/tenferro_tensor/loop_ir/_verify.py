@@ -7,6 +7,7 @@
 5. The test of a `While` writes only temporaries that nothing else mentions.
 6. Iterations in any order, or grouped, do not depend on each other; carries of grouped ones accumulate.
 7. Operands and results of a `Call` are what its op takes and gives; results are without gaps and share no memory.
+   What a `Foreign` writes to shares no memory with its other arguments.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Call,
     Carried,
     For,
+    Foreign,
     Let,
     Load,
     Order,
@@ -131,6 +133,8 @@ class _Checker:
                 self.choose(s, scope)
             case Call():
                 self.call(s, scope)
+            case Foreign():
+                self.foreign(s, scope)
 
     def define(self, s: Statement, reg: Reg, dtype: np.dtype[Any], scope: dict[int, Reg]) -> None:
         if reg.dtype != dtype:
@@ -288,6 +292,23 @@ class _Checker:
             for other in (*s.operands, *s.results[:k]):
                 if overlapping(touch(s, view, True), touch(s, other, False), self.bounds):
                     self.broken(s, f"its result in {view.buffer} shares memory with another view of it")
+
+    def foreign(self, s: Foreign, scope: dict[int, Reg]) -> None:
+        views = {k: a for k, a in enumerate(s.arguments) if isinstance(a, View)}
+        for a in s.arguments:
+            if isinstance(a, View):
+                self.view(s, a, scope)
+            elif not isinstance(a, str):
+                self.read(s, a, scope)
+        for k in s.written:
+            if k not in views:
+                self.broken(s, f"argument {k} is written to, and is no memory")
+            self.writable(s, views[k].buffer)
+            for j, other in views.items():
+                if j != k and overlapping(touch(s, views[k], True), touch(s, other, False), self.bounds):
+                    self.broken(s, f"argument {k}, which is written to, shares memory with argument {j}")
+        if s.info is not None:
+            self.define(s, s.info, INDEX, scope)
 
     def view(self, s: Statement, view: View, scope: dict[int, Reg]) -> None:
         self.known(s, view.buffer)

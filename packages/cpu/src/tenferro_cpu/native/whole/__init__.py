@@ -7,6 +7,7 @@ as functions of their own), `_render` (the function).
 """
 
 from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._fortran import fortran_symbols
 from tenferro_cpu.native.whole._render import NAME, RenderedFunction, render
 
-__all__ = ["NAME", "RenderedFunction", "arena_bytes", "render"]
+__all__ = ["NAME", "RenderedFunction", "arena_bytes", "fortran_symbols", "render"]

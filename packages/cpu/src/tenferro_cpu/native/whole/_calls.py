@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_cpu.native.builder import Int, Pointer
+from tenferro_cpu.native.builder import Int, Pointer, Vec
+from tenferro_cpu.native.whole._fortran import fortran
 from tenferro_cpu.native.whole._frame import Frame
-from tenferro_cpu.native.whole._values import stored_type
-from tenferro_tensor.loop_ir import Call
+from tenferro_cpu.native.whole._values import store, stored_type
+from tenferro_tensor.loop_ir import Call, Foreign, View
 
 COUNTDOWN: Final = 0
 POLL: Final = 8
@@ -25,16 +26,55 @@ def write_call(frame: Frame, call: Call, number: int) -> None:
     extents = frame.reserved("i64", sum([len(v.shape) + len(v.strides) for v in views]))
     place = 0
     for i, view in enumerate(views):
-        dtype = view.buffer.dtype
-        llvm = f"[{dtype.itemsize} x i8]" if dtype.kind == "c" else stored_type(dtype)[0]
-        first = frame.pointer(view.buffer).element(llvm, frame.place(view.at))
-        b.do(f"store ptr {first.name}, ptr {pointers.element('ptr', i).name}, align 8")
+        b.do(f"store ptr {_first(frame, view).name}, ptr {pointers.element('ptr', i).name}, align 8")
         for extent in (*view.shape, *view.strides):
             extents.element("i64", place).store("i64", frame.size(extent).name, 8)
             place += 1
     function = Pointer(b, "%context").element("i8", CALL).load_pointer()
     status = b.raw(f"call i64 {function.name}(ptr %context, i64 {number}, ptr {pointers.name}, ptr {extents.name})")
     leave_with(frame, Int(b, status))
+
+
+def _first(frame: Frame, view: View) -> Pointer:
+    """The first element of a view."""
+    dtype = view.buffer.dtype
+    llvm = f"[{dtype.itemsize} x i8]" if dtype.kind == "c" else stored_type(dtype)[0]
+    return frame.pointer(view.buffer).element(llvm, frame.place(view.at))
+
+
+def write_foreign(frame: Frame, s: Foreign) -> None:
+    """Call a subroutine of BLAS or LAPACK: every argument is an address."""
+    b, (symbol, width) = frame.block, fortran(s.symbol)
+    integer = f"i{8 * width}"
+    addresses = []
+    for a in s.arguments:
+        if isinstance(a, View):
+            addresses.append(_first(frame, a))
+        elif isinstance(a, str):
+            cell = frame.reserved("i8", 1)
+            cell.store("i8", str(ord(a)), 1)
+            addresses.append(cell)
+        elif a.dtype.kind in "iu":
+            addresses.append(_integer(frame, frame.index(a), integer))
+        else:
+            cell = frame.reserved(stored_type(a.dtype)[0], 2)
+            store(b, a.dtype, cell, 0, frame.value(a))
+            addresses.append(cell)
+    if s.info is not None:
+        addresses.append(_integer(frame, Int(b, "0"), integer))
+    b.module.require(symbol, lambda: f"declare void @{symbol}({', '.join(['ptr'] * len(addresses))})")
+    b.do(f"call void @{symbol}({', '.join(f'ptr {p.name}' for p in addresses)})")
+    if s.info is not None:
+        found = addresses[-1].load(integer, width)
+        wide = found if width == 8 else b.raw(f"sext {integer} {found} to i64")
+        frame.registers[s.info.number] = Vec(b, "i64", (wide,))
+
+
+def _integer(frame: Frame, value: Int, llvm: str) -> Pointer:
+    b, cell = frame.block, frame.reserved(llvm, 1)
+    name = value.name if llvm == "i64" else b.raw(f"trunc i64 {value.name} to {llvm}")
+    cell.store(llvm, name, int(llvm[1:]) // 8)
+    return cell
 
 
 def leave_with(frame: Frame, status: Int) -> None:

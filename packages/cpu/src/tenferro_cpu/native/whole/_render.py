@@ -8,6 +8,7 @@ from typing import Final
 from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.whole._arena import place_temporaries
+from tenferro_cpu.native.whole._fortran import PREFIX
 from tenferro_cpu.native.whole._nests import Main, Nests
 from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor.loop_ir import Call, LoopFunction
@@ -29,11 +30,13 @@ class RenderedFunction:
         text: the module.
         calls: the `Call` statements, by number.
         level: optimiser level that the text wants.
+        foreign: what it calls subroutines of BLAS and LAPACK; `fortran_symbols` has their addresses.
     """
 
     text: str
     calls: tuple[Call, ...]
     level: int
+    foreign: tuple[str, ...] = ()
 
 
 def render(function: LoopFunction, host: Host) -> RenderedFunction:
@@ -65,7 +68,8 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     entry.jump("body")
     head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"
     text = module.text(head, *entry.lines, *block.lines, "}")
-    return RenderedFunction(text, tuple(calls), 1)
+    foreign = tuple([name for name in module.definitions if name.startswith(PREFIX)])
+    return RenderedFunction(text, tuple(calls), 1, foreign)
 
 
 class _Entry(ScalarBlock):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tenferro_cpu.native.builder import Int, Phis, Pointer, Vec
 from tenferro_cpu.native.operations._value import Value
-from tenferro_cpu.native.whole._calls import write_call
+from tenferro_cpu.native.whole._calls import write_call, write_foreign
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._polls import write_poll
 from tenferro_cpu.native.whole._values import applied, head, joined, load, names, parts, store
@@ -16,6 +16,7 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     Call,
     For,
+    Foreign,
     Let,
     Load,
     Position,
@@ -58,6 +59,9 @@ class Writer(Frame):
     def call(self, s: Call) -> None:
         self.calls.append(s)
         write_call(self, s, len(self.calls) - 1)
+
+    def foreign(self, s: Foreign) -> None:
+        write_foreign(self, s)
 
     def switch(self, s: Switch) -> None:
         b, last = self.block, len(s.cases) - 1
@@ -183,4 +187,5 @@ _WRITE: Final[dict[type, str]] = {
     While: "while_",
     Switch: "switch",
     Call: "call",
+    Foreign: "foreign",
 }

@@ -8,7 +8,7 @@ from typing import Final
 from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES
 from tenferro_tensor import Primitive
 from tenferro_tensor.catalog import analytic, arithmetic
-from tenferro_tensor.loop_ir import Call, For, Let, Order, Statement, Switch, While
+from tenferro_tensor.loop_ir import Call, For, Foreign, Let, Order, Statement, Switch, While
 from tenferro_tensor_core import DimLike
 
 TRIPS: Final = 16
@@ -66,6 +66,6 @@ def self_contained(s: For) -> bool:
 
 def _contained(s: Statement) -> bool:
     endless = isinstance(s, While) and s.most is None
-    if isinstance(s, Call) or endless or (isinstance(s, For | While) and s.swaps):
+    if isinstance(s, Call | Foreign) or endless or (isinstance(s, For | While) and s.swaps):
         return False
     return all(map(_contained, nested(s)))

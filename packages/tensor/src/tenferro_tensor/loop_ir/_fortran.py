@@ -1,0 +1,54 @@
+"""Subroutines of BLAS and LAPACK as SciPy hands them out: addresses of functions in Fortran's convention."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor._libraries import library
+from tenferro_tensor_core import UnsupportedError
+
+
+@cache
+def fortran_address(symbol: str) -> int:
+    """The address of a subroutine whose integers have 32 bits.
+
+    Raises:
+        UnsupportedError: SciPy has none of this name.
+    """
+    for module in ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"):
+        capsule = library(module).__pyx_capi__.get(symbol)
+        if capsule is not None:
+            name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+            name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            return int(pointer(capsule, name(capsule)))
+    raise UnsupportedError(f"SciPy has no subroutine {symbol!r} of BLAS or LAPACK", symbol=symbol)
+
+
+def call_fortran(symbol: str, arguments: Sequence[Any], informs: bool) -> int:
+    """Call a subroutine, and give what the last argument, an integer that is added, holds afterwards.
+
+    Args:
+        symbol: its name.
+        arguments: letters, numbers, and arrays that are passed by the address of their first element.
+        informs: whether there is such an integer.
+    """
+    cells: list[Any] = []
+    for a in arguments:
+        if isinstance(a, str):
+            cells.append(np.frombuffer(a.encode(), np.uint8))
+        elif isinstance(a, np.integer):
+            cells.append(np.array(a, np.int32))
+        else:
+            cells.append(np.asarray(a))
+    info = np.zeros((), np.int32)
+    if informs:
+        cells.append(info)
+    subroutine = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(cells))(fortran_address(symbol))
+    subroutine(*[cell.ctypes.data for cell in cells])
+    return int(info)
