@@ -183,7 +183,7 @@ def test_forward_mode_of_an_unbounded_loop():
 
 def test_reverse_mode_of_an_unbounded_loop_says_what_to_do():
     f = tr.compile(lambda x: tr.while_loop(lambda c: c < 9, lambda c: c * c, x))
-    with pytest.raises(GradientError, match=r"give the loop a bound, while_loop\(..., max_steps=n\), use scan"):
+    with pytest.raises(GradientError, match=r"give the loop a bound, while_loop\(..., max_steps=n\) or fori"):
         grad(f)(2.0)
 
 

@@ -10,7 +10,7 @@ from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_in
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
-from tenferro_runtime.control_flow import StructureError, cond, scan, switch, while_loop
+from tenferro_runtime.control_flow import StructureError, cond, fori_loop, map, scan, switch, while_loop
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
@@ -167,6 +167,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fmod",
+    "fori_loop",
     "from_dlpack",
     "full",
     "full_like",
@@ -202,6 +203,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logsumexp",
+    "map",
     "matmul",
     "matrix_transpose",
     "max",

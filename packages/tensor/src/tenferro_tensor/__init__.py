@@ -4,6 +4,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._accelerator import AcceleratorBackend
 from tenferro_tensor._array import Array
 from tenferro_tensor._host_kernel import host_kernel
+from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._levels import next_level
 from tenferro_tensor._libraries import library
 from tenferro_tensor._place import HOST, ComputeDevice, MemorySpace, Place
@@ -56,6 +57,8 @@ __all__ = [
     "DeviceRuntime",
     "Event",
     "ForkedRuntimeError",
+    "Interval",
+    "LinearForm",
     "MemorySpace",
     "Op",
     "OpenKernel",

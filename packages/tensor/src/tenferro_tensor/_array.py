@@ -15,6 +15,7 @@ import numpy as np
 
 from tenferro_tensor import catalog, functions
 from tenferro_tensor._export import Exported
+from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._place import ComputeDevice, MemorySpace, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._size import Size, sized, sized_shape
@@ -50,6 +51,16 @@ class Array(Exported):
         """Where the value comes from, as a clause of messages about operands."""
         inside = getattr(self, "value", None)
         return "of unknown origin" if inside is None else inside._origin()
+
+    def _interval(self) -> Interval:
+        """Bounds that integers keep whatever a program is run on."""
+        inside = getattr(self, "value", None)
+        return Interval(None, None) if inside is None else inside._interval()
+
+    def _linear_form(self) -> LinearForm | None:
+        """A 0-d integer as a constant plus multiples of variables of programs; ``None`` where elements are unknown."""
+        inside = getattr(self, "value", None)
+        return None if inside is None else inside._linear_form()
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         """A 0-d integer as an extent: the number, for a traced value a new size of at most `most`."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from tenferro_tensor import catalog, transfers
 from tenferro_tensor._array import Array
+from tenferro_tensor._known import Interval, LinearForm
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
@@ -25,6 +26,10 @@ from tenferro_tensor_core import (
 )
 
 _new = object.__new__
+
+
+MAX_LOOKED_THROUGH: Final = 1 << 14
+"""Elements of an array of integers that are looked through for their bounds."""
 
 
 class Tensor(TensorBase, Array):
@@ -96,6 +101,20 @@ class Tensor(TensorBase, Array):
 
     def _origin(self) -> str:
         return made_at(line_of(self))
+
+    def _interval(self) -> Interval:
+        spec = self.spec
+        if spec.dtype.kind not in "iu" or not spec.place.on_host or not 0 < spec.size <= MAX_LOOKED_THROUGH:  # type: ignore[operator]
+            return Interval(None, None)
+        return Interval(int(self._data.min()), int(self._data.max()))
+
+    def _linear_form(self) -> LinearForm | None:
+        spec = self.spec
+        return (
+            LinearForm({}, int(self._data))
+            if spec.dtype.kind in "iu" and spec.place.on_host and not spec.ndim
+            else None
+        )
 
     def _item(self, key: Any) -> Any:
         z = getitem(self, key)

@@ -22,8 +22,8 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     if steps is None:
         raise GradientError(
             "a recorded while_loop was differentiated in reverse mode, which must keep values of every step, but the "
-            "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n), use "
-            "scan with a fixed length, or use forward mode (jvp)"
+            "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n) or "
+            "fori_loop(..., max_steps=n), use scan with a fixed length, or use forward mode (jvp)"
         )
     live = applied(op.params["cond"], lower)[0]
     step = scan.op(

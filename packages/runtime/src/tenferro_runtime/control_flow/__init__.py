@@ -7,9 +7,22 @@ primitives whose metadata holds the branch or the body as a program.
 from tenferro_runtime.control_flow import _kernels as _kernels
 from tenferro_runtime.control_flow._agreement import StructureError
 from tenferro_runtime.control_flow._cond import cond, switch
+from tenferro_runtime.control_flow._fori import fori_loop
 from tenferro_runtime.control_flow._hoisting import hoisted, invariants
+from tenferro_runtime.control_flow._map import map
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._scan import scan
 from tenferro_runtime.control_flow._while import while_loop
 
-__all__ = ["StructureError", "cond", "hoisted", "invariants", "rows", "scan", "switch", "while_loop"]
+__all__ = [
+    "StructureError",
+    "cond",
+    "fori_loop",
+    "hoisted",
+    "invariants",
+    "map",
+    "rows",
+    "scan",
+    "switch",
+    "while_loop",
+]

@@ -17,7 +17,7 @@ Scan = Callable[..., tuple[Any, Any]]
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def steps_of(unroll: Any) -> int | None:
+def steps_of(unroll: Any, what: str = "scan") -> int | None:
     """How many steps are written out one after the other: ``None`` for all of them.
 
     Raises:
@@ -31,7 +31,7 @@ def steps_of(unroll: Any) -> int | None:
         count = 0
     if count < 1:
         raise ArgumentError(
-            "scan writes out all steps (unroll=True) or a positive number of them in each round, "
+            f"{what} writes out all steps (unroll=True) or a positive number of them in each round, "
             f"got {unroll=}{here()}; leave it out for none"
         )
     return count

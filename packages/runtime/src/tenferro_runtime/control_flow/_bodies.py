@@ -29,7 +29,7 @@ class Run:
     def __init__(self, what: str, f: Callable[[list[Any]], Any], kinds: Sequence[LeafKind]) -> None:
         self.builder = Builder()
         try:
-            inputs = [self.builder.input(kind.spec, None, kind.weak) for kind in kinds]
+            inputs = [self.builder.input(kind.spec, None, kind.weak, kind.interval) for kind in kinds]
             with stage(self.builder):
                 out = f(inputs)
             leaves, self.tree = flatten(out)

@@ -21,7 +21,7 @@ from tenferro_runtime.extension import Program
 from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import WATCH
 from tenferro_tensor import REGISTRY, Spec
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import Dim, DimLike
 
 LIST_MAX_ROW_BYTES: Final = 1024
 """Bytes of the longest row that is kept in a list until the loop is done."""
@@ -45,8 +45,11 @@ def _cond_sizes(ins: Specs, outs: Specs, *, branches: tuple[Program, ...]) -> tu
     return sizes_in(branches)
 
 
-def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Kernel:
-    count, sizes = len(ins), len(sizes_in((cond, body)))
+def _make_while(
+    ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: DimLike | None
+) -> Kernel:
+    count, opened = len(ins), len(_open_bound(max_steps))
+    sizes = opened + len(sizes_in((cond, body)))
     which = overwritten_by_while(cond, body, consts) if all(s.place.on_host for s in ins) else ()
     at, asked = bound_steps((cond, body), {1: which}), reader(cond.outputs[0], bool)
     own = copying(which, consts)
@@ -55,8 +58,9 @@ def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts
         stop = len(raws) - sizes
         operands = own(raws[:count], raws[count:stop]) if which else raws[:count]
         fixed, carry = operands[:consts], operands[consts:]
-        goes_on, step = at(raws[stop:])
-        left = -1 if max_steps is None else max_steps
+        numbers = raws[stop:]
+        goes_on, step = at(numbers[opened:])
+        left = numbers[0] if opened else -1 if max_steps is None else max_steps
         while left and asked(goes_on(*fixed, *carry)[0]):
             carry = step(*fixed, *carry)
             left -= 1
@@ -66,9 +70,13 @@ def _make_while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts
 
 
 def _while_sizes(
-    ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None
+    ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: DimLike | None
 ) -> tuple[DimLike, ...]:
-    return sizes_in((cond, body))
+    return *_open_bound(max_steps), *sizes_in((cond, body))
+
+
+def _open_bound(max_steps: DimLike | None) -> tuple[DimLike, ...]:
+    return (max_steps,) if isinstance(max_steps, Dim) else ()
 
 
 def _make_scan(

@@ -15,7 +15,7 @@ from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_value,
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
-from tenferro_tensor import SCALARS, Spec, catalog
+from tenferro_tensor import SCALARS, Interval, Spec, catalog
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
@@ -62,18 +62,18 @@ def scan(
     count = steps_of(unroll)
     leaves, slices = flatten(xs)
     over = [asarray(leaf_value(leaf, "xs of scan")) for leaf in leaves]
-    n = _length(over, list(slices.paths()), length)
+    n = length_of("scan", over, list(slices.paths()), length)
     carry = Carry("scan", init, f)
     written_out = n.__class__ is int and (count is None or n <= count > 1)
 
-    def recorded() -> tuple[Any, Any]:
+    def in_a_program() -> tuple[Any, Any]:
         if count is None or count == 1:
-            return _recorded(f, carry, over, slices, n, reverse)
+            return recorded("scan", f, carry, over, slices, slice_kinds(over), n, reverse)
         steps = over[0].shape[0] if over else length
         return in_blocks(scan, lambda c, x: _pair(f(c, x), f), init, unflatten(slices, over), steps, count, reverse)
 
     if n.__class__ is not int or (not written_out and (carry.traced or any(map(is_traced, over)))):
-        return recorded()
+        return in_a_program()
     if n == 0:
         return _of_no_steps(f, carry, over, slices)
 
@@ -91,7 +91,7 @@ def scan(
         row, now = flatten(found[0]) if found is not None else ([], LEAF)
         if found is None or (not kept and not written_out and any(map(is_traced, row))):
             carry.leaves = start
-            return recorded()
+            return in_a_program()
         if kept:
             require_tree("scan", tree, "the row of the first step", now, f)
         tree = now
@@ -111,13 +111,13 @@ def _pair(out: Any, f: Any) -> tuple[Any, Any]:
     return out
 
 
-def _length(over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
+def length_of(what: str, over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
     """The number of steps that all arrays agree on."""
-    n: Any = None if length is None else size_of("scan", "length", length)
+    n: Any = None if length is None else size_of(what, "length", length)
     for x, path in zip(over, paths, strict=True):
         if not x.spec.shape:
             raise ShapeError(
-                f"scan goes over leading axes{here()}, but xs{path} is {x.spec!r}; close over what is the same in "
+                f"{what} goes over leading axes{here()}, but xs{path} is {x.spec!r}; close over what is the same in "
                 "every step"
             )
         d = x.spec.shape[0]
@@ -126,19 +126,20 @@ def _length(over: Sequence[Any], paths: Sequence[str], length: Any) -> DimLike:
         elif not ask(d, "==", n):
             said = f"length={length}" if length is not None else f"xs{paths[0]}, which has {n}"
             raise ShapeError(
-                f"scan{here()}: xs{path} has {d} slices, unlike {said}; cut them to one leading extent",
+                f"{what}{here()}: xs{path} has {d} slices, unlike {said}; cut them to one leading extent",
                 sizes=(str(d), str(n)),
             )
     if n is None:
-        raise ArgumentError(f"scan needs arrays to go over, or length={here()}; both are missing")
+        both = ", or length=" if what == "scan" else ""
+        raise ArgumentError(f"{what} needs arrays to go over{both}{here()}, and there are none")
     if n.__class__ is int and n < 0:
-        raise ArgumentError(f"scan cannot make {n} steps{here()}; give a length of at least 0")
+        raise ArgumentError(f"{what} cannot make {n} steps{here()}; give a length of at least 0")
     return n  # type: ignore[no-any-return]
 
 
 def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> tuple[Any, Any]:
     """The carry as it is, and empty rows of the specs that a step would give."""
-    run, kinds, _, (row, tree) = _traced_body(f, carry, over, slices)
+    run, kinds, _, (row, tree) = _traced_body("scan", f, carry, slices, slice_kinds(over))
     run.drop()
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
     specs = [kind_of(leaf).spec for leaf in row]
@@ -146,8 +147,17 @@ def _of_no_steps(f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef) -> 
     return unflatten(carry.tree, arrays), unflatten(tree, empty)
 
 
+def slice_kinds(over: Sequence[Any]) -> list[LeafKind]:
+    """Kinds of the slices of arrays."""
+    return [LeafKind(Spec(x.spec.shape[1:], x.spec.dtype, x.spec.place), None, _interval(x)) for x in over]
+
+
+def _interval(x: Any) -> Interval | None:
+    return x._interval() if x.spec.dtype.kind in "iu" else None
+
+
 def _traced_body(
-    f: Any, carry: Carry, over: Sequence[Any], slices: TreeDef
+    what: str, f: Any, carry: Carry, slices: TreeDef, others: Sequence[LeafKind]
 ) -> tuple[Run, list[LeafKind], list[Any], tuple[list[Any], TreeDef]]:
     """The body run on traced values: kinds of the carry, its leaves afterwards, and the row with its structure."""
     count = len(carry.leaves)
@@ -156,19 +166,39 @@ def _traced_body(
     def body(values: list[Any]) -> Any:
         kept, row = _pair(f(unflatten(carry.tree, values[:count]), unflatten(slices, values[count:])), f)
         leaves, tree = flatten(kept)
-        require_tree("scan", carry.tree, "the carry", tree, f)
+        require_tree(what, carry.tree, "the carry", tree, f)
         outs, row_tree = flatten(row)
         trees[:] = [row_tree]
         return [*leaves, *outs]
 
-    others = [LeafKind(Spec(x.spec.shape[1:], x.spec.dtype, x.spec.place), None) for x in over]
-    run, kinds = settled("scan", body, [kind_of(v) for v in carry.leaves], others)
-    outs = same_carry("scan", list(carry.tree.paths()), kinds, run.leaves[:count], f)
+    run, kinds = settled(what, body, [kind_of(v) for v in carry.leaves], others)
+    outs = same_carry(what, list(carry.tree.paths()), kinds, run.leaves[:count], f)
     return run, kinds, outs, (run.leaves[count:], trees[0])
 
 
-def _recorded(f: Any, carry: Carry, over: list[Any], slices: TreeDef, n: DimLike, reverse: bool) -> tuple[Any, Any]:
-    run, kinds, outs, (row, row_tree) = _traced_body(f, carry, over, slices)
+def recorded(
+    what: str,
+    f: Any,
+    carry: Carry,
+    over: list[Any],
+    slices: TreeDef,
+    others: Sequence[LeafKind],
+    n: DimLike,
+    reverse: bool,
+) -> tuple[Any, Any]:
+    """The loop as one operation, whether its operands are known or not.
+
+    Args:
+        what: the function that the user called.
+        f: of carry and slices to the carry and a row.
+        carry: the first carry.
+        over: what is cut into slices.
+        slices: their structure.
+        others: the kinds of the slices in the body.
+        n: the number of steps.
+        reverse: go from the last index to the first.
+    """
+    run, kinds, outs, (row, row_tree) = _traced_body(what, f, carry, slices, others)
     results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
     (program,), captured = closed((run,), (results,))
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]

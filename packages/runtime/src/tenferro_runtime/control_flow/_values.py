@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._traced import TracedTensor, innermost
-from tenferro_tensor import SCALARS, Spec, tensor
+from tenferro_tensor import SCALARS, Interval, Spec, tensor
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError
 
@@ -19,10 +19,12 @@ class LeafKind(NamedTuple):
     Attributes:
         spec: its spec.
         weak: class of the Python number that it stands for; ``None`` for an array.
+        interval: bounds that an integer keeps.
     """
 
     spec: Spec
     weak: type | None
+    interval: Interval | None = None
 
 
 def leaf_value(x: Any, what: str) -> Any:

@@ -13,13 +13,13 @@ from tenferro_runtime.control_flow._values import kind_of, name_of, require_func
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import unflatten
-from tenferro_tensor import catalog
+from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, *, max_steps: int | None = None
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, *, max_steps: Any = None
 ) -> Any:
     """Apply `body_fun` to a carry as long as `cond_fun` holds; the last carry.
 
@@ -31,8 +31,9 @@ def while_loop(
         body_fun: a function of the carry to a carry of the same containers, shapes and dtypes. A Python number in
             `init` takes the dtype that the body gives it.
         init: the first carry: arrays and numbers in any containers.
-        max_steps: stop after that many steps, whatever the condition says. A recorded loop with this bound can be
-            differentiated in reverse mode: it keeps room for as many steps. One without has forward mode only.
+        max_steps: stop after that many steps, whatever the condition says: an integer or a size. A recorded loop
+            with this bound can be differentiated in reverse mode: it keeps room for as many steps. One without has
+            forward mode only.
 
     Raises:
         ArgumentError: the condition is not a single element, `max_steps` is no integer of at least 0, or what is to
@@ -42,21 +43,35 @@ def while_loop(
     >>> tr.compile(lambda n: tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1))(100)
     Tensor(128)
     """
-    if max_steps is not None and (max_steps.__class__ is not int or max_steps < 0):
-        raise ArgumentError(f"while_loop takes an integer of at least 0 as max_steps{here()}, got {max_steps!r}")
     require_functions("while_loop", cond_fun, body_fun)
+    left = most_steps("while_loop", max_steps)
     carry = Carry("while_loop", init, body_fun)
-    left = max_steps
+    if isinstance(left, Dim):
+        return recorded_while("while_loop", cond_fun, body_fun, carry, left)
     while left != 0:
         pred = None if carry.traced else _single(cond_fun(carry.tree_of_leaves), cond_fun)
         if pred is None or is_traced(pred):
-            return _recorded(cond_fun, body_fun, carry, left)
+            return recorded_while("while_loop", cond_fun, body_fun, carry, left)
         if not bool(innermost(pred)):
             break
         if carry.step(lambda value: (body_fun(value), None)) is None:
-            return _recorded(cond_fun, body_fun, carry, left)
+            return recorded_while("while_loop", cond_fun, body_fun, carry, left)
         left = None if left is None else left - 1
     return carry.arrays()
+
+
+def most_steps(what: str, n: Any) -> DimLike | None:
+    """The argument `max_steps` of a loop.
+
+    Raises:
+        ArgumentError: it is neither ``None`` nor an integer or a size of at least 0.
+    """
+    if n is None:
+        return None
+    n = as_size(n)
+    if not isinstance(n, Dim) and (n.__class__ is not int or n < 0):
+        raise ArgumentError(f"{what} takes an integer of at least 0 as max_steps{here()}, got {n!r}")
+    return n
 
 
 def _single(x: Any, f: Any) -> Any:
@@ -69,14 +84,33 @@ def _single(x: Any, f: Any) -> Any:
     return x if hasattr(x, "spec") else asarray(x)
 
 
-def _recorded(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry, max_steps: int | None
+def recorded_while(
+    what: str,
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    carry: Carry,
+    max_steps: DimLike | None,
+    first: Interval | None = None,
 ) -> Any:
+    """The loop as one operation, whether its operands are known or not.
+
+    Args:
+        what: the function that the user called.
+        cond_fun: the condition.
+        body_fun: the body.
+        carry: the first carry.
+        max_steps: the greatest number of steps.
+        first: bounds that the first leaf of the carry, an integer, keeps where the condition holds.
+    """
     tree, leaves = carry.tree, carry.leaves
-    body, kinds = settled("while_loop", lambda xs: body_fun(unflatten(tree, xs)), [kind_of(v) for v in leaves], ())
-    require_tree("while_loop", tree, "the carry", body.tree, body_fun)
-    outs = same_carry("while_loop", list(tree.paths()), kinds, body.leaves, body_fun)
-    condition = Run("while_loop", lambda xs: _truth(cond_fun(unflatten(tree, xs)), cond_fun), kinds)
+    entry = [kind_of(v) for v in leaves]
+    if first is not None:
+        entry[0] = entry[0]._replace(interval=first)
+    body, kinds = settled(what, lambda xs: body_fun(unflatten(tree, xs)), entry, ())
+    require_tree(what, tree, "the carry", body.tree, body_fun)
+    outs = same_carry(what, list(tree.paths()), kinds, body.leaves, body_fun)
+    kinds = [kind._replace(interval=None) for kind in kinds]
+    condition = Run(what, lambda xs: _truth(cond_fun(unflatten(tree, xs)), cond_fun), kinds)
     programs, captured = closed((condition, body), (condition.leaves, outs))
     arrays = [in_kind(v, kind) for v, kind in zip(leaves, kinds, strict=True)]
     found = primitives.while_loop(

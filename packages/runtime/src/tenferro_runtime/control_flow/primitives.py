@@ -58,7 +58,7 @@ def _infer_cond(index: Spec, *xs: Spec, branches: tuple[Program, ...]) -> tuple[
     return branches[0].outputs
 
 
-def _infer_while(*xs: Spec, cond: Program, body: Program, consts: int, max_steps: int | None) -> tuple[Spec, ...]:
+def _infer_while(*xs: Spec, cond: Program, body: Program, consts: int, max_steps: DimLike | None) -> tuple[Spec, ...]:
     """Apply `body` to the carry as long as `cond` holds, at most `max_steps` times; the last carry.
 
     The first `consts` operands are what both programs take before the carry.

@@ -71,7 +71,7 @@ def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, le
     return Cost(flops, None if once.bytes is None else length * once.bytes, workspace)
 
 
-def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: int | None) -> Cost:
+def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: DimLike | None) -> Cost:
     """A round; nobody knows how many there will be."""
     which = overwritten_by_while(cond, body, consts)
     return Cost(None, cost_of_steps(lowered(body), which).bytes, peak_of_steps(body, which))

@@ -19,6 +19,8 @@ from tenferro_tensor import (
     SCALARS,
     Array,
     ComputeDevice,
+    Interval,
+    LinearForm,
     Op,
     Place,
     Spec,
@@ -76,8 +78,9 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants", "_defined", "_equations", "_inputs", "_lifted", "_names", "_next", "_size_values", "_specs",
-        "_weak", "blame", "captured", "closed", "device", "level", "source",
+        "_constants", "_defined", "_equations", "_indexed", "_inputs", "_lifted", "_made", "_names", "_next",
+        "_size_values", "_specs", "_weak", "blame", "captured", "closed", "device", "intervals", "level",
+        "linear_forms", "source",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
@@ -99,6 +102,10 @@ class Builder:
         self._weak: dict[int, type] = {}
         self._size_values: dict[Op, TracedTensor] = {}
         self._defined: dict[int, Dim] = {}
+        self.intervals: dict[int, Interval] = {}
+        self.linear_forms: dict[int, LinearForm] = {}
+        self._made: dict[int, Equation] = {}
+        self._indexed = 0
 
     def state(self) -> tuple[Any, ...]:
         """The state of the recording, for `restore`."""
@@ -108,6 +115,7 @@ class Builder:
         """Forget what has been recorded since."""
         for name, kept in zip(_RECORDED, state, strict=True):
             setattr(self, name, kept)
+        self._indexed = min(self._indexed, len(self._equations))
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
@@ -115,17 +123,21 @@ class Builder:
         self._specs[v.id] = spec
         return v
 
-    def input(self, spec: Spec, name: str | None = None, weak: type | None = None) -> TracedTensor:
+    def input(
+        self, spec: Spec, name: str | None = None, weak: type | None = None, interval: Interval | None = None
+    ) -> TracedTensor:
         """Declare an input; `weak` is the class of a Python scalar that it stands for.
 
         A weak value, and what is computed from weak values alone, adapts to the dtype of the arrays beside it, as
-        the Python scalar would.
+        the Python scalar would. The elements of an integer keep to `interval` whenever the program runs.
         """
         self.require_open(None)
         v = self._variable(spec)
         self._inputs.append(v.id)
         if weak is not None:
             self._weak[v.id] = weak
+        if interval is not None:
+            self.intervals[v.id] = interval
         if name is not None:
             self._names[v.id] = name
         return v
@@ -199,6 +211,22 @@ class Builder:
             made = self.emit(catalog.define_size.op(size=known), (k,))
             self._size_values[catalog.dim_value.op(size=known)] = made
         return known
+
+    def spec_of(self, v: int) -> Spec:
+        """The spec of a variable."""
+        return self._specs[v]
+
+    def source_of(self, v: int) -> Any:
+        """What a variable is: a constant, the equation that makes it, a value from outside; ``None`` for an input."""
+        constant = self._constants.get(v)
+        if constant is not None:
+            return constant
+        equations = self._equations
+        for eq in equations[self._indexed :]:
+            self._made.update(dict.fromkeys(eq.results, eq))
+        self._indexed = len(equations)
+        made = self._made.get(v)
+        return made if made is not None else next((x for x, known in self.captured if known == v), None)
 
     def weak_class(self, value: TracedTensor) -> type | None:
         """Class of the Python number that a value of this builder stands for, if it does."""

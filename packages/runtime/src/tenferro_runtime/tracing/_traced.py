@@ -9,7 +9,8 @@ from typing import Any, Final, NoReturn, Protocol
 import numpy as np
 
 from tenferro_runtime.ir._source import here, where
-from tenferro_tensor import Array, Op, Spec
+from tenferro_runtime.tracing._bounds import interval_of, linear_form
+from tenferro_tensor import Array, Interval, LinearForm, Op, Spec
 from tenferro_tensor_core import DimLike, TracingError
 
 OPERATORS: Final = {
@@ -73,6 +74,12 @@ class TracedTensor(Array):
 
     def _origin(self) -> str:
         return self.home.origin(self.id)  # type: ignore[no-any-return]
+
+    def _interval(self) -> Interval:
+        return interval_of(self.home, self.id)
+
+    def _linear_form(self) -> LinearForm:
+        return linear_form(self.home, self.id)
 
     def _as_extent(self, most: DimLike | None) -> DimLike:
         return self.home.define_size(self, most)  # type: ignore[no-any-return]

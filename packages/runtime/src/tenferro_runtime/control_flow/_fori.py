@@ -1,0 +1,155 @@
+"""`fori_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.control_flow._blocks import steps_of
+from tenferro_runtime.control_flow._carry import Carry
+from tenferro_runtime.control_flow._scan import recorded
+from tenferro_runtime.control_flow._values import LeafKind, require_functions
+from tenferro_runtime.control_flow._while import most_steps, recorded_while
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._traced import innermost, is_traced
+from tenferro_runtime.trees._tree import LEAF
+from tenferro_tensor import HOST, Interval, Size, Spec, catalog
+from tenferro_tensor.functions import arange
+from tenferro_tensor.operands import number, size_of, value
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size, decide, dim_max, dim_min, int64
+
+_INDEX: Final = Spec((), int64, HOST)
+
+
+def fori_loop(
+    lo: Any,
+    hi: Any,
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    *,
+    unroll: bool | int = False,
+    max_steps: Any = None,
+) -> Any:
+    """``for i in range(lo, hi): carry = body(i, carry)``; the last carry.
+
+    The body is traced once, whatever the number of steps and whether the operands are concrete or not; it may use
+    values from outside. The index is an integer that adapts to the dtype beside it, as Python's own does, and is known
+    to lie between the bounds: what it reads and writes inside of an array needs no step that looks after negative
+    indices. Where `lo` is not less than `hi`, the carry is what it was.
+
+    With bounds that are integers or sizes the loop is a `scan`, with both modes of derivatives. With bounds that are
+    traced it is a `while_loop`, whose reverse mode needs the greatest number of steps: it is found where the bounds
+    are bounded themselves, as in ``fori_loop(0, i, ...)`` for the index ``i`` of a loop around it; else give
+    `max_steps`.
+
+    Args:
+        lo: the first index: an integer, a size, or a 0-d integer array, which may be traced.
+        hi: the index at which the loop ends, not included.
+        body: a function of index and carry to a carry of the same containers, shapes and dtypes.
+        init: the first carry: arrays and numbers in any containers. A Python number takes the dtype that the body
+            gives it.
+        unroll: write out all steps one after the other, or so many of them in each round. With ``True``, a loop over
+            concrete values is Python's own, where a body can be debugged. Needs bounds that are not traced.
+        max_steps: stop after that many steps, whatever traced bounds say: an integer or a size.
+
+    Raises:
+        ArgumentError: a bound is no integer, `unroll` comes with traced bounds, `max_steps` is negative, or `body` is
+            no function.
+        StructureError: the carry changes its structure, shape or dtype.
+
+    >>> tr.fori_loop(0, 4, lambda i, x: x.at[i].add(i), tr.zeros(4))
+    Tensor([0., 1., 2., 3.])
+    """
+    require_functions("fori_loop", body)
+    count = steps_of(unroll, "fori_loop")
+    first, last = _bound("lo", lo), _bound("hi", hi)
+    most = most_steps("fori_loop", max_steps)
+    if hasattr(first, "spec") or hasattr(last, "spec"):
+        if count != 1:
+            raise ArgumentError(
+                f"fori_loop was asked to write out steps{here()}, but its bounds are traced: nobody knows how many "
+                f"there are; leave out {unroll=}, or pass bounds that are integers or sizes"
+            )
+        return _up_to(first, last, body, init, most)
+    return _counted(first, last if most is None else _sooner(first, last, most), body, init, count)
+
+
+def _bound(which: str, x: Any) -> Any:
+    """A bound as an integer or a symbolic size; as a value where its element is not known.
+
+    Raises:
+        ArgumentError: it is no single integer.
+    """
+    x = as_size(x)
+    if isinstance(x, Dim):
+        return x
+    if hasattr(x, "spec") or isinstance(x, (np.ndarray, np.generic)):
+        x = value(x)
+        if x.spec.ndim or x.spec.dtype.kind not in "iu":
+            raise ArgumentError(
+                f"fori_loop takes an integer as {which}{here()}, got {x.spec!r}; convert it with astype(int64), or "
+                "index a single element"
+            )
+        return x if is_traced(x) else int(innermost(x))
+    return size_of("fori_loop", which, x)
+
+
+def _sooner(first: DimLike, last: DimLike, most: DimLike) -> DimLike:
+    return first + dim_min(last - first, most)
+
+
+def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None) -> Any:
+    """The loop with bounds that are known before it runs, as a scan over the indices."""
+    known = lo.__class__ is int and hi.__class__ is int
+    if count is None or (known and hi - lo <= count > 1):  # type: ignore[operator]
+        carry = Carry("fori_loop", init, body)
+        for i in range(_number(lo), _number(hi)):
+            carry.step(lambda c, i=i: (body(i, c), None), unroll=True)  # type: ignore[misc]
+        return carry.arrays()
+    n = hi - lo if decide(hi, ">=", lo) else dim_max(hi - lo, 0)
+    if count > 1:
+        blocks = n // count
+        init = _counted(0, blocks, lambda b, c: _steps(body, b * count + lo, count, c), init, 1)
+        return _counted(lo + blocks * count, lo + n, body, init, 1)
+    carry = Carry("fori_loop", init, body)
+    index = LeafKind(_INDEX, int, Interval(lo, hi - 1))
+    step = lambda c, i: (body(i, c), None)
+    return recorded("fori_loop", step, carry, [_indices(lo, n)], LEAF, [index], n, False)[0]
+
+
+def _number(d: DimLike) -> int:
+    """A size as a number, for which the trace is specialised."""
+    return d if isinstance(d, int) else int(Size(d))
+
+
+def _indices(lo: DimLike, n: DimLike) -> Any:
+    if isinstance(lo, int) and isinstance(n, int):
+        return arange(lo, lo + n)
+    counted = catalog.iota(shape=(n,), dtype=int64, axis=0, place=HOST)
+    return counted if lo.__class__ is int and not lo else catalog.add(counted, number(lo, HOST))
+
+
+def _steps(body: Any, start: Any, count: int, carry: Any) -> Any:
+    for j in range(count):
+        carry = body(start + j, carry)
+    return carry
+
+
+def _up_to(lo: Any, hi: Any, body: Any, init: Any, most: DimLike | None) -> Any:
+    """The loop with bounds that nobody knows before it runs."""
+    lows, highs = _interval(lo), _interval(hi)
+    if most is None and lows.low is not None and highs.high is not None:
+        most = dim_max(highs.high - lows.low, 0)
+    inside = Interval(lows.low, None if highs.high is None else highs.high - 1)
+    carry = Carry(
+        "fori_loop", (lo if lo.__class__ is int else value(Size(lo) if isinstance(lo, Dim) else lo), init), body
+    )
+    return recorded_while(
+        "fori_loop", lambda c: c[0] < hi, lambda c: (c[0] + 1, body(c[0], c[1])), carry, most, inside
+    )[1]
+
+
+def _interval(x: Any) -> Interval:
+    return x._interval() if hasattr(x, "spec") else Interval(x, x)
