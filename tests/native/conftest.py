@@ -40,7 +40,7 @@ def allow_threads(monkeypatch: pytest.MonkeyPatch, fresh_steps: None) -> Iterato
 WITH_FUNCTIONS = {
     "test_contraction_blocks", "test_interrupts", "test_native_combined", "test_native_complex", "test_native_device",
     "test_native_elementwise", "test_native_engine", "test_native_expansions", "test_native_fused_entry",
-    "test_native_team",
+    "test_native_team", "test_whole_render",
 }  # fmt: skip
 """Modules whose kernels hold functions like `exp`, or vectors of more than two numbers."""
 

@@ -11,11 +11,17 @@ from tenferro_cpu.native.builder._vectors import Block, Vec
 class ScalarBlock(Block):
     """A function under construction, where a `Vec` is one number and the type of a vector that of its element.
 
-    What is written on `Vec` for vectors writes scalar instructions here, with the same bits.
+    What is written on `Vec` for vectors writes scalar instructions here.
+
+    Args:
+        module: as of `Block`.
+        fused: as of `Block`.
+        lookups: whether vectors of this processor look numbers up; single numbers do not.
     """
 
-    def __init__(self, module: Module, fused: bool = True) -> None:
+    def __init__(self, module: Module, fused: bool = True, lookups: bool = False) -> None:
         super().__init__(module, 1, 1, fused, False)
+        self.lookups = lookups
 
     def vector(self, kind: str) -> str:
         return LLVM_TYPES[kind]

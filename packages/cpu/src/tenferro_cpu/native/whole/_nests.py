@@ -114,7 +114,7 @@ class NestWriter(Writer):
 
 def write_nest(main: Main, s: For) -> None:
     """A nest as a private function, and its calls."""
-    block = ScalarBlock(main.block.module, main.block.fused)
+    block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
     inner = NestWriter(main, block)
     block.begin("entry")
     inner.count(s, Int(block, "%from"), Int(block, "%to"))

@@ -47,7 +47,7 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     """
     module = Module()
     fused = host.level != "generic"
-    entry, block = _Entry(module, fused), ScalarBlock(module, fused)
+    entry, block = _Entry(module), ScalarBlock(module, fused, host.tables)
     entry.begin("entry")
     block.begin("body")
     given = Pointer(entry, "%sizes")

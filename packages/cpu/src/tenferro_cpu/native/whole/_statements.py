@@ -9,8 +9,9 @@ from tenferro_cpu.native.builder import Int, Phis, Pointer, Vec
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._calls import write_call, write_foreign
 from tenferro_cpu.native.whole._frame import Frame
+from tenferro_cpu.native.whole._functions import applied
 from tenferro_cpu.native.whole._polls import write_poll
-from tenferro_cpu.native.whole._values import applied, head, joined, load, names, parts, store
+from tenferro_cpu.native.whole._values import head, joined, load, names, parts, store
 from tenferro_cpu.native.whole._work import nested
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (

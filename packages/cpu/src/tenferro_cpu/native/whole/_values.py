@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Phis, Pointer, ScalarBlock, Vec
-from tenferro_cpu.native.operations._ops import apply, rule_for
-from tenferro_cpu.native.operations._value import Pair, Value, kind_of, literal
-from tenferro_tensor import Op
-from tenferro_tensor.device_model import Apply, Literal, expansion
-from tenferro_tensor_core import UnsupportedError
+from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 
 
 def parts(value: Value) -> tuple[Vec, ...]:
@@ -66,40 +62,3 @@ def store(block: ScalarBlock, dtype: np.dtype[Any], buffer: Pointer, at: Int | i
         return
     kept = block.cast("zext", value, "i8") if dtype.kind == "b" else value
     buffer.element(llvm, at).store(llvm, kept.names[0], align)
-
-
-def applied(
-    block: ScalarBlock, op: Op, operands: Sequence[np.dtype[Any] | Literal], out: np.dtype[Any], args: Sequence[Value]
-) -> Value:
-    """One application of an element-wise op, written out in simpler ones where it has no form of its own.
-
-    Args:
-        block: where.
-        op: what is applied.
-        operands: the dtype of each operand, or the number where it is a literal.
-        out: dtype of the result.
-        args: the operands.
-
-    Raises:
-        UnsupportedError: this processor has no form of it.
-    """
-    dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
-    if rule_for(op.primitive, dtypes, block.fused) is not None:
-        return apply(block, op, dtypes, out, *args)
-    simpler = expansion(op, *operands)
-    if simpler is None:
-        shown = ", ".join([d.name for d in dtypes])
-        raise UnsupportedError(
-            f"{op!r} of {shown} has no native form on this CPU, so the program cannot be one native function; "
-            "it runs step by step",
-            primitive=op.primitive.name,
-            dtypes=shown,
-        )
-    values = list(args)
-    for line, dtype in zip(simpler.lines, simpler.dtypes[len(args) :], strict=True):
-        if isinstance(line, Apply):
-            inner = [simpler.dtypes[i] for i in line.args]
-            values.append(applied(block, line.op, inner, dtype, [values[i] for i in line.args]))
-        else:
-            values.append(literal(block, line.value, dtype))
-    return values[simpler.outputs[0]]
