@@ -93,6 +93,7 @@ def with_moves(
     moves: list[Equation],
     at: dict[int, int],
     first: Program,
+    given_back: Sequence[int] = (),
 ) -> tuple[Program, tuple[int, ...]]:
     """The second part as a program of what it had and of the residuals that are left.
 
@@ -103,10 +104,11 @@ def with_moves(
         moves: equations of the first part that the second part carries out, too.
         at: positions of the residuals that are left, by variable.
         first: the first part.
+        given_back: variables of the first part that are additional outputs.
     """
     builder = Builder()
     given = [builder.input(s) for s in second.inputs[: len(second.inputs) - len(taken)]]
-    needed = {old[i] for i in taken}
+    needed = {*[old[i] for i in taken], *given_back}
     for eq in reversed(moves):
         if eq.results[0] in needed:
             needed.update(eq.variables)
@@ -118,4 +120,5 @@ def with_moves(
             if eq.results[0] in needed:
                 env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
         outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
-    return optimised_like(builder.close(outs, examples=second.examples), first), tuple([at[v] for v in now])
+    results = [*outs, *[env[v] for v in given_back]]
+    return optimised_like(builder.close(results, examples=second.examples), first), tuple([at[v] for v in now])

@@ -80,7 +80,7 @@ def _selected(split: Split, count: int) -> Split:
     """
     first = split.first
     small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= SMALL_BYTES]
-    return selected(split, count, small)
+    return selected(split, count, small)[0]
 
 
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:

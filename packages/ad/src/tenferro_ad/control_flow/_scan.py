@@ -16,6 +16,7 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._selection import selected
+from tenferro_ad.control_flow._undoing import with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
@@ -35,7 +36,9 @@ class _Forward(NamedTuple):
         once: program of the constants, to what is the same in all steps.
         body: of the constants, of what `once` gives, the carry and the slices; to carry, rows and stacked residuals.
         sources: where each residual of the body is: ``("once", i)``, ``("row", i)`` among rows and stacked
-            residuals, ``("operand", i)``, or ``("constant", v)`` for a constant of the first part.
+            residuals, ``("operand", i)``, ``("carry", i)`` for a carry that the way back restores step by step, or
+            ``("constant", v)`` for a constant of the first part.
+        restored: the carries that the second part restores: its last outputs.
     """
 
     split: Split
@@ -43,6 +46,7 @@ class _Forward(NamedTuple):
     once: Program
     body: Program
     sources: tuple[tuple[str, int], ...]
+    restored: tuple[int, ...]
 
 
 def _forward(op: Op, need: tuple[int, ...]) -> _Forward:
@@ -60,14 +64,18 @@ def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...])
             break
         need = tuple(sorted(spread))
     count = len(body.output_ids)
-    there = {*invariants(split.first, consts), *split.first.input_ids[consts + carry :]}
-    split = selected(split, count, there, split.first.output_ids[carry:count])
+    first, chains = with_logs(split.first, consts, carry)
+    there = {*invariants(first, consts), *first.input_ids[consts + carry :]}
+    split, used = selected(split._replace(first=first), count, there, first.output_ids[carry:count], chains)
     first = split.first
+    ends = {chain.versions[-1]: chain.carry for chain in used}
     once, rest, names = hoisted(first, consts)
     sources: list[tuple[str, int]] = []
     rows = list(rest.output_ids[carry:count])
     for old in first.output_ids[count:]:
-        if old in first.input_ids and not consts <= first.input_ids.index(old) < consts + carry:
+        if old in ends:
+            sources.append(("carry", ends[old]))
+        elif old in first.input_ids and not consts <= first.input_ids.index(old) < consts + carry:
             sources.append(("operand", first.input_ids.index(old)))
         elif old in names:
             sources.append(("once", names[old]))
@@ -78,15 +86,16 @@ def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...])
                 rows.append(old)
             sources.append(("row", rows.index(old)))
     rest = rest.with_(output_ids=(*rest.output_ids[:carry], *rows))
-    return _Forward(split, need, once, optimise(rest), tuple(sources))
+    return _Forward(split, need, once, optimise(rest), tuple(sources), tuple([chain.carry for chain in used]))
 
 
 class _Backward(NamedTuple):
     """The second part of a loop, for some cotangents.
 
     Attributes:
-        body: of what `once` gave and of operands that are the same in all steps; of the cotangents of the carry and
-            the sums of those of constants; of slices of cotangents of rows, of stacked residuals and of operands.
+        body: of what `once` gave and of operands that are the same in all steps; of the cotangents of the carry, the
+            sums of those of constants and the carries that are restored; of slices of cotangents of rows, of stacked
+            residuals and of operands.
         reads: which sources the body takes from all steps and from each: ``(kind, i)`` in order.
         sliced: the same for those that are cut into slices.
         slices: operands whose cotangents are its rows.
@@ -106,10 +115,10 @@ def _backward(op: Op, forward: _Forward, there: tuple[bool, ...]) -> _Backward:
 
 
 def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool, ...]) -> _Backward:
-    split, need, _, _, sources = forward
+    split, need, _, _, sources, restored = forward
     inputs, outputs = split.first.inputs, split.first.outputs
     sliced = [s for s in dict.fromkeys(sources) if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)]
-    reads = [s for s in dict.fromkeys(sources) if s not in sliced and s[0] != "constant"]
+    reads = [s for s in dict.fromkeys(sources) if s not in sliced and s[0] not in ("constant", "carry")]
     builder = Builder()
     found: dict[tuple[str, int], Any] = {}
     for source in sources:
@@ -120,18 +129,23 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
     moving = [i for i in need if consts <= i < consts + carry]
     cts = {i - consts: builder.input(inputs[i]) for i in moving}
     sums = {i: builder.input(inputs[i]) for i in need if i < consts}
+    for j in restored:
+        found["carry", j] = builder.input(inputs[consts + j])
     cts.update({carry + k: builder.input(outputs[carry + k]) for k, g in enumerate(there) if g})
     for kind, i in sliced:
         found[kind, i] = builder.input((forward.body.outputs[carry:] if kind == "row" else inputs)[i])
     results: dict[int, Any] = {}
+    before: tuple[Any, ...] = ()
     second = split.seconds.get(split.active)
     if second is not None:
         given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
         pulled = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
         results = {need[k]: c for k, c in zip(second.places, pulled)}
+        before = pulled[len(second.places) :]
     slices = tuple([i for i in need if i >= consts + carry and i in results])
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
     outs += [total + results[i] if i in results else total for i, total in sums.items()]
+    outs += before
     # Read by read into the sums: a step costs what it reads.
     body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
     body = optimise(accumulate_in_body(body, in_turn=how_of(split.first).exact))
@@ -150,6 +164,7 @@ def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
     held = {("once", i): v for i, v in enumerate(once)}
     held.update({("row", i): v for i, v in enumerate(found[carry:])})
     held.update({("operand", i): v for i, v in enumerate(lower)})
+    held.update({("carry", j): found[j] for j in forward.restored})
     wanted = [source for source in dict.fromkeys(forward.sources) if source[0] != "constant"]
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
@@ -176,6 +191,7 @@ def _pull(
     inputs = params["body"].inputs
     start = [full(inputs[i], 0) if gs[i - consts] is None else gs[i - consts] for i in moving]
     start += [full(inputs[i], 0) for i in sums]
+    start += [saved["carry", j] for j in forward.restored]
     found = scan(
         *[saved[source] for source in back.reads],
         *start,
@@ -184,7 +200,8 @@ def _pull(
         body=back.body, consts=len(back.reads), carry=len(start),
         length=params["length"], reverse=not params["reverse"],
     )  # fmt: skip
-    results = dict(zip((*moving, *sums, *back.slices), found))
+    results = dict(zip((*moving, *sums), found))
+    results.update(zip(back.slices, found[len(start) :]))
     return [results.get(i) for i in asked]
 
 

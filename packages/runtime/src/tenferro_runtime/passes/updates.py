@@ -8,19 +8,63 @@ from __future__ import annotations
 from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._order import reordered
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import catalog as c
 
 UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice})
 """Primitives whose result is their first operand but for a part of it."""
 
+MAX_DISTANCE: Final = 1000
+"""Steps between an update and a reader up to which the reader is moved."""
+
 
 def put_off_updates(program: Program) -> Program:
-    """Let updates of arrays that are read later on wait until something reads their result."""
-    updates = [eq for eq in program.equations if eq.op.primitive in UPDATES]
+    """Bring forward what reads an array that a step updates, unless it depends on that step."""
+    order = list(program.equations)
+    last: dict[int, int] = {}
+    for i, eq in enumerate(order):
+        last.update(dict.fromkeys(eq.variables, i))
+    changed = False
+    updates = [(eq, i) for i, eq in enumerate(order) if any(last[v] > i for v in _updated(eq))]
     if not updates or definitions(program):
         return program
-    last = {v: eq for eq in program.equations for v in eq.variables}
-    late = {id(eq) for eq in updates if eq.variables and last[eq.variables[0]] is not eq}
-    return program.with_(equations=tuple(reordered(program, late))) if late else program
+    for eq, i in updates:
+        at = i if order[i] is eq else order.index(eq)
+        segment = order[at : at + MAX_DISTANCE]
+        earlier = _readers(segment, _updated(eq))
+        if earlier:
+            later = [other for other in segment if id(other) not in earlier]
+            order[at : at + MAX_DISTANCE] = [*[other for other in segment if id(other) in earlier], *later]
+            changed = True
+    return program.with_(equations=tuple(order)) if changed else program
+
+
+def _updated(eq: Equation) -> tuple[int, ...]:
+    """The arrays of which an equation changes a part, or which a loop starts from."""
+    if eq.op.primitive in UPDATES:
+        return eq.variables[:1]
+    if eq.op.primitive.name == "scan":
+        consts, carry = eq.op.params["consts"], eq.op.params["carry"]
+        return tuple([v for v in eq.operands[consts : consts + carry] if v.__class__ is int])
+    return ()
+
+
+def _readers(segment: list[Equation], arrays: tuple[int, ...]) -> set[int]:
+    """The ids of the equations that read the arrays, and of what they depend on, without the first equation."""
+    after = set(segment[0].results)
+    readers = []
+    made: dict[int, Equation] = {}
+    for eq in segment[1:]:
+        made.update(dict.fromkeys(eq.results, eq))
+        if any(v in after for v in eq.variables):
+            after.update(eq.results)
+        elif any(v in arrays for v in eq.variables) and not set(_updated(eq)) & set(arrays):
+            readers.append(eq)
+    found = {id(eq) for eq in readers}
+    for eq in readers:  # grows while it is walked
+        for v in eq.variables:
+            needed = made.get(v)
+            if needed is not None and id(needed) not in found:
+                found.add(id(needed))
+                readers.append(needed)
+    return found
