@@ -123,7 +123,7 @@ def _letter(rows: tuple[DimLike, DimLike], columns: tuple[DimLike, DimLike]) -> 
     """Whether neighbours in memory lie along the rows' axis, and the distance along the other."""
     if _one(rows[1]) and not _one(columns[1]):
         return True, columns[1]
-    return False, rows[1]
+    return False, dim_max(rows[1], columns[0]) if _one(rows[0]) or _one(columns[0]) else rows[1]
 
 
 def _matrix(step: Step, k: int, axes: _Axes) -> _Matrix:
@@ -148,8 +148,10 @@ def _fits(groups: Sequence[tuple[DimLike, DimLike] | None]) -> bool:
     if len(strides) < 2 or not any(map(_one, strides)):
         return False
     extent, other = next((groups[1 - i], strides[i]) for i in (0, 1) if _one(strides[1 - i]))
+    if any(group is not None and _one(group[0]) for group in groups):
+        return True
     assert extent is not None
-    return _one(other) or never_negative(other - extent[0])
+    return never_negative(other - extent[0])
 
 
 def _merged(x: Stored, axes: tuple[int, ...]) -> tuple[DimLike, DimLike] | None:

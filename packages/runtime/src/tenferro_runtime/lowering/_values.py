@@ -56,6 +56,8 @@ class Numbers(Lowered):
         place = linear(self.shape, index)
         if not place.terms and isinstance(place.constant, int):
             return self.elements[place.constant]
+        if not self.elements:
+            return Literal(self.dtype.type(0).item(), self.dtype)  # of an array that has none: nobody gets here
         regular = self._progression()
         if regular is not None:
             return w.position(place * regular[1] + regular[0])
