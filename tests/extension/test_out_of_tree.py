@@ -13,8 +13,8 @@ ASSET = Path(__file__).parents[1] / "assets" / "bessel-ops"
 USE = """
 import numpy as np
 import tenferro_runtime as tr
-from bessel_ops import bessel_j, neighbours
-from scipy.special import jv, jvp
+from bessel_ops import bessel_j, neighbours, spherical_bessel_j0
+from scipy.special import jv, jvp, spherical_jn
 from tenferro_ad import check_grads, grad, jvp as push, variable
 from tenferro_runtime.extension import REGISTRY
 
@@ -36,6 +36,14 @@ for gradient in (grad(f), tr.compile(grad(f)), grad(tr.compile(f))):
 _, slope = push(f, (x,), (tr.ones_like(x),))                                                   # forward mode
 np.testing.assert_allclose(float(slope), reference(raw).sum())
 check_grads(f, (x,), order=2)
+
+y = tr.asarray(np.linspace(0.0, 4.0, 6))
+h = lambda y: tr.sum(tr.cos(spherical_bessel_j0(y * 2)) * y)                                      # by its expansion
+np.testing.assert_allclose(np.asarray(spherical_bessel_j0(y)), spherical_jn(0, np.asarray(y)))
+np.testing.assert_allclose(float(tr.compile(h)(y)), float(h(y)))
+assert tr.compile(h).explain(y).steps[0].primitive.startswith("fused("), "it does not split the region"
+check_grads(h, (y,), order=2)
+check_grads(tr.compile(h), (y,), order=2)
 print("every mode agrees")
 """
 

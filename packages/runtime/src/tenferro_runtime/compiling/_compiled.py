@@ -17,6 +17,7 @@ from tenferro_runtime.compiling._kind import DROPPED, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
+from tenferro_runtime.expanding import with_conditions
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._sizes import open_sizes
@@ -316,6 +317,7 @@ class Compiled:
 
         with runtime:  # what the function compiles and calls keeps its promises
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
+        recorded = recorded._replace(program=with_conditions(recorded.program))
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
         optimise = partial(runtime.optimise, placement=self.placement)

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime.expanding import with_questions
 from tenferro_runtime.ir._data_sizes import names_in
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
@@ -75,7 +74,6 @@ def record(
             _require_arrays(leaves, tree)
             guards = tuple(dict.fromkeys(decisions.guards))
             program = builder.close(arrays, guards=guards, examples=decisions.examples)
-        program = with_questions(program)
     except Exception as error:
         tell_line(error, builder.source)
         raise

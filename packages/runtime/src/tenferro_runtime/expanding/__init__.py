@@ -1,7 +1,7 @@
 """Expansions: operations of families as programs of other operations, and the pass that puts these in their place."""
 
 from tenferro_runtime.expanding._apply import apply_expansion, has_expansion
-from tenferro_runtime.expanding._expand import expand
-from tenferro_runtime.expanding._trace import expansion_of, with_questions
+from tenferro_runtime.expanding._expand import expand, with_conditions
+from tenferro_runtime.expanding._trace import expansion_of
 
-__all__ = ["apply_expansion", "expand", "expansion_of", "has_expansion", "with_questions"]
+__all__ = ["apply_expansion", "expand", "expansion_of", "has_expansion", "with_conditions"]

@@ -1,32 +1,102 @@
-"""The pass that puts expansions in the place of the operations that have one."""
+"""The pass that puts expansions in the place of the operations that have one, in loops and branches, too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tenferro_runtime.expanding._apply import has_expansion
-from tenferro_runtime.expanding._trace import expansion_of, specs_of
+from tenferro_runtime.expanding._trace import conditions_of, expansion_of, specs_of
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes.inline import inlined
-from tenferro_tensor import HOST, REGISTRY, Spec
+from tenferro_runtime.runtime import how_of, optimised_like
+from tenferro_tensor import HOST, REGISTRY, Op, Primitive, Spec
+from tenferro_tensor_core import Guard
 
 
 def expand(program: Program) -> Program:
     """Replace what has an expansion by it; its equations come from the line of the one that they replace.
 
     An op stays where a kernel of it took the place of another one, where its expansion was registered with ``keep``
-    and its backend has a kernel, and where its expansion asks more about open sizes than the program knows.
+    and its backend has a kernel, where its expansion asks more about open sizes than the program knows, and in
+    deterministic bodies and branches.
     """
-    if not any(map(has_expansion, {eq.op.primitive for eq in program.equations})):
-        return program
+    return _expanded(program, program.guards, program.examples)
+
+
+def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> Program:
+    having = _having(program)
 
     def expansion(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
-        if not has_expansion(eq.op.primitive):
+        if eq.op.primitive not in having and not has_expansion(eq.op.primitive):
             return None
         given = specs_of(specs, eq)
-        return None if _stays(eq, given) else expansion_of(eq.op, given, program.guards, program.examples)
+        return None if _stays(eq, given) else expansion_of(eq.op, given, guards, examples)
 
-    return inlined(program, expansion, keep_lines=False)
+    def body(inner: Program) -> Program:
+        found = inner if how_of(inner).exact else _expanded(inner, guards, examples)
+        return inner if found is inner else optimised_like(found, inner)
+
+    return _with_bodies(inlined(program, expansion, keep_lines=False) if having else program, body)
+
+
+def with_conditions(program: Program) -> Program:
+    """A program with the conditions on open sizes that expansions in it ask for, as if it had asked itself."""
+    guards = list(program.guards)
+    for specs, eq in _expandable(program) if program.symbolic else ():
+        guards += conditions_of(eq.op, specs_of(specs, eq), tuple(guards), program.examples)
+    return program if len(guards) == len(program.guards) else program.with_(guards=tuple(guards))
+
+
+def _expandable(program: Program) -> Iterator[tuple[Mapping[int, Spec], Equation]]:
+    """The equations that have expansions, with the specs around them."""
+    having = _having(program)
+    for eq in program.equations:
+        if eq.op.primitive in having:
+            yield program.specs, eq
+        for inner in _bodies(eq.op.params):
+            yield from _expandable(inner)
+
+
+def _having(program: Program) -> set[Primitive]:
+    return {p for p in {eq.op.primitive for eq in program.equations} if has_expansion(p)}
+
+
+def _bodies(params: Mapping[str, Any]) -> list[Program]:
+    """The programs in metadata that have the sizes of the program around them; one that is called has its own."""
+    if "sizes" in params:
+        return []
+    found = []
+    for value in params.values():
+        found += [v for v in (value if value.__class__ is tuple else (value,)) if isinstance(v, Program)]
+    return found
+
+
+def _with_bodies(program: Program, change: Callable[[Program], Program]) -> Program:
+    """The program with other bodies and branches; itself where nothing changes."""
+    changed: dict[Op, Op] = {}
+    for eq in program.equations:
+        old = _bodies(eq.op.params)
+        if old and eq.op not in changed:
+            new = {id(b): change(b) for b in old}
+            if any(new[id(b)] is not b for b in old):
+                changed[eq.op] = eq.op.primitive.op(**{k: _replaced(v, new) for k, v in eq.op.params.items()})
+    if not changed:
+        return program
+    return program.with_(
+        equations=tuple(
+            [
+                Equation(changed[eq.op], eq.operands, eq.results, eq.source) if eq.op in changed else eq
+                for eq in program.equations
+            ]
+        )
+    )
+
+
+def _replaced(value: Any, new: Mapping[int, Program]) -> Any:
+    if value.__class__ is tuple:
+        return tuple([new.get(id(v), v) for v in value])
+    return new.get(id(value), value)
 
 
 def _stays(eq: Equation, specs: tuple[Spec, ...]) -> bool:

@@ -58,16 +58,11 @@ def expansion_of(
     return None if found.asked else found.program
 
 
-def with_questions(program: Program) -> Program:
-    """A program that was just traced, with the conditions on open sizes that expansions in it ask for.
-
-    Loops and branches in it are left as they are: their programs have no conditions of their own.
-    """
-    guards = list(program.guards)
-    for eq in program.equations if program.symbolic else ():
-        if has_expansion(eq.op.primitive):
-            guards += _known(eq.op, specs_of(program.specs, eq), tuple(guards), program.examples).asked
-    return program if len(guards) == len(program.guards) else program.with_(guards=tuple(guards))
+def conditions_of(
+    op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int]
+) -> tuple[Guard, ...]:
+    """The conditions on open sizes, beyond those known, under which an op can be expanded as the examples have it."""
+    return _known(op, specs, guards, examples).asked
 
 
 def _known(op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int]) -> TracedExpansion:
@@ -105,8 +100,10 @@ def _traced(
                 outs = apply_expansion(op, values)
             _require_alone(op, builder)
             program = builder.close(outs)
-            _require_end(op, program, guards, examples)
-            return TracedExpansion(program, tuple(decisions.guards))
+            _require_known_sizes(op, program)
+            asked = tuple(decisions.guards)
+            with within((*nested(), op)):
+                return TracedExpansion(program, (*asked, *_asked_inside(program, (*guards, *asked), examples)))
         except InconclusiveDimError:
             return TracedExpansion(None)
         finally:
@@ -122,24 +119,24 @@ def _require_alone(op: Op, builder: Builder) -> None:
         )
 
 
-def _require_end(op: Op, program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> None:
-    """Raise for an expansion that needs itself, or that makes sizes of data."""
+def _require_known_sizes(op: Op, program: Program) -> None:
     if definitions(program):
         raise RegistryError(
             f"the expansion of {op.primitive.name} has sizes that depend on data ({', '.join(definitions(program))}); "
             "keep the full extent, and mask",
             primitive=op.primitive.name,
         )
-    with within((*nested(), op)):
-        _expand_all(program, guards, examples)
 
 
-def _expand_all(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> None:
+def _asked_inside(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> tuple[Guard, ...]:
+    """What the expansions in a program ask for; looking at all of them finds those that have no end."""
+    asked: tuple[Guard, ...] = ()
     for eq in program.equations:
         for inner in inner_programs(eq.op.params):
-            _expand_all(inner, guards, examples)
+            asked += _asked_inside(inner, (*guards, *asked), examples)
         if has_expansion(eq.op.primitive):
-            expansion_of(eq.op, specs_of(program.specs, eq), guards, examples)
+            asked += conditions_of(eq.op, specs_of(program.specs, eq), (*guards, *asked), examples)
+    return asked
 
 
 def specs_of(known: Mapping[int, Spec], eq: Equation) -> tuple[Spec, ...]:

@@ -54,10 +54,13 @@ class _Inliner:
         self.known = {id(c): v for v, c in program.constants.items()}
         self.equations: list[Equation] = []
         self.next = max(self.specs, default=-1) + 1
+        self.found = False
 
     def run(self) -> Program:
         with Decisions(self.program.examples):
             final = self._copy(self.program, {v: v for v in self.specs}, own=True)
+        if not self.found:
+            return self.program
         return self.program.with_(
             constants=self.constants,
             equations=tuple(self.equations),
@@ -81,6 +84,7 @@ class _Inliner:
         return names
 
     def _inlined(self, inner: Program, eq: Equation) -> list[int]:
+        self.found = True
         names: dict[int, int] = {}
         for v, operand in zip(inner.input_ids, eq.operands, strict=True):
             names[v] = self._array(operand, inner.specs[v], eq) if isinstance(operand, Literal) else operand

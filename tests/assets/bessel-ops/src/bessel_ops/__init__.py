@@ -1,4 +1,4 @@
-"""Bessel functions of the first kind, and the running mean of a signal: two guests with kernels and rules."""
+"""Bessel functions, and sums of neighbours: guests with kernels and rules, and one with an expansion instead."""
 
 from tenferro_runtime.extension import ArgumentError, Linear, Slopes, Spec, primitive
 
@@ -17,8 +17,15 @@ def neighbours(x: Spec) -> Spec:
     return x
 
 
+@primitive(elementwise=True, domain="inexact", family="bessel-ops.spherical_bessel_j0.v1", extension="bessel")
+def spherical_bessel_j0(x: Spec) -> Spec:
+    """Spherical Bessel function of order 0, sin(x) / x (DLMF 10.49.3)."""
+    return x
+
+
 def register(registry):
-    """Entry point: kernels for the CPU, and derivative rules."""
+    """Entry point: kernels for the CPU, derivative rules, and an expansion."""
+    registry.expansion(spherical_bessel_j0, _expand_spherical_bessel_j0)
     registry.kernel(bessel_j, "cpu", _make_bessel_j)
     # DLMF 10.6.1: 2 J_n' = J_(n-1) - J_(n+1)
     registry.rule(
@@ -26,6 +33,14 @@ def register(registry):
     )
     registry.kernel(neighbours, "cpu", lambda ins, outs: _neighbours)
     registry.rule(neighbours, Linear(x=lambda g: _backwards(neighbours(_backwards(g)))))
+
+
+def _expand_spherical_bessel_j0(x):
+    import tenferro_runtime as tr
+
+    small = abs(x) < 1e-2  # where three terms of the series are exact
+    y = tr.where(small, 1.0, x)
+    return tr.where(small, 1 - x * x / 6 * (1 - x * x / 20), tr.sin(y) / y)
 
 
 def _make_bessel_j(ins, outs, *, order):
