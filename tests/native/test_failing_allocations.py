@@ -4,6 +4,7 @@ Allocations of Python fail in any process; those of the C library only where ``f
 as `test_sanitizers` has it.
 """
 
+import ctypes
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,9 @@ pytestmark = pytest.mark.skipif(compiled is None, reason="needs the C extension"
 MB = 1 << 20
 MOST = 200
 
+NOTHING = ctypes.cast(ctypes.pythonapi.PyErr_Occurred, ctypes.c_void_p).value or 0
+"""A function that gives NULL, the status of success."""
+
 
 def bounded(limit: int) -> Any:
     pool = compiled.pool_new()
@@ -31,6 +35,7 @@ def calls() -> dict[str, Callable[[], Any]]:
     """Functions of C that allocate Python objects."""
     pool, scoped = bounded(MB), compiled.pool_scoped(bounded(MB), np.empty, False)
     giving = compiled.pool_scoped(bounded(MB), np.empty, True)
+    whole, strided = whole_program(pool), np.ones(40_000)[::2]
     return {
         "pool_new": compiled.pool_new,
         "pool_scoped": lambda: compiled.pool_scoped(pool, len, True),
@@ -38,10 +43,27 @@ def calls() -> dict[str, Callable[[], Any]]:
         "scoped": lambda: scoped((70_000,)),
         "giving way": lambda: giving((70_000,)),
         "team_get": lambda: compiled.team_get("jobs"),
+        "whole program": lambda: whole((20_000,), strided),
+        "whole program, new sizes": lambda: whole_program(pool)((20_000,), strided),
     }
 
 
-@pytest.mark.parametrize("name", ["pool_new", "pool_scoped", "pool_stats", "scoped", "giving way", "team_get"])
+def whole_program(pool: Any) -> Any:
+    """A program that does nothing, with large temporary values."""
+    return compiled.WholeFunction(
+        address=NOTHING, dtypes=(np.dtype("f8"),) * 2, ranks=b"\1\1", inputs=1, sizes=1, constants=(),
+        calls=((len, (np.dtype("f8"),), b"\1", 1),), memory=pool, bare=False,
+        prepare=lambda n: np.array([8 * n, 0, 8 * n, n, n]).tobytes(),
+    )  # fmt: skip
+
+
+PYTHON = (
+    "pool_new", "pool_scoped", "pool_stats", "scoped", "giving way", "team_get", "whole program",
+    "whole program, new sizes",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PYTHON)
 def test_an_allocation_of_python_fails(name: str) -> None:
     testcapi = pytest.importorskip("_testcapi")
     call = calls()[name]

@@ -259,3 +259,40 @@ class ContractionPlan:
 def contraction_entry(kernel: Callable[..., Any], cell: list[Any], /) -> Callable[..., Any]: ...
 def contraction_sizes(dtype: str, level: str | None = ..., /) -> dict[str, Any] | None: ...
 def contraction_fill_tables(program: Buffer, count: int, room: Buffer, /) -> None: ...
+
+# whole/whole.c
+@final
+class WholeFunction:
+    """A whole program as machine code: a callable of the tuple of its sizes, then of its operands.
+
+    Args:
+        address: the function of `whole/whole.h`.
+        dtypes: those of inputs, then of outputs.
+        ranks: numbers of axes of these.
+        inputs: number of inputs.
+        sizes: number of symbolic sizes.
+        constants: contiguous arrays.
+        calls: for each statement that Python carries out a callable of operands and of results to write to, the dtypes
+            of these, their numbers of axes, and the number of operands.
+        prepare: gives for sizes, as 64-bit words: bytes of temporary values, of all memory, of the largest block; the
+            extents of all inputs and outputs.
+        memory: the pool that large blocks come from, or None.
+        bare: return the only output itself instead of a tuple of one.
+    """
+
+    bindings: Final[dict[tuple[int, ...], bytes]]
+    def __new__(
+        cls,
+        *,
+        address: int,
+        dtypes: tuple[np.dtype[Any], ...],
+        ranks: bytes,
+        inputs: int,
+        sizes: int,
+        constants: tuple[np.ndarray[Any, Any], ...],
+        calls: tuple[tuple[Callable[..., object], tuple[np.dtype[Any], ...], bytes, int], ...],
+        prepare: Callable[..., bytes],
+        memory: object,
+        bare: bool,
+    ) -> WholeFunction: ...
+    def __call__(self, sizes: tuple[int, ...], /, *operands: Any) -> Any: ...

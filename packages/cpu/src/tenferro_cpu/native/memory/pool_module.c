@@ -3,6 +3,7 @@
  * A pool is a capsule that holds its handler. An array keeps the capsule, so its block comes back to the pool when the
  * last reference to the array goes, and the pool ends when neither Python nor an array refers to it. */
 #include "compiled.h"
+#include "memory/handlers.h"
 #include "memory/pool.h"
 
 struct owned_pool {
@@ -96,8 +97,7 @@ static PyObject *pool_stats(PyObject *module, PyObject *capsule)
                          (unsigned long long)s.misses, "returned", (unsigned long long)s.returned);
 }
 
-/* Put the handler `before` back in force, also while an exception is on its way: 0, or -1 with another one. */
-static int leave(PyObject *before, int failed)
+int tenferro_pool_leave(PyObject *before, int failed)
 {
     PyObject *type = NULL, *value = NULL, *trace = NULL;
     if (failed)
@@ -119,25 +119,28 @@ static int leave(PyObject *before, int failed)
     return ours == NULL ? -1 : 0;
 }
 
-/* Put `handler` in force, but where `weak` is a handler only in its place; return the one that was in force. */
-static PyObject *enter(PyObject *handler, PyObject *weak)
+PyObject *tenferro_pool_enter(PyObject *handler, PyObject *weak)
 {
-    PyObject *before = PyDataMem_SetHandler(handler);
-    if (before == NULL || weak == Py_None || before == weak)
+    PyObject *before = PyDataMem_GetHandler();
+    if (before == NULL || (weak != Py_None && before != weak))
         return before;
-    if (leave(Py_NewRef(before), 0) < 0)
-        Py_CLEAR(before);
+    PyObject *old = PyDataMem_SetHandler(handler);
+    if (old == NULL) { /* memory is short, and the handler may be in force all the same */
+        tenferro_pool_leave(before, 1);
+        return NULL;
+    }
+    Py_DECREF(old);
     return before;
 }
 
 /* The tuple `self` holds the handler, the callable, and the handler that gives way or None. */
 static PyObject *scoped(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    PyObject *before = enter(PyTuple_GET_ITEM(self, 0), PyTuple_GET_ITEM(self, 2));
+    PyObject *before = tenferro_pool_enter(PyTuple_GET_ITEM(self, 0), PyTuple_GET_ITEM(self, 2));
     if (before == NULL)
         return NULL;
     PyObject *result = PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, count, NULL);
-    if (leave(before, result == NULL) < 0)
+    if (tenferro_pool_leave(before, result == NULL) < 0)
         Py_CLEAR(result);
     return result;
 }

@@ -1,0 +1,412 @@
+/* `WholeFunction`: the machine code of a whole program as a callable of values of its sizes, as a tuple, and arrays.
+ *
+ * What the sizes settle, extents and the memory for temporary values, is computed in Python once for each of them:
+ * `prepare` gives the words of a binding. */
+#include "kernels/walk.h"
+#include "memory/handlers.h"
+#include "memory/pool.h"
+#include "whole/run.h"
+
+#include <structmember.h>
+
+enum {
+    NEAR_BYTES = 2048,           /* temporary values that have their place on the stack */
+    LOCKED_BYTES = 1 << 16,      /* runs that touch more memory do without the lock from the start */
+    MOST_BINDINGS = 256,
+    ARENA = 0, TOTAL, LARGEST, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest block; then
+                                     * the extents of the inputs, then those of the outputs */
+};
+
+typedef struct {
+    PyObject_VAR_HEAD
+    vectorcallfunc call;
+    tenferro_whole_function *function;
+    PyObject *dtypes, *constants, *calls, *prepare, *memory; /* `calls`: the tuple that `python` was read from */
+    PyObject *bindings;                                      /* a dict: tuples of sizes to words */
+    PyObject *known, *words;                                 /* the sizes of the last call and their binding, or NULL */
+    struct python_call *python;
+    int64_t call_count;
+    int inputs, constant_count, outputs, sizes, bare;
+    int64_t extents;                                         /* of all inputs and outputs */
+    unsigned char ranks[];                                   /* of inputs, then of outputs */
+} WholeFunction;
+
+static PyArray_Descr *descr_of(const WholeFunction *self, int k)
+{
+    return (PyArray_Descr *)PyTuple_GET_ITEM(self->dtypes, k);
+}
+
+/* The binding that Python computes for sizes; a new reference. */
+static PyObject *new_binding(WholeFunction *self, PyObject *sizes)
+{
+    PyObject *words = PyObject_Call(self->prepare, sizes, NULL);
+    if (words == NULL)
+        return NULL;
+    if (!PyBytes_Check(words) || PyBytes_GET_SIZE(words) != (HEAD + self->extents) * 8) {
+        PyErr_SetString(PyExc_TypeError, "a binding is the bytes of 64-bit words");
+        Py_CLEAR(words);
+        return NULL;
+    }
+    if (PyDict_GET_SIZE(self->bindings) >= MOST_BINDINGS)
+        PyDict_Clear(self->bindings);
+    if (PyDict_SetItem(self->bindings, sizes, words) < 0)
+        Py_CLEAR(words);
+    return words;
+}
+
+/* The binding for sizes; a new reference. */
+static PyObject *binding_of(WholeFunction *self, PyObject *sizes)
+{
+    if (sizes == self->known)
+        return Py_NewRef(self->words);
+    if (!PyTuple_CheckExact(sizes) || PyTuple_GET_SIZE(sizes) != self->sizes) {
+        PyErr_Format(PyExc_TypeError, "the first argument of a whole program is the tuple of its %d sizes", self->sizes);
+        return NULL;
+    }
+    PyObject *words = PyDict_GetItemWithError(self->bindings, sizes);
+    if (words == NULL)
+        words = PyErr_Occurred() ? NULL : new_binding(self, sizes);
+    else
+        Py_INCREF(words);
+    if (words != NULL) {
+        Py_XSETREF(self->known, Py_NewRef(sizes));
+        Py_XSETREF(self->words, Py_NewRef(words));
+    }
+    return words;
+}
+
+/* An operand as an array that a program can read, or NULL with an exception set. */
+static PyArrayObject *as_operand(PyObject *o, PyArray_Descr *descr, int rank)
+{
+    if (is_array_of(o, descr, NPY_ARRAY_CARRAY_RO))
+        return (PyArrayObject *)Py_NewRef(o);
+    Py_INCREF(descr);
+    return (PyArrayObject *)PyArray_FromAny(o, descr, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED, NULL);
+}
+
+static int refuse_operand(int k, PyArrayObject *array, const int64_t *shape, int rank)
+{
+    PyObject *wanted = PyTuple_New(rank), *seen = PyObject_GetAttrString((PyObject *)array, "shape");
+    for (int d = 0; wanted != NULL && d < rank; d++) {
+        PyObject *extent = PyLong_FromLongLong(shape[d]);
+        if (extent == NULL)
+            Py_CLEAR(wanted);
+        else
+            PyTuple_SET_ITEM(wanted, d, extent);
+    }
+    if (wanted != NULL && seen != NULL)
+        PyErr_Format(PyExc_ValueError, "operand %d of a program has the shape %R; for these sizes it takes %R", k, seen,
+                     wanted);
+    Py_XDECREF(wanted);
+    Py_XDECREF(seen);
+    return -1;
+}
+
+/* Where operands begin: 0, or -1 with an exception set. `held` gets references, also when this fails. */
+static int take_operands(const WholeFunction *self, PyObject *const *args, const int64_t *shapes, void **pointers,
+                         PyArrayObject **held)
+{
+    for (int k = 0; k < self->inputs; k++) {
+        PyArray_Descr *descr = descr_of(self, k);
+        const int rank = self->ranks[k];
+        if (Py_TYPE(args[k]) == descr->typeobj && PyArray_IsScalar(args[k], Number) && rank == 0) {
+            pointers[k] = &((PyDoubleScalarObject *)args[k])->obval;
+            continue;
+        }
+        held[k] = as_operand(args[k], descr, rank);
+        if (held[k] == NULL)
+            return -1;
+        if (PyArray_NDIM(held[k]) != rank || !same_extents(PyArray_DIMS(held[k]), (const npy_intp *)shapes, rank))
+            return refuse_operand(k, held[k], shapes, rank);
+        pointers[k] = PyArray_DATA(held[k]);
+        shapes += rank;
+    }
+    return 0;
+}
+
+static void *aligned(char *start)
+{
+    return start + (-(uintptr_t)start & 63);
+}
+
+/* Make outputs and room for temporary values, which is `near` where that does: 0, or -1 with an exception set. `made`
+ * gets references, also when this fails. */
+static int make_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **made,
+                       char *near)
+{
+    const int64_t *shape = words + HEAD;
+    for (int k = 0; k < self->inputs; k++)
+        shape += self->ranks[k];
+    for (int k = 0; k < self->outputs; k++) {
+        const int rank = self->ranks[self->inputs + k];
+        made[k] = new_array(descr_of(self, self->inputs + k), rank, (const npy_intp *)shape);
+        if (made[k] == NULL)
+            return -1;
+        pointers[k] = PyArray_DATA(made[k]);
+        shape += rank;
+    }
+    if (words[ARENA] <= NEAR_BYTES && self->call_count == 0) { /* arrays over it might outlive the call */
+        pointers[self->outputs] = near;
+        return 0;
+    }
+    const npy_intp bytes = words[ARENA] + 64;
+    made[self->outputs] = (PyArrayObject *)PyArray_SimpleNew(1, &bytes, NPY_UINT8);
+    if (made[self->outputs] == NULL)
+        return -1;
+    pointers[self->outputs] = aligned(PyArray_BYTES(made[self->outputs]));
+    return 0;
+}
+
+/* As `make_memory`, large blocks from the pool. */
+static int take_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **made,
+                       char *near)
+{
+    if (self->memory == Py_None || words[LARGEST] < (int64_t)TENFERRO_POOLED_MIN_BYTES)
+        return make_memory(self, words, pointers, made, near);
+    PyObject *before = tenferro_pool_enter(self->memory, PyDataMem_DefaultHandler);
+    if (before == NULL)
+        return -1;
+    const int status = make_memory(self, words, pointers, made, near);
+    return tenferro_pool_leave(before, status < 0) < 0 ? -1 : status;
+}
+
+/* Run the machine code: 0, or -1 with an exception set. */
+static int run_function(WholeFunction *self, PyObject *sizes, const int64_t *words, void **pointers,
+                        PyArrayObject *const *owners, int64_t owner_count)
+{
+    int64_t values[self->sizes + 1];
+    for (int k = 0; k < self->sizes; k++) {
+        values[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, k));
+        if (values[k] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    struct whole_run run = {.calls = self->python, .call_count = self->call_count, .owners = owners,
+                            .owner_count = owner_count};
+    tenferro_begin_run(&run, words[TOTAL] <= LOCKED_BYTES);
+    const int64_t status = self->function(pointers, values, &run.context);
+    tenferro_end_run(&run);
+    if (status != 0 && !PyErr_Occurred())
+        PyErr_Format(PyExc_RuntimeError, "a compiled program ended with the status %lld", (long long)status);
+    return status == 0 ? 0 : -1;
+}
+
+/* The outputs; takes over the references. */
+static PyObject *outputs_of(const WholeFunction *self, PyArrayObject **made)
+{
+    if (self->bare)
+        return (PyObject *)made[0];
+    PyObject *answer = PyTuple_New(self->outputs);
+    if (answer == NULL) {
+        drop_arrays(made, self->outputs);
+        return NULL;
+    }
+    for (int k = 0; k < self->outputs; k++)
+        PyTuple_SET_ITEM(answer, k, (PyObject *)made[k]);
+    return answer;
+}
+
+static PyObject *call_bound(WholeFunction *self, PyObject *const *args, const int64_t *words)
+{
+    const int fixed = self->inputs + self->constant_count, count = fixed + self->outputs + 1;
+    _Alignas(64) char near[NEAR_BYTES];
+    void *pointers[count];
+    PyArrayObject *held[count], **made = held + fixed;
+    memset(held, 0, sizeof held);
+    for (int k = 0; k < self->constant_count; k++) {
+        held[self->inputs + k] = (PyArrayObject *)Py_NewRef(PyTuple_GET_ITEM(self->constants, k));
+        pointers[self->inputs + k] = PyArray_DATA(held[self->inputs + k]);
+    }
+    int status = take_operands(self, args + 1, words + HEAD, pointers, held);
+    if (status == 0)
+        status = take_memory(self, words, pointers + fixed, made, near);
+    if (status == 0)
+        status = run_function(self, args[0], words, pointers, held, count);
+    for (int k = 0; k < fixed; k++)
+        Py_XDECREF(held[k]);
+    Py_XDECREF(made[self->outputs]);
+    if (status == 0)
+        return outputs_of(self, made);
+    for (int k = 0; k < self->outputs; k++)
+        Py_XDECREF(made[k]);
+    return NULL;
+}
+
+static PyObject *whole_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    WholeFunction *self = (WholeFunction *)callable;
+    if (names != NULL || PyVectorcall_NARGS(flags) != 1 + self->inputs) {
+        PyErr_Format(PyExc_TypeError, "a whole program takes the tuple of its sizes and %d operands", self->inputs);
+        return NULL;
+    }
+    PyObject *words = binding_of(self, args[0]);
+    if (words == NULL)
+        return NULL;
+    Py_INCREF(self); /* another thread may drop it while this one runs without the lock */
+    PyObject *answer = call_bound(self, args, (const int64_t *)PyBytes_AS_STRING(words));
+    Py_DECREF(self);
+    Py_DECREF(words);
+    return answer;
+}
+
+static int are_numbers(PyObject *dtypes)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(dtypes); k++) {
+        PyObject *dtype = PyTuple_GET_ITEM(dtypes, k);
+        if (!PyArray_DescrCheck(dtype) || PyDataType_ISFLEXIBLE((PyArray_Descr *)dtype) ||
+            PyDataType_ISOBJECT((PyArray_Descr *)dtype)) {
+            PyErr_SetString(PyExc_TypeError, "the dtypes of a whole program are those of numbers");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Read one statement that Python carries out: 0, or -1 with an exception set. */
+static int read_call(struct python_call *call, PyObject *entry)
+{
+    PyObject *ranks;
+    if (!PyTuple_Check(entry)) {
+        PyErr_SetString(PyExc_TypeError, "statements for Python are tuples");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(entry, "OO!O!i", &call->handler, &PyTuple_Type, &call->dtypes, &PyBytes_Type, &ranks,
+                          &call->operands))
+        return -1;
+    call->count = (int)PyTuple_GET_SIZE(call->dtypes);
+    if (call->count > MOST_CALL_ARRAYS || PyBytes_GET_SIZE(ranks) != call->count || call->operands < 0 ||
+        call->operands > call->count) {
+        PyErr_Format(PyExc_ValueError, "a statement has up to %d operands and results, each of some dtype and rank",
+                     MOST_CALL_ARRAYS);
+        return -1;
+    }
+    memcpy(call->ranks, PyBytes_AS_STRING(ranks), (size_t)call->count);
+    for (int k = 0; k < call->count; k++) {
+        if (call->ranks[k] > NPY_MAXDIMS) {
+            PyErr_Format(PyExc_ValueError, "arrays have up to %d axes", NPY_MAXDIMS);
+            return -1;
+        }
+    }
+    return are_numbers(call->dtypes) ? 0 : -1;
+}
+
+static int read_calls(WholeFunction *self)
+{
+    self->call_count = PyTuple_GET_SIZE(self->calls);
+    self->python = PyMem_Calloc((size_t)self->call_count + 1, sizeof *self->python);
+    if (self->python == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int64_t k = 0; k < self->call_count; k++)
+        if (read_call(&self->python[k], PyTuple_GET_ITEM(self->calls, k)) < 0)
+            return -1;
+    return 0;
+}
+
+static int are_constants(PyObject *constants)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(constants); k++) {
+        PyObject *o = PyTuple_GET_ITEM(constants, k);
+        if (!PyArray_CheckExact(o) || !PyArray_ISCARRAY_RO((PyArrayObject *)o)) {
+            PyErr_SetString(PyExc_TypeError, "the constants of a whole program are contiguous arrays");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Check and count what a new function was given: 0, or -1 with an exception set. */
+static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
+{
+    const Py_ssize_t every = PyTuple_GET_SIZE(self->dtypes), constants = PyTuple_GET_SIZE(self->constants);
+    self->inputs = inputs;
+    self->outputs = (int)every - inputs;
+    self->constant_count = (int)constants;
+    if (inputs < 0 || self->outputs < self->bare || every + constants > MOST_WHOLE_ARRAYS || self->sizes < 0 ||
+        self->sizes > MOST_WHOLE_ARRAYS || PyBytes_GET_SIZE(ranks) != every) {
+        PyErr_Format(PyExc_ValueError, "a whole program has up to %d inputs, constants and outputs", MOST_WHOLE_ARRAYS);
+        return -1;
+    }
+    memcpy(self->ranks, PyBytes_AS_STRING(ranks), (size_t)every);
+    for (Py_ssize_t k = 0; k < every; k++)
+        self->extents += self->ranks[k];
+    return are_numbers(self->dtypes) && are_constants(self->constants) ? 0 : -1;
+}
+
+static PyObject *whole_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"address", "dtypes", "ranks", "inputs", "sizes", "constants", "calls", "prepare", "memory",
+                            "bare", NULL};
+    unsigned long long address;
+    PyObject *dtypes, *ranks, *constants, *calls, *prepare, *memory;
+    int inputs, sizes, bare;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!iiO!O!OOp", names, &address, &PyTuple_Type, &dtypes,
+                                     &PyBytes_Type, &ranks, &inputs, &sizes, &PyTuple_Type, &constants, &PyTuple_Type,
+                                     &calls, &prepare, &memory, &bare))
+        return NULL;
+    WholeFunction *self = (WholeFunction *)type->tp_alloc(type, PyBytes_GET_SIZE(ranks));
+    if (self == NULL)
+        return NULL;
+    self->call = whole_call;
+    self->function = (tenferro_whole_function *)(uintptr_t)address;
+    self->sizes = sizes;
+    self->bare = bare;
+    self->dtypes = Py_NewRef(dtypes);
+    self->constants = Py_NewRef(constants);
+    self->calls = Py_NewRef(calls);
+    self->prepare = Py_NewRef(prepare);
+    self->memory = Py_NewRef(memory);
+    self->bindings = PyDict_New();
+    if (self->bindings == NULL || count_arrays(self, ranks, inputs) < 0 || read_calls(self) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int whole_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    WholeFunction *self = (WholeFunction *)o;
+    Py_VISIT(self->calls);
+    Py_VISIT(self->prepare);
+    return 0;
+}
+
+static void whole_dealloc(PyObject *o)
+{
+    WholeFunction *self = (WholeFunction *)o;
+    PyObject_GC_UnTrack(o);
+    Py_XDECREF(self->dtypes);
+    Py_XDECREF(self->constants);
+    Py_XDECREF(self->calls);
+    Py_XDECREF(self->prepare);
+    Py_XDECREF(self->memory);
+    Py_XDECREF(self->bindings);
+    Py_XDECREF(self->known);
+    Py_XDECREF(self->words);
+    PyMem_Free(self->python);
+    Py_TYPE(o)->tp_free(o);
+}
+
+static PyMemberDef whole_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(WholeFunction, call), READONLY},
+    {"bindings", T_OBJECT, offsetof(WholeFunction, bindings), READONLY, "Words of a run by sizes."},
+    {NULL},
+};
+
+static PyTypeObject whole_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tenferro_cpu.native._compiled.WholeFunction",
+    .tp_doc = "A whole program as machine code.",
+    .tp_basicsize = offsetof(WholeFunction, ranks),
+    .tp_itemsize = 1,
+    .tp_new = whole_new,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(WholeFunction, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_dealloc = whole_dealloc,
+    .tp_traverse = whole_traverse,
+    .tp_members = whole_members,
+};
+
+int tenferro_add_whole(PyObject *module)
+{
+    return PyModule_AddType(module, &whole_type);
+}
