@@ -1,14 +1,15 @@
 """Programs with loops beside NumPy and `jax.jit`, one core: values, gradients and first calls.
 
     python3 dev run benchmarks/loops.py [--only REGEX] [--size S ...] [--gradients] [--first] [--repeat N]
-                                        [--limit SECONDS] [--busy] [--json FILE]
+                                        [--limit SECONDS] [--without NAME ...] [--busy] [--json FILE] [--since FILE]
 
 Every row runs in a process of its own with an empty cache of kernels, so that first calls are first calls and a slow
 row ends at its limit. Results are compared before anything is timed; then the contestants take turns, and the table
-shows medians. A ratio above 1 means that tenferro is faster: `jax` is JAX's time over ours, `best` the time of the
-better of JAX and NumPy over ours. With `--gradients` the rows are value and gradient of the sum of squares of a
-program's results, beside JAX alone. `--first` shows the first call after a trace of another small program: `ready` is
-the time until the native kernels are in place.
+shows medians. A ratio above 1 means that tenferro is faster: `jax/` is JAX's time over ours, `best/` the time of the
+better of JAX and NumPy over ours, `was/` our time in an earlier run (`--since`, a file of `--json`) over today's. With
+`--gradients` the rows are value and gradient of the sum of squares of a program's results, beside JAX alone. `--first`
+shows the first call, that of another small program aside: `ready` is the time until native kernels are in place and a
+second call is done; the ratios are ours over JAX's.
 """
 
 from __future__ import annotations
@@ -23,21 +24,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from contestants import limit, optional
 from loop_programs import LoopProgram, every
 from loop_programs.record import for_jax, for_tenferro, loss_of
+from loop_programs.table import Row, Table
 
 TURN = 0.002
 """Seconds that a turn of a fast contestant lasts at least."""
 
 SHARE = 2.0
 """Seconds that one contestant may take for all of its turns."""
-
-Row = dict[str, Any]
 
 
 def arrays_of(results: Any) -> list[Any]:
@@ -106,6 +106,7 @@ def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: C
     from tenferro_runtime import fusion
 
     calls = contestants(program, size, chosen.gradients)
+    calls = {name: call for name, call in calls.items() if name not in chosen.without}
     warm()
     clock = time.process_time if chosen.busy else time.perf_counter
     results = {}
@@ -158,6 +159,7 @@ def in_process(name: str, size: str, chosen: argparse.Namespace) -> Row:
     """A row, measured in a process of its own that ends at the limit."""
     options = ["--repeat", str(chosen.repeat)]
     options += [f"--{flag}" for flag in ("gradients", "busy") if getattr(chosen, flag)]
+    options += ["--without", *chosen.without]
     found: Row = {"name": name, "size": size, "gradients": chosen.gradients, "first": {}, "times": {}, "failed": []}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "row")
@@ -180,64 +182,6 @@ def in_process(name: str, size: str, chosen: argparse.Namespace) -> Row:
     return found
 
 
-def ratios(row: Row) -> dict[str, float]:
-    """The figures of a row that the summary takes the mean of; those that could be measured."""
-    times, first = row["times"], row["first"]
-    peers = [times[name] for name in ("jax", "numpy") if name in times]
-    found = {}
-    if "tenferro" in times and "tenferro" in first:
-        if "jax" in times:
-            found["jax"] = times["jax"] / times["tenferro"]
-        if peers:
-            found["best"] = min(peers) / times["tenferro"]
-        if "jax" in first:
-            found["first"] = first["tenferro"] / first["jax"]
-            found["ready"] = first["ready"] / first["jax"] if "ready" in first else math.nan
-    return found
-
-
-def shown(row: Row, first: bool) -> str:
-    """A row as a line of the table."""
-    found = ratios(row)
-    cells = [f"{row['times'][k] * 1e3:10.3f}" if k in row["times"] else f"{'-':>10}" for k in CONTESTANTS]
-    cells += [f"{found[k]:8.2f}" if k in found else f"{'-':>8}" for k in ("jax", "best")]
-    if first:
-        cells += [f"{row['first'][k] * 1e3:9.0f}" if k in row["first"] else f"{'-':>9}" for k in FIRST]
-        cells += [f"{found[k]:8.2f}" if k in found else f"{'-':>8}" for k in ("first", "ready")]
-    return f"{row['name']:24}{row['size']:8}" + "".join(cells) + "".join(f"\n    {text}" for text in row["failed"])
-
-
-CONTESTANTS = ("tenferro", "jax", "numpy")
-FIRST = ("tenferro", "ready", "jax")
-
-
-def heading(first: bool) -> str:
-    """What stands above the columns."""
-    line = f"{'ms':32}" + "".join(f"{k:>10}" for k in CONTESTANTS) + f"{'jax/':>8}{'best/':>8}"
-    return line + ("".join(f"{k:>9}" for k in ("1st call", "ready", "jax 1st")) + "   1st/jax rdy/jax" if first else "")
-
-
-def mean(values: Iterable[float]) -> float:
-    """The geometric mean."""
-    values = [v for v in values if v > 0]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
-def summary(rows: list[Row], families: dict[str, str]) -> str:
-    """Geometric means of each family and of all rows."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(families[row["name"]], []).append(row)
-    groups["all"] = rows
-    lines = [f"{'geometric means':24}{'rows':>6}{'jax/':>9}{'best/':>9}{'1st/jax':>9}{'rdy/jax':>9}{'behind':>8}"]
-    for family, members in groups.items():
-        found = [ratios(row) for row in members]
-        cells = [f"{mean(r[k] for r in found if k in r):9.2f}" for k in ("jax", "best", "first", "ready")]
-        behind = sum(r.get("best", 0.0) < 1 for r in found)
-        lines.append(f"{family:24}{len(members):6}" + "".join(cells) + f"{behind:8}")
-    return "\n".join(lines)
-
-
 def parsed() -> argparse.Namespace:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--only", default="", help="rows whose family and name, as family/name, have this pattern")
@@ -247,7 +191,9 @@ def parsed() -> argparse.Namespace:
     made.add_argument("--repeat", type=int, default=11, help="turns of each contestant")
     made.add_argument("--limit", type=float, default=60.0, help="seconds for a row")
     made.add_argument("--busy", action="store_true", help="processor time instead of the clock on the wall")
+    made.add_argument("--without", nargs="*", default=[], help="contestants to leave out")
     made.add_argument("--json", type=Path, help="where to write the rows")
+    made.add_argument("--since", type=Path, help="rows that an earlier run has written")
     made.add_argument("--row", nargs=3, metavar=("NAME", "SIZE", "FILE"), help=argparse.SUPPRESS)
     return made.parse_args()
 
@@ -260,18 +206,18 @@ def main() -> None:
         with Path(out).open("a") as file:
             measure(programs[name], size, chosen, lambda row: print(json.dumps(row), file=file, flush=True))
         return
-    families, rows = {p.name: p.family for p in programs.values()}, []
-    print(heading(chosen.first))
+    earlier = json.loads(chosen.since.read_text()) if chosen.since else []
+    table = Table({p.name: p.family for p in programs.values()}, chosen.first, earlier)
+    print(table.heading())
     for program in programs.values():
         if not re.search(chosen.only, f"{program.family}/{program.name}") or chosen.gradients > bool(program.gradient):
             continue
         for size in program.sizes:
             if size in chosen.size or (not chosen.size and size != "tiny"):
-                rows.append(in_process(program.name, size, chosen))
-                print(shown(rows[-1], chosen.first), flush=True)
-    print(summary(rows, families))
+                print(table.line(in_process(program.name, size, chosen)), flush=True)
+    print(table.summary())
     if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1))
+        chosen.json.write_text(json.dumps(table.rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 from loop_programs.record import Arguments, Namespace, programs
 
 ITERATIONS = 30
-SOLVER_STEPS = 5
+SOLVER_STEPS = 12
 
 
 def kalman(xp: Namespace, a: Any, c: Any, q: Any, r: Any, ys: Any) -> Any:
@@ -223,5 +223,5 @@ PROGRAMS = programs(
     (adaptive, adaptive_numpy, oscillators, (3, 20, 1000)),
     (heat_misfit, heat_misfit_numpy, rod, (7, 80, 600), (0,)),
     (descent, descent_numpy, classes, (3, 8, 60), (2,)),
-    (conjugate_gradients, conjugate_gradients_numpy, definite, (6, 60, 600), (0, 1)),
+    (conjugate_gradients, conjugate_gradients_numpy, definite, (6, 60, 500), (0, 1)),
 )

@@ -179,7 +179,7 @@ PROGRAMS = programs(
     (hashes, hashes_numpy, words, (5, 4000, 200_000)),
     (hash_chain, hash_chain_numpy, seeds, (6, 1000, 50_000)),
     (histogram, histogram_numpy, values, (40, 20_000, 400_000)),
-    (weighted_bins, weighted_bins_numpy, weighted, (40, 10_000, 400_000), (1,)),
+    (weighted_bins, weighted_bins_numpy, weighted, (40, 30_000, 400_000), (1,)),
     (collatz, collatz_numpy, numbers, (9, 200, 5000)),
-    (sieve, sieve_numpy, all_true, (50, 20_000, 200_000)),
+    (sieve, sieve_numpy, all_true, (50, 60_000, 600_000)),
 )

@@ -175,5 +175,5 @@ PROGRAMS = programs(
     (convolutional, convolutional_numpy, batches, (2, 4, 64), (1, 2, 3)),
     (recurrent, recurrent_numpy, sequence, (6, 60, 1000), (0, 1)),
     (lstm, lstm_numpy, sequences, (3, 12, 64), (0, 1)),
-    (blocked_attention, blocked_attention_numpy, blocks, (2, 6, 40), (0, 1, 2)),
+    (blocked_attention, blocked_attention_numpy, blocks, (2, 12, 40), (0, 1, 2)),
 )

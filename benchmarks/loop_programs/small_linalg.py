@@ -131,5 +131,5 @@ PROGRAMS = programs(
     (density, density_numpy, covariance, EXTENTS, (0, 1)),
     (orthogonal, orthogonal_numpy, square, EXTENTS, (0,)),
     (compressed_chain, compressed_chain_numpy, chain, (2, 3, 8), (0,)),
-    (gaussian_process, gaussian_process_numpy, points, (6, 40, 120), (2,)),
+    (gaussian_process, gaussian_process_numpy, points, (6, 60, 120), (2,)),
 )

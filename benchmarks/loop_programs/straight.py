@@ -157,14 +157,14 @@ def rings(n: int, rng: np.random.Generator) -> Arguments:
 
 PROGRAMS = programs(
     "straight",
-    (softmax, softmax_numpy, heads, (4, 32, 256), (0,)),
-    (normalised_rows, normalised_rows_numpy, rows, (4, 60, 600), (0, 1)),
-    (scaled_products, scaled_products_numpy, two_matrices, (4, 100, 1000), (0, 2)),
-    (rank_two, rank_two_numpy, updated, (4, 100, 1000), (0, 1)),
-    (normal_product, normal_product_numpy, tall, (4, 120, 1200), (0, 1)),
+    (softmax, softmax_numpy, heads, (4, 64, 256), (0,)),
+    (normalised_rows, normalised_rows_numpy, rows, (4, 120, 600), (0, 1)),
+    (scaled_products, scaled_products_numpy, two_matrices, (4, 300, 1000), (0, 2)),
+    (rank_two, rank_two_numpy, updated, (4, 240, 1000), (0, 1)),
+    (normal_product, normal_product_numpy, tall, (4, 300, 1200), (0, 1)),
     (horizontal_diffusion, horizontal_diffusion_numpy, levels, (7, 32, 128), (0,)),
     (shifted_stencil, shifted_stencil_numpy, square, (6, 64, 600), (0,)),
-    (correlation, correlation_numpy, square, (6, 60, 400), (0,)),
+    (correlation, correlation_numpy, square, (6, 120, 400), (0,)),
     (great_circles, great_circles_numpy, places, (5, 2000, 200_000), (0,)),
     (radial_means, radial_means_numpy, rings, (50, 2000, 100_000), (1,)),
 )
