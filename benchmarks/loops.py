@@ -117,7 +117,7 @@ def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: C
         try:
             results[name] = flat(name, calls[name](), chosen.gradients)
         except Exception as error:
-            tell({"failed": f"{name}: {type(error).__name__}: {str(error)[:160]}"})
+            tell({"failed" if name == "tenferro" else "without": f"{name}: {type(error).__name__}: {str(error)[:160]}"})
             del calls[name]
             continue
         tell({"first": {name: clock() - start}})
@@ -160,7 +160,8 @@ def in_process(name: str, size: str, chosen: argparse.Namespace) -> Row:
     options = ["--repeat", str(chosen.repeat)]
     options += [f"--{flag}" for flag in ("gradients", "busy") if getattr(chosen, flag)]
     options += ["--without", *chosen.without]
-    found: Row = {"name": name, "size": size, "gradients": chosen.gradients, "first": {}, "times": {}, "failed": []}
+    found: Row = {"name": name, "size": size, "gradients": chosen.gradients, "first": {}, "times": {}}
+    found |= {"failed": [], "without": []}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "row")
         command = [sys.executable, __file__, "--row", name, size, str(out), *options]
@@ -178,7 +179,7 @@ def in_process(name: str, size: str, chosen: argparse.Namespace) -> Row:
             found["failed"].append(f"over the limit of {chosen.limit:g} s")
         for line in out.read_text().splitlines() if out.exists() else ():
             for key, value in json.loads(line).items():
-                found[key] = found[key] + [value] if key == "failed" else found[key] | value
+                found[key] = found[key] | value if key in ("times", "first") else found[key] + [value]
     return found
 
 

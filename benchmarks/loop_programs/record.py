@@ -79,22 +79,9 @@ def for_tenferro() -> Namespace:
     return Namespace(
         tr,
         einsum=einsum,
-        fori_loop=getattr(tr, "fori_loop", _counted(tr)),
         dynamic_slice=getattr(tr, "dynamic_slice", _window(tr)),
         triangular_solve=tr.linalg.solve_triangular,
     )
-
-
-def _counted(tr: Any) -> Callable[..., Any]:
-    """`fori_loop` by `scan` where the bounds are numbers or sizes, by `while_loop` where they are computed."""
-
-    def loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
-        if any(hasattr(bound, "dtype") for bound in (lo, hi)):
-            start = tr.zeros((), dtype=tr.int64) + lo
-            return tr.while_loop(lambda c: c[0] < hi, lambda c: (c[0] + 1, body(*c)), (start, init))[1]
-        return tr.scan(lambda c, i: (body(i, c), None), init, tr.arange(lo, hi))[0]
-
-    return loop
 
 
 def _window(tr: Any) -> Callable[..., Any]:

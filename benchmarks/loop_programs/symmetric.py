@@ -134,5 +134,5 @@ PROGRAMS = programs(
     (rank_2k_update, rank_2k_update_numpy, update_of_two, (5, 40, 160), (1, 2)),
     (symmetric_product, symmetric_product_numpy, three, (5, 40, 160), (0, 1)),
     (triangular_product, triangular_product_numpy, lower_and_right, (5, 40, 180), (0, 1)),
-    (packed_product, packed_product_numpy, packed, (5, 30, 120)),
+    (packed_product, packed_product_numpy, packed, (5, 30, 120), (0, 1)),
 )

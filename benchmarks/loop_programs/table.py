@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
-"""What was found: name, size, gradients, seconds under `times` and `first`, and texts under `failed`."""
+"""Name, size, gradients; seconds under `times` and `first`; errors under `failed`, those of peers under `without`."""
 
 CONTESTANTS = ("tenferro", "jax", "numpy")
 FIRST = {"tenferro": "1st call", "ready": "ready", "jax": "jax 1st"}
@@ -75,7 +75,7 @@ class Table:
         line = f"{row['name']:24}{row['size']:8}" + cells([ms(row["times"].get(name)) for name in CONTESTANTS], 10, 3)
         line += cells([ms(row["first"].get(name)) for name in FIRST], 9, 0) if self.first else ""
         line += cells([found.get(name) for name in self.shown], 9, 2)
-        return line + "".join(f"\n    {text}" for text in row["failed"])
+        return line + "".join(f"\n    {text}" for text in row["failed"] + row["without"])
 
     def summary(self) -> str:
         """Geometric means of each family and of all rows, and how many rows are behind the best peer or failed."""

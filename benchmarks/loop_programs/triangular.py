@@ -243,9 +243,9 @@ def tridiagonal(n: int, rng: np.random.Generator) -> Arguments:
 
 PROGRAMS = programs(
     "triangular",
-    (cholesky_rows, cholesky_rows_numpy, positive, (5, 20, 100)),
+    (cholesky_rows, cholesky_rows_numpy, positive, (5, 20, 100), (0,)),
     (cholesky_columns, cholesky_columns_numpy, positive, (5, 30, 150), (0,)),
-    (lu_rows, lu_rows_numpy, dominant, (5, 20, 100)),
+    (lu_rows, lu_rows_numpy, dominant, (5, 20, 100), (0,)),
     (lu_solve, lu_solve_numpy, system, (5, 24, 120), (0, 1)),
     (durbin, durbin_numpy, correlations, (6, 60, 800), (0,)),
     (gram_schmidt, gram_schmidt_numpy, tall, (5, 24, 120), (0,)),
