@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_ad as ad
+import tenferro_einsum as te
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_tensor.loop_ir import interpret, verify
@@ -134,6 +135,14 @@ def products_by_blas(x: Any, y: Any) -> Any:
     )  # fmt: skip
 
 
+def contracted(x: Any, y: Any, z: Any) -> Any:
+    trace = ad.grad(lambda x: te.einsum("ii->", x * x))(x)
+    return (
+        te.einsum("ij,jk,kl->il", x, y, z), te.einsum("ii->i", x), te.einsum("ij,jk,ki->", x, y, z), trace,
+        ad.grad(lambda x: tr.sum(te.einsum("ij,jk,ik->i", x, y, z) ** 2))(x), te.einsum("ii,jk->jk", x, y),
+    )  # fmt: skip
+
+
 def gradient(x: Any) -> Any:
     def loss(x: Any) -> Any:
         return tr.sum(tr.scan(lambda c, i: (tr.tanh(c * x[i] + 1.0) + c, None), x, tr.arange(5))[0])
@@ -186,6 +195,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         for dtype in ("float32", "float64", "complex64", "complex128")
     },
     "gradient": (gradient, (real(40),)),
+    "contracted": (contracted, (real(20, 20), real(20, 20), real(20, 20))),
+    "contracted numbers": (contracted, (real(3, 3), real(3, 3), real(3, 3))),
     "picked": (picked, (real(20),)),
     "mandelbrot": (mandelbrot, (real(20) + 1j * real(20),)),
     "counting": (counting, (RNG.integers(0, 256, 20),)),

@@ -11,7 +11,6 @@ from typing import Any
 
 from tenferro_einsum._pairwise import Pairwise
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, structure, with_extents
-from tenferro_runtime import trace
 from tenferro_runtime.extension import (
     ArgumentError,
     Cost,
@@ -105,9 +104,7 @@ def prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] |
     return contract.op(**{**op.params, "kept": left}), (0, *where)
 
 
-def lower(e: Any, xs: Any, outs: Any, *, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
-    """The pairwise steps, for XLA's own matrix products."""
-    way = Pairwise(inputs, output, steps, kept, extents_by_label(inputs, [x.spec.shape for x in xs]))
-    program = trace(lambda *values: tuple(way(*values)), *[x.spec for x in xs])
-    results = e.inline(program, xs)
+def by_pairs(*xs: Any, inputs: Steps, output: Numbers, steps: Steps, kept: Numbers = ()) -> Any:
+    """The contraction by the pairwise steps: what XLA gets, and loops."""
+    results = Pairwise(inputs, output, steps, kept, extents_by_label(inputs, [x.spec.shape for x in xs]))(*xs)
     return tuple(results) if kept else results[0]

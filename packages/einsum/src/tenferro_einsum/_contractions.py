@@ -13,7 +13,6 @@ from tenferro_einsum._graph import GraphSteps, placed, pushed, transposed, witho
 from tenferro_einsum._pair import pair
 from tenferro_einsum._pairwise import spread_diagonals
 from tenferro_einsum._tree import Numbers, Steps, extents_by_label, numbered
-from tenferro_runtime import trace
 from tenferro_runtime.extension import (
     ArgumentError,
     BoundedCache,
@@ -232,16 +231,14 @@ def _cost(ins: Any, outs: Any, **params: Any) -> Cost:
     return Cost(graph_of(ins, **params).flops)
 
 
-def _lower(e: Any, xs: Any, outs: Any, *, conjugated: int = 0, **params: Any) -> Any:
-    """Step by step, for XLA's own matrix products."""
-    program = trace(lambda *values: tuple(by_ops(values, **params, conjugated=conjugated)), *[x.spec for x in xs])
-    return tuple(e.inline(program, xs))
+def _expansion(*xs: Any, inputs: Steps, steps: GraphSteps, outputs: Numbers, conjugated: int = 0) -> tuple[Any, ...]:
+    return tuple(by_ops(xs, inputs, steps, outputs, conjugated))
 
 
 def register(registry: Registry) -> None:
-    """Kernel, rule, lowering, pruning, cost."""
+    """Kernel, rule, expansion, pruning, cost."""
     registry.kernel(contractions, "*", kernel)
     registry.rule(contractions, General(jvp=_jvp, vjp=_vjp))
-    registry.lowering(contractions, _lower)
+    registry.expansion(contractions, _expansion, keep=True)
     registry.pruning(contractions, _prune, keeps_bits=True)
     registry.cost(contractions, _cost)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.extension import Linear, Registry, Spec, get_backend, primitive, sized
+from tenferro_runtime.extension import DimLike, Linear, Registry, Spec, get_backend, primitive, sized
+from tenferro_tensor import catalog
+from tenferro_tensor.functions.creation import zeros
 from tenferro_tensor_core import AxisError, require_equal
 
 
@@ -90,12 +92,38 @@ def _lower_embed(e: Any, xs: Any, outs: Any, *, axes: tuple[int, ...]) -> Any:
     return e.select(_on_diagonal(e, out, axes), spread, e.constant(0, out))
 
 
+def _places(x: Any, n: DimLike, count: int) -> Any:
+    """Index vectors of a diagonal, one row for each of its elements."""
+    return catalog.iota(shape=(n, count), dtype=np.dtype("int64"), axis=0, place=x.spec.place)
+
+
+def _gathered(x: Any, *, axes: tuple[int, ...]) -> Any:
+    first, others = axes[0], tuple([d for d in range(x.spec.ndim - len(axes) + 1) if d != axes[0]])
+    sizes = tuple([1 if a in axes else n for a, n in enumerate(x.spec.shape)])
+    where = _places(x, x.spec.shape[first], len(axes))
+    return catalog.gather(
+        x, where, offset_dims=others, collapsed_dims=axes, start_index_map=axes, slice_sizes=sizes
+    )  # fmt: skip
+
+
+def _scattered(x: Any, *, axes: tuple[int, ...]) -> Any:
+    out, others = embed_diagonal.infer(x.spec, axes=axes), tuple([d for d in range(x.spec.ndim) if d != axes[0]])
+    assert isinstance(out, Spec)
+    none = zeros(out.shape, dtype=out.dtype, device=out.place.device)
+    where = _places(x, x.spec.shape[axes[0]], len(axes))
+    return catalog.scatter(
+        none, where, x, update_window_dims=others, inserted_dims=axes, scatter_dims=axes, mode="set"
+    )  # fmt: skip
+
+
 def register(registry: Registry) -> None:
     """Kernels for arrays with NumPy's interface, lowerings, and the rules: each is the transpose of the other."""
     for backend in ("cpu", "cuda", "rocm"):
         take, embed = _kernels(backend)
         registry.kernel(take_diagonal, backend, take)
         registry.kernel(embed_diagonal, backend, embed)
+    registry.expansion(take_diagonal, _gathered, keep=True)
+    registry.expansion(embed_diagonal, _scattered, keep=True)
     registry.lowering(take_diagonal, _lower_take)
     registry.lowering(embed_diagonal, _lower_embed)
     registry.rule(take_diagonal, Linear(x=lambda g, axes: embed_diagonal(g, axes=axes)))

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_einsum import _derivatives
-from tenferro_einsum._contract import checked_extents, contract
-from tenferro_einsum._contract import lower as lower_whole
+from tenferro_einsum._contract import by_pairs, checked_extents, contract
 from tenferro_einsum._jobs import Job, flops_of, run
 from tenferro_einsum._tree import Numbers, Sliced, Steps
 from tenferro_runtime import trace
@@ -136,7 +135,8 @@ def _lower(
     e: Any, xs: Any, outs: Any, *, sliced: Sliced, once: Numbers = (), branches: bool = False, **params: Any
 ) -> Any:
     """XLA plans memory by itself: the contraction as a whole."""
-    return lower_whole(e, xs, outs, **params)
+    (result,) = e.inline(trace(lambda *values: by_pairs(*values, **params), *[x.spec for x in xs]), xs)
+    return result
 
 
 def _lower_pull(

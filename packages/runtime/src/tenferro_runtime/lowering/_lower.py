@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenferro_runtime.expanding import expansion_of, has_expansion, specs_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.lowering._calls import call
@@ -51,4 +52,10 @@ def lower(program: Program) -> LoopFunction:
 
 def _other(step: Step) -> Lowered | list[Lowered]:
     """Primitives without a rule of their own."""
+    if has_expansion(step.op.primitive):
+        around = step.body.program
+        found = expansion_of(step.op, specs_of(around.specs, step.eq), around.guards, around.examples)
+        if found is not None:
+            dtypes = [s.dtype for s in found.inputs]
+            return step.lowering.run(prepared(found), [step.operand(k, dtype) for k, dtype in enumerate(dtypes)])
     return elementwise(step) if step.op.primitive.elementwise else call(step)
