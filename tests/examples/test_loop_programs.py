@@ -25,17 +25,19 @@ def results(r: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_compiled_program_gives_what_its_twin_gives(name: str) -> None:
-    program = PROGRAMS[name]
-    arguments, xp = program.arguments("tiny"), record.for_tenferro()
-    given = [x.copy() for x in arguments]
-    expected = results(program.numpy(*arguments))
-    found = results(tr.compile(lambda *args: program.traced(xp, *args))(*map(tr.asarray, arguments)))
-    assert [x.shape for x in found] == [x.shape for x in expected]
-    for ours, theirs in zip(found, expected):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(theirs).max(initial=1e-3))
-        assert np.isfinite(theirs).all()
-    assert all(map(np.array_equal, arguments, given))
+def test_compiled_program_gives_what_its_twin_gives_at_two_sizes(name: str) -> None:
+    program, xp = PROGRAMS[name], record.for_tenferro()
+    compiled = tr.compile(lambda *args: program.traced(xp, *args))
+    for extent in (program.sizes["tiny"], program.sizes["tiny"] + 3):
+        arguments = program.make(extent, np.random.default_rng(extent))
+        given = [x.copy() for x in arguments]
+        expected, found = results(program.numpy(*arguments)), results(compiled(*map(tr.asarray, arguments)))
+        assert [x.shape for x in found] == [x.shape for x in expected]
+        for ours, theirs in zip(found, expected):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(theirs).max(initial=1e-3))
+            assert np.isfinite(theirs).all()
+        assert all(map(np.array_equal, arguments, given))
+    assert compiled.cache_info().traces == 1
 
 
 def loss(program: Any, arguments: list[Any]) -> Any:
