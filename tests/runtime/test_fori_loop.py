@@ -161,6 +161,12 @@ def test_one_operation_on_concrete_values():
     assert len(calls) == 1
 
 
+def test_a_step_changes_its_array_in_place():
+    program = tr.trace(lambda x: tr.fori_loop(0, 3, lambda i, c: c.at[i].set(1.0), x), tr.asarray(X))
+    (loop,) = [eq for eq in program.equations if eq.op.primitive.name == "scan"]
+    assert [eq.op.primitive.name for eq in loop.op.params["body"].equations] == ["dynamic_update_slice"]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(-3, 6), st.integers(-3, 6), st.integers(1, 4), st.booleans())
 def test_any_bounds(lo, hi, unroll, traced):

@@ -146,6 +146,8 @@ __all__ = [
     "diff",
     "digamma",
     "divide",
+    "dynamic_slice",
+    "dynamic_update_slice",
     "e",
     "empty",
     "empty_like",

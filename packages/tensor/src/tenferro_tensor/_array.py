@@ -52,6 +52,11 @@ class Array(Exported):
         inside = getattr(self, "value", None)
         return "of unknown origin" if inside is None else inside._origin()
 
+    def _number_class(self) -> type | None:
+        """Class of the Python number that this value stands for, so that it adapts as that would."""
+        inside = getattr(self, "value", None)
+        return None if inside is None else inside._number_class()
+
     def _interval(self) -> Interval:
         """Bounds that integers keep whatever a program is run on."""
         inside = getattr(self, "value", None)

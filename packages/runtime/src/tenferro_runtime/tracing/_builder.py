@@ -53,6 +53,9 @@ _new = object.__new__
 _WEAK: Final[dict[Any, type]] = {bool_: bool, int64: int, float64: float, complex128: complex}
 
 
+_STARTS: Final = {catalog.dynamic_slice: 1, catalog.dynamic_update_slice: 2}
+"""The first operand that is the start of a block."""
+
 OPENED: Final[ContextVar[tuple[ComputeDevice | None] | None]] = ContextVar("tenferro device of the trace", default=None)
 """The device of the scope in which the outermost trace was opened, while it goes on."""
 
@@ -300,8 +303,10 @@ class Builder:
     def _bind_weak(self, op: Op, args: tuple[Any, ...]) -> Any:
         """As `_bind`, some operands being weak: they take the dtype that their Python scalars would."""
         lifted: list[Any] = [a if a.__class__ in SCALARS else self.lift(a) for a in args]
-        classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
         p = op.primitive
+        classes = [a.__class__ if a.__class__ in SCALARS else self._weak.get(a.id) for a in lifted]
+        if p in _STARTS:  # positions, which no other operand tells a dtype
+            classes[_STARTS[p] :] = [None] * (len(classes) - _STARTS[p])
         if inner_programs(op.params):  # these take what their programs were recorded for
             return self._bind(op, tuple(lifted))
         if all(classes):

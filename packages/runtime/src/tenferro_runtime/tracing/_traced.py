@@ -75,6 +75,9 @@ class TracedTensor(Array):
     def _origin(self) -> str:
         return self.home.origin(self.id)  # type: ignore[no-any-return]
 
+    def _number_class(self) -> type | None:
+        return self.home.weak_class(self)  # type: ignore[no-any-return]
+
     def _interval(self) -> Interval:
         return interval_of(self.home, self.id)
 
@@ -165,7 +168,8 @@ class TracedTensor(Array):
     def __index__(self) -> int:
         self._no_value(
             "an integer was asked for (by range(), indexing a list, or a shape)",
-            "index with take() or truncate(), or pass the number as a static argument (static_argnames=)",
+            "index an array of tenferro, take its first elements with truncate(), loop with fori_loop(), or pass the "
+            "number as a static argument (static_argnames=)",
         )
 
     def item(self) -> Any:

@@ -26,6 +26,7 @@ from tenferro_tensor.functions.sets import *
 from tenferro_tensor.functions.sorting import *
 from tenferro_tensor.functions.statistics import *
 from tenferro_tensor.functions.truncation import *
+from tenferro_tensor.functions.windows import *
 
 if not typing.TYPE_CHECKING:  # type checkers follow the star imports
     __all__ = sorted(

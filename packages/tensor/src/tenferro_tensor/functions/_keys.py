@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tenferro_tensor._known import LinearForm
 from tenferro_tensor.functions.searching import nonzero
 from tenferro_tensor.operands import host_elements, value
 from tenferro_tensor_core import (
@@ -51,6 +52,18 @@ class Choose(NamedTuple):
     indices: Any
 
 
+class Start(NamedTuple):
+    """A run of `length` neighbours whose start, a 0-d value, only the running kernel sees.
+
+    Of an index it is one element, and the axis is dropped.
+    """
+
+    axis: int
+    at: Any
+    length: DimLike
+    dropped: bool
+
+
 class New(NamedTuple):
     """A new axis of extent 1."""
 
@@ -59,7 +72,7 @@ class Gap(NamedTuple):
     """An ellipsis that stands for no axis; it still keeps the arrays at its sides apart."""
 
 
-Entry = Range | Pick | Choose | New | Gap
+Entry = Range | Pick | Choose | Start | New | Gap
 _MASK_ADVICE: Final = (
     "select elements by where(mask, x, fill), or make a result of symbolic extent with compress(x, mask)"
 )
@@ -113,10 +126,12 @@ def resolve(shape: tuple[DimLike, ...], key: Any) -> Key:
                 entries.append(Choose(axis, found))
                 axis += 1
         else:
-            entries.append(Choose(axis, _checked(item, axis, extents[axis])))
+            entries.append(_chosen(item, axis, extents[axis]))
             axis += 1
     if not dots and isinstance(entries[-1], Gap):
         entries.pop()
+    if any(isinstance(e, Choose) for e in entries):  # beside index arrays, a single index is one of them
+        entries = [Choose(e.axis, e.at) if isinstance(e, Start) and e.dropped else e for e in entries]
     return Key(tuple(entries), tuple(extents))
 
 
@@ -176,7 +191,10 @@ def _outside(i: Any, axis: int, n: Any) -> str:
     return f"index {i} is out of bounds for axis {axis} with extent {n}; {seen}"
 
 
-def _range(axis: int, s: slice, n: DimLike) -> Range:
+def _range(axis: int, s: slice, n: DimLike) -> Range | Start:
+    s = slice(*[_known_part(p) for p in (s.start, s.stop, s.step)])
+    if hasattr(s.start, "spec") or hasattr(s.stop, "spec"):
+        return _window(axis, s)
     step = 1 if s.step is None else _slice_part(s.step, s, axis)
     if step == 0:
         raise ArgumentError(f"a slice needs a step other than 0, got {s} for axis {axis}", axis=axis)
@@ -200,6 +218,47 @@ def _range(axis: int, s: slice, n: DimLike) -> Range:
     return Range(axis, first, floordiv(dim_max(first - last, 0) + (-step - 1), -step), step)
 
 
+def _known_part(part: Any) -> Any:
+    """A part of a slice: a 0-d integer value as the integer where its element is known."""
+    if not hasattr(part, "spec") or part.spec.ndim or part.spec.dtype.kind not in "iu":
+        return part
+    host = host_elements(part)
+    return part if host is None else int(host)
+
+
+def _window(axis: int, s: slice) -> Start:
+    """A slice between traced bounds whose distance is known, as in ``x[i : i + 3]``.
+
+    Raises:
+        TracingError: the distance is not known, so neither is the extent of the result.
+    """
+    length = None
+    if s.start is not None and s.stop is not None and s.step in (None, 1):
+        first, last = _linear_form(s.start), _linear_form(s.stop)
+        length = None if first is None or last is None else last.minus(first)
+    if length is None:
+        raise TracingError(
+            f"the slice {_shown(s)} for axis {axis} has a traced bound, so the extent of the result is not known; "
+            "write x[i : i + k] with one traced i and a k that is an integer or a size, use dynamic_slice(x, starts, "
+            "sizes), truncate(x, k) for the first k elements, or where() with a mask",
+            axis=axis,
+        )
+    start = s.start if hasattr(s.start, "spec") else value(s.start)
+    return Start(axis, start, length if ask(length, ">=", 0) else 0, False)
+
+
+def _linear_form(part: Any) -> LinearForm | None:
+    if not hasattr(part, "spec"):
+        part = as_size(part)
+        return LinearForm({}, part if isinstance(part, Dim) else operator.index(part))
+    return None if part.spec.ndim or part.spec.dtype.kind not in "iu" else part._linear_form()
+
+
+def _shown(s: slice) -> str:
+    parts = ["" if p is None else repr(p.spec) if hasattr(p, "spec") else str(p) for p in (s.start, s.stop)]
+    return " : ".join([*parts, *([str(s.step)] if s.step is not None else [])])
+
+
 def _slice_part(part: Any, s: slice, axis: int) -> int:
     try:
         return operator.index(part)
@@ -218,6 +277,14 @@ def _bound(given: Any, n: DimLike, default: DimLike, most: DimLike, least: int) 
     if given is None:
         return default
     return dim_min(given, most) if ask(given, ">=", 0) else dim_max(n + given, least)
+
+
+def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
+    """An integer array as an entry, or a single integer."""
+    if item.ndim:
+        return Choose(axis, _checked(item, axis, n))
+    known = _known_part(item)
+    return Start(axis, item, 1, True) if hasattr(known, "spec") else Pick(axis, _pick(axis, int(known), n))
 
 
 def _checked(item: Any, axis: int, n: DimLike) -> Any:

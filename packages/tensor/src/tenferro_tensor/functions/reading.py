@@ -8,11 +8,12 @@ from tenferro_tensor import catalog
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.calls import key_parts
-from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, resolve
-from tenferro_tensor.operands import axis_of, converted, extent, own, positions, value
+from tenferro_tensor.functions._keys import Choose, Entry, Gap, Key, New, Pick, Range, Start, resolve
+from tenferro_tensor.functions._starts import counted, is_counted, starts_of
+from tenferro_tensor.operands import axis_of, converted, own, positions, value
 from tenferro_tensor.promotion import broadcast_shapes, brought
 from tenferro_tensor.tables import EntryTable, Table
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_min, int64
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, ask, dim_min, int64
 
 __all__ = ["take", "take_along_axis"]
 
@@ -26,7 +27,8 @@ def getitem(x: Any, key: Any) -> Any:
     """``x[key]`` with NumPy's meaning: integers, slices, ellipsis, new axes, masks and integer arrays.
 
     Indices that are known are checked, in a trace as well. Those that are not (traced, or on an accelerator) are
-    clamped to the axis: only the running kernel sees them, and that raises nothing.
+    clamped to the axis, and a slice ``i : i + k`` between such bounds is moved inside: only the running kernel sees
+    them, and that raises nothing.
     """
     spec = x.spec
     token = None if spec.symbolic else key_parts(key)
@@ -40,25 +42,33 @@ def getitem(x: Any, key: Any) -> Any:
     resolved = resolve(spec.shape, key)
     if resolved.shape != spec.shape:
         x = catalog.reshape(x, shape=resolved.shape)
-    if _is_one_element(resolved):
-        resolved = resolved._replace(entries=tuple([_chosen(e) for e in resolved.entries]))
+    if any(isinstance(e, Start) for e in resolved.entries):
+        x, resolved = _block(x, resolved)
     for op in basic_ops(x.spec, resolved):
         x = op(x)
     chosen = [e for e in resolved.entries if isinstance(e, Choose)]
     return _gathered(x, resolved) if chosen else x
 
 
-def _is_one_element(key: Key) -> bool:
-    """Whether indices that only the running kernel sees, and others beside them, are single ones.
-
-    One gather reads that element or row; its derivative is as small.
-    """
-    indices = [e.indices for e in key.entries if isinstance(e, Choose)]
-    return any(i.__class__ is not np.ndarray for i in indices) and all(not i.shape for i in indices)
-
-
-def _chosen(entry: Any) -> Any:
-    return Choose(entry.axis, np.asarray(entry.at)) if isinstance(entry, Pick) and entry.at.__class__ is int else entry
+def _block(x: Any, key: Key) -> tuple[Any, Key]:
+    """The block that holds all that a key names, read at once, and the key to it."""
+    shape = x.spec.shape
+    starts: list[Any] = [0] * len(shape)
+    sizes, entries = list(shape), list[Entry]()
+    for e in key.entries:
+        if isinstance(e, Start):
+            starts[e.axis], sizes[e.axis] = e.at, e.length
+            entries.append(Pick(e.axis, 0) if e.dropped else Range(e.axis, 0, e.length, 1))
+        elif isinstance(e, Pick):
+            starts[e.axis], sizes[e.axis] = e.at, 1
+            entries.append(Pick(e.axis, 0))
+        elif isinstance(e, Range) and e.step == 1:
+            starts[e.axis], sizes[e.axis] = e.start, e.length
+            entries.append(Range(e.axis, 0, e.length, 1))
+        else:
+            entries.append(e)
+    block = catalog.dynamic_slice(x, *starts_of(x, starts), sizes=tuple(sizes))
+    return block, Key(tuple(entries), tuple(sizes))
 
 
 def basic_ops(spec: Spec, key: Key) -> list[Op]:
@@ -151,20 +161,19 @@ def index_vectors(x: Any, axes: tuple[int, ...], arrays: list[Any], common: tupl
     if all(isinstance(a, np.ndarray) for a in arrays):
         stacked = np.stack([np.broadcast_to(a, common) for a in arrays], axis=-1)  # type: ignore[arg-type]
         return own(stacked, x.spec.place)
-    columns = [_column(x, axis, a, common) for axis, a in zip(axes, arrays, strict=True)]
+    values = [own(a, x.spec.place) if isinstance(a, np.ndarray) else converted(a, int64) for a in arrays]
+    together = len(common) == 0 and sum(not is_counted(v) for v in values) > 1
+    extents = [x.spec.shape[axis] for axis in axes]
+    if together and not any(isinstance(n, Dim) for n in extents):
+        vector = catalog.concatenate(*[_column(v, common) for v in values], axis=0)
+        below = catalog.add(vector, own(np.asarray(extents), x.spec.place))
+        return catalog.select(catalog.lt(vector, 0), below, vector)
+    columns = [_column(counted(x, axis, v), common) for axis, v in zip(axes, values, strict=True)]
     return columns[0] if len(columns) == 1 else catalog.concatenate(*columns, axis=len(common))
 
 
-def _column(x: Any, axis: int, indices: Any, common: tuple[DimLike, ...]) -> Any:
-    """One index array as a column of index vectors, counted from 0."""
-    if isinstance(indices, np.ndarray):
-        indices = own(indices, x.spec.place)
-    else:
-        signed = indices.spec.dtype.kind == "i"
-        indices = converted(indices, int64)
-        if signed:
-            below = catalog.add(indices, extent(x, axis))
-            indices = catalog.select(catalog.lt(indices, 0), below, indices)
+def _column(indices: Any, common: tuple[DimLike, ...]) -> Any:
+    """One index array as a column of index vectors."""
     wide = brought(indices, indices.spec.with_(shape=common))
     return catalog.reshape(wide, shape=(*common, 1))
 

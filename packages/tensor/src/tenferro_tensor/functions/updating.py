@@ -10,15 +10,18 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.calls import SCALARS, key_parts
-from tenferro_tensor.functions._keys import Choose, Key, New, Pick, Range, resolve
+from tenferro_tensor.functions._keys import Choose, Gap, Key, New, Pick, Range, Start, resolve
+from tenferro_tensor.functions._starts import is_inside, starts_of
 from tenferro_tensor.functions.reading import getitem, index_vectors
-from tenferro_tensor.operands import number, own, value
-from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype, describe
+from tenferro_tensor.operands import converted, number, own, value
+from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought, common_dtype
 from tenferro_tensor.tables import Table
 from tenferro_tensor_core import DimLike, DTypeError, ShapeError, can_convert, int64
 
 __all__ = ["At", "IndexUpdate"]
 
+
+_COMBINED: Final = {"add": catalog.add, "mul": catalog.mul, "min": catalog.minimum, "max": catalog.maximum}
 
 _basic_plans: Final = Table("scatters behind keys of integers and slices")
 
@@ -41,6 +44,7 @@ class At:
 class IndexUpdate:
     """A part of a value, and the functions that give the value with that part changed; nothing changes in place.
 
+    Where an index that is not known (traced, or on an accelerator) is out of bounds, nothing is changed.
     Values are broadcast to the part and converted to the dtype of the value where nothing is lost. Where index arrays
     name an element twice, `add`, `multiply`, `min` and `max` combine all values, and of `set` one wins.
     """
@@ -76,7 +80,7 @@ class IndexUpdate:
         >>> tr.ones(2).at[0].subtract(3.0)
         Tensor([-2.,  1.])
         """
-        return _updated(self._x, self._key, catalog.neg(_admitted(self._x, values)), "add")
+        return _updated(self._x, self._key, catalog.neg(admitted(self._x, values)), "add")
 
     def multiply(self, values: Any, /) -> Any:
         """The value with the part multiplied.
@@ -103,18 +107,17 @@ class IndexUpdate:
         return _updated(self._x, self._key, values, "max")
 
 
-def _admitted(x: Any, values: Any) -> Any:
+def admitted(x: Any, values: Any) -> Any:
     """Values in the dtype of `x`, refused where kind or range would be lost."""
     dtype = x.spec.dtype
-    if values.__class__ in SCALARS:
-        if common_dtype(list(describe((x, values)))) == dtype:
-            return own(np.asarray(values, dtype), x.spec.place)
-        given = type(values).__name__
-    else:
-        values = value(values)
-        if can_convert(values.spec.dtype, dtype):
-            return values if values.spec.dtype == dtype else catalog.convert(values, dtype=dtype)
-        given = values.spec.dtype.name
+    literal = values.__class__ in SCALARS
+    values = values if literal else value(values)
+    adapts = type(values) if literal else values._number_class()
+    if adapts is not None and common_dtype([x.spec, adapts]) == dtype:
+        return own(np.asarray(values, dtype), x.spec.place) if literal else converted(values, dtype)
+    if not literal and can_convert(values.spec.dtype, dtype):
+        return converted(values, dtype)
+    given = adapts.__name__ if adapts is not None else values.spec.dtype.name
     raise DTypeError(
         f"an update of type {given} does not fit into {x.spec!r} without loss; convert the values with "
         f"cast(values, {dtype.name}), or the array with astype first",
@@ -127,7 +130,7 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
     if not x.spec.ndim:  # a number is the only element of a vector: scatter needs an axis to start on
         whole = (0, *key) if isinstance(key, tuple) else (0, key)
         return catalog.reshape(_updated(catalog.reshape(x, shape=(1,)), whole, values, mode), shape=())
-    values = _admitted(x, values)
+    values = admitted(x, values)
     shape = x.spec.shape
     token = None if x.spec.symbolic else key_parts(key)
     plan = None if token is None else _basic_plans.get((x.spec, token))
@@ -135,6 +138,9 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         resolved = resolve(shape, key)
         if resolved.shape != shape:
             x = catalog.reshape(x, shape=resolved.shape)
+        block = _block_updated(x, resolved, values, mode)
+        if block is not None:
+            return block
         plan = _Windows(x, resolved)
         if token is not None:
             _basic_plans.remember((x.spec, token), plan)
@@ -153,6 +159,37 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         mode=mode,
     )
     return catalog.reshape(out, shape=shape) if out.spec.shape != shape else out
+
+
+def _block_updated(x: Any, key: Key, values: Any, mode: str) -> Any:
+    """An update of one block whose traced starts are known to lie inside; ``None`` for any other key.
+
+    Nothing has to be dropped there, and the derivative is that of an update of this block.
+    """
+    if not any(isinstance(e, Start) for e in key.entries):
+        return None
+    starts: list[Any] = [0] * x.spec.ndim
+    sizes: list[DimLike] = [1] * x.spec.ndim
+    part = list[DimLike]()
+    for e in key.entries:
+        if isinstance(e, New):
+            part.append(1)
+        elif isinstance(e, Pick):
+            starts[e.axis] = e.at
+        elif isinstance(e, Start) or (isinstance(e, Range) and e.step == 1):
+            starts[e.axis], sizes[e.axis] = e.at if isinstance(e, Start) else e.start, e.length
+            if not (isinstance(e, Start) and e.dropped):
+                part.append(e.length)
+        elif not isinstance(e, Gap):
+            return None
+    if 0 in part or not is_inside(x, starts, sizes):
+        return None
+    update = _broadcast(values, tuple(part), x)
+    update = catalog.reshape(update, shape=tuple(sizes)) if update.spec.shape != tuple(sizes) else update
+    at = starts_of(x, starts)
+    if mode != "set":
+        update = _COMBINED[mode](catalog.dynamic_slice(x, *at, sizes=tuple(sizes)), update)
+    return catalog.dynamic_update_slice(x, update, *at)
 
 
 def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any) -> Any:
@@ -204,6 +241,11 @@ class _Windows:
                 elif e.start != 0:
                     starts.append((e.axis, _start(x, e.start), None))
                 update.append((e.length, whole))
+            elif isinstance(e, Start):
+                starts.append((e.axis, e.at, None))
+                if not e.dropped:
+                    self.part_shape += (e.length,)
+                    update.append((e.length, True))
             elif isinstance(e, Pick):
                 starts.append((e.axis, _start(x, e.at), None))
             elif isinstance(e, Choose):
@@ -215,6 +257,7 @@ class _Windows:
         self.axes = tuple([a for a, _, _ in starts])
         arrays = [_placed(s, axis, batch, first, len(common)) for _, s, axis in starts]
         windowed = {e.axis for e in key.entries if isinstance(e, Range) and e.step == 1}
+        windowed.update([e.axis for e in key.entries if isinstance(e, Start) and not e.dropped])
         self.inserted = tuple([a for a in range(spec.ndim) if a not in windowed])
         if not self.axes:  # the whole value: a single window that starts at its first element
             self.axes, arrays = (0,), [np.zeros((), np.int64)]

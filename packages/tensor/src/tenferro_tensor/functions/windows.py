@@ -1,0 +1,95 @@
+"""Blocks whose starts may be computed: reading and replacing them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._starts import starts_of
+from tenferro_tensor.functions.updating import admitted
+from tenferro_tensor.operands import host_elements, shape_of, size_of, value
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, dim_max, dim_min
+
+__all__ = ["dynamic_slice", "dynamic_update_slice"]
+
+
+def dynamic_slice(x: Any, starts: Any, sizes: Any) -> Any:
+    """The block of `x` of extents `sizes` that begins at `starts`; ``x[i : i + k]`` on every axis, for any ``i``.
+
+    Negative starts count from the end. A block that would leave the array is moved inside, on concrete values as on
+    traced ones. Its derivative is the update of one block.
+
+    Args:
+        x: the array.
+        starts: an integer for each axis: a number, a size or a 0-d array, which may be traced; or a vector of them.
+        sizes: the extents of the block: integers and sizes.
+
+    Raises:
+        ShapeError: there is not one start and one size for each axis, or the block is larger than the array.
+
+    >>> tr.dynamic_slice(tr.arange(5), [tr.asarray(2)], [2])
+    Tensor([2, 3])
+    """
+    x = value(x)
+    extents = shape_of(tuple(sizes) if isinstance(sizes, (list, tuple)) else sizes)
+    return catalog.dynamic_slice(x, *_starts("dynamic_slice", x, starts, extents), sizes=extents)
+
+
+def dynamic_update_slice(x: Any, update: Any, starts: Any) -> Any:
+    """`x` with the block that begins at `starts` replaced by `update`; nothing changes in place.
+
+    Negative starts count from the end. A block that would leave the array is moved inside; ``x.at[i : i + k].set(...)``
+    leaves the array as it is then.
+
+    Args:
+        x: the array.
+        update: the block, with as many axes as `x`, of a dtype that fits into that of `x`.
+        starts: an integer for each axis, as for `dynamic_slice`.
+
+    Raises:
+        ShapeError: there is not one start for each axis, or the block is larger than the array.
+        DTypeError: the update does not fit into the dtype of the array without loss.
+
+    >>> tr.dynamic_update_slice(tr.zeros(5), tr.ones(2), [tr.asarray(2)])
+    Tensor([0., 0., 1., 1., 0.])
+    """
+    x, update = value(x), value(update)
+    shape = update.spec.shape
+    return catalog.dynamic_update_slice(x, admitted(x, update), *_starts("dynamic_update_slice", x, starts, shape))
+
+
+def _starts(name: str, x: Any, starts: Any, sizes: tuple[DimLike, ...]) -> list[Any]:
+    """The starts of a block, counted from 0.
+
+    Raises:
+        ShapeError: there is not one of them for each axis.
+    """
+    if hasattr(starts, "spec") or isinstance(starts, np.ndarray):
+        vector = value(starts)
+        starts = [vector] if not vector.spec.ndim else [vector[k] for k in range(int(vector.shape[0]))]
+    elif not isinstance(starts, Sequence):
+        starts = [starts]
+    if len(starts) != x.spec.ndim or len(sizes) != x.spec.ndim:
+        raise ShapeError(
+            f"{name} needs a start and an extent for each of the {x.spec.ndim} axes of {x.spec!r}, got "
+            f"{len(starts)} starts and the extents {sizes}; use 0 and the extent of the array for an axis that is kept"
+        )
+    shape = x.spec.shape
+    return starts_of(x, [_start(name, s, n, size) for s, n, size in zip(starts, shape, sizes, strict=True)])
+
+
+def _start(name: str, start: Any, n: DimLike, size: DimLike) -> Any:
+    """A start that is known as the number that it comes to, any other one as a value."""
+    start = as_size(start)
+    if hasattr(start, "spec") or isinstance(start, (np.ndarray, np.generic)):
+        start = value(start)
+        if start.spec.ndim or start.spec.dtype.kind not in "iu":
+            raise ArgumentError(f"{name} takes integers as starts, got {start.spec!r}; convert with astype(int64)")
+        host = host_elements(start)
+        if host is None:
+            return start
+        start = int(host)
+    start = start if isinstance(start, Dim) else size_of(name, "start", start)
+    first = start + n if start.__class__ is int and start < 0 else start
+    return first if isinstance(first, Dim) or isinstance(n, Dim) else dim_max(dim_min(first, n - size), 0)
