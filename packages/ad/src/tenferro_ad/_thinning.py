@@ -118,7 +118,8 @@ def with_moves(
     with stage(builder):  # for steps of constants and sizes alone
         for eq in moves:
             if eq.results[0] in needed:
-                env[eq.results[0]] = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+                made = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+                env[eq.results[0]] = made[0] if made.__class__ is tuple else made
         outs = interpret(second, [*given, *[env[old[i]] for i in taken]])
     results = [*outs, *[env[v] for v in given_back]]
     return optimised_like(builder.close(results, examples=second.examples), first), tuple([at[v] for v in now])

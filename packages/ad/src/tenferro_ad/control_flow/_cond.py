@@ -12,6 +12,7 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import outranked, pushed_program
 from tenferro_ad.control_flow._selection import selected
+from tenferro_ad.control_flow._there import operands_there, there
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied
@@ -40,32 +41,32 @@ class _Choice(NamedTuple):
     slots: tuple[tuple[int, ...], ...]
 
 
-def _choice(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
-    memo, key = branches[0].memo, ("cond", branches, need)
+def _choice(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
+    memo, key = branches[0].memo, ("cond", branches, need, free)
     found: _Choice | None = memo.get(key)
-    return memo.setdefault(key, _split(branches, need)) if found is None else found
+    return memo.setdefault(key, _split(branches, need, free)) if found is None else found
 
 
-def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
+def _split(branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int]) -> _Choice:
+    splits = tuple([_split_branch(branch, need, free) for branch in branches])
     count = len(branches[0].output_ids)
-    splits = tuple([_selected(split_reverse(branch, need, whole=True, thin=False), count) for branch in branches])
     # Branches share the places of residuals of one spec; operands are there anyway.
     specs: list[Spec] = []
     slots: list[tuple[int, ...]] = []
     for split in splits:
-        free = list(range(len(specs)))
+        unused = list(range(len(specs)))
         mine = []
         for v in split.first.output_ids[count:]:
             if v in split.first.input_ids:
                 mine.append(~split.first.input_ids.index(v))
                 continue
             spec = split.first.specs[v]
-            slot = next((i for i in free if specs[i] is spec), None)
+            slot = next((i for i in unused if specs[i] is spec), None)
             if slot is None:
                 slot = len(specs)
                 specs.append(spec)
             else:
-                free.remove(slot)
+                unused.remove(slot)
             mine.append(slot)
         slots.append(tuple(mine))
     firsts = tuple([_first(split, count, mine, specs) for split, mine in zip(splits, slots)])
@@ -73,14 +74,17 @@ def _split(branches: tuple[Program, ...], need: tuple[int, ...]) -> _Choice:
     return _Choice(firsts, active, splits, tuple(slots))
 
 
-def _selected(split: Split, count: int) -> Split:
+def _split_branch(branch: Program, need: tuple[int, ...], free: frozenset[int]) -> Split:
     """The parts of a branch with the residuals that cost least.
 
-    Large operands are not taken to be there: a loop around the branches would have to stack them.
+    Large operands are not taken to be there unless they are known to be: a loop around the branches would have to
+    stack them.
     """
+    with operands_there(branch, {*branch.constants, *[branch.input_ids[i] for i in free]}):
+        split = split_reverse(branch, need, whole=True, thin=False)
     first = split.first
     small = [v for v in first.input_ids if weight(first.specs[v], first.examples) <= SMALL_BYTES]
-    return selected(split, count, small)[0]
+    return selected(split, len(branch.output_ids), {*small, *[first.input_ids[i] for i in free]})[0]
 
 
 def _first(split: Split, count: int, slots: tuple[int, ...], specs: list[Spec]) -> Program:
@@ -106,10 +110,12 @@ class _Backward(NamedTuple):
     places: tuple[int, ...]
 
 
-def _backward(branches: tuple[Program, ...], need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
-    memo, key = branches[0].memo, ("cond backward", branches, need, there)
+def _backward(
+    branches: tuple[Program, ...], need: tuple[int, ...], free: frozenset[int], there: tuple[bool, ...]
+) -> _Backward:
+    memo, key = branches[0].memo, ("cond backward", branches, need, free, there)
     found: _Backward | None = memo.get(key)
-    return memo.setdefault(key, _make_backward(_choice(branches, need), need, there)) if found is None else found
+    return memo.setdefault(key, _make_backward(_choice(branches, need, free), need, there)) if found is None else found
 
 
 def _make_backward(choice: _Choice, need: tuple[int, ...], there: tuple[bool, ...]) -> _Backward:
@@ -146,7 +152,8 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     branches = op.params["branches"]
     index, *operands = lower
     wanted = tuple([i - 1 for i in need])  # the index is an integer or a boolean, and never differentiated
-    choice = _choice(branches, wanted)
+    free = there(op)
+    choice = _choice(branches, wanted, free)
     if not any(choice.active):
         return op(*lower)
     found = cond(index, *operands, branches=choice.firsts)
@@ -156,7 +163,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     saved = (index, *residuals, *[operands[i] for i in kept])
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
-        back = _backward(branches, wanted, tuple([g is not None for g in gs]))
+        back = _backward(branches, wanted, free, tuple([g is not None for g in gs]))
         results: list[Any] = [None] * len(need)
         if back.places:
             cts = cond(*saved, *[g for g in gs if g is not None], branches=back.branches)
@@ -166,7 +173,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
     pull.op = op  # type: ignore[attr-defined]
     wrapped = wrap_many(outs, level, make_node(pull, parents, saved))
-    return tuple([w if there else z for w, z, there in zip(wrapped, outs, choice.active)])
+    return tuple([w if active else z for w, z, active in zip(wrapped, outs, choice.active)])
 
 
 def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:

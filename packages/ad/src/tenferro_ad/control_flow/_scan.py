@@ -6,6 +6,7 @@ them in the opposite direction. What is the same in all steps is computed once, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from tenferro_ad._dual import JVP_RULES, dual
@@ -16,7 +17,8 @@ from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._selection import selected
-from tenferro_ad.control_flow._undoing import with_logs
+from tenferro_ad.control_flow._there import operands_there
+from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
@@ -57,16 +59,16 @@ def _forward(op: Op, need: tuple[int, ...]) -> _Forward:
 
 
 def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> _Forward:
+    free = {*invariants(body, consts), *body.input_ids[consts + carry :]}
     while True:
-        split = split_reverse(body, need, whole=True, thin=False)
+        with operands_there(body, {*free, *versions(body, consts, carry)}):
+            split = split_reverse(body, need, whole=True, thin=False)
         spread = {*need, *[consts + j for j in range(carry) if split.active[j]]}
         if len(spread) == len(need):
             break
         need = tuple(sorted(spread))
     count = len(body.output_ids)
-    first, chains = with_logs(split.first, consts, carry)
-    there = {*invariants(first, consts), *first.input_ids[consts + carry :]}
-    split, used = selected(split._replace(first=first), count, there, first.output_ids[carry:count], chains)
+    split, used = _selected(split, consts, carry, count, range(carry))
     first = split.first
     ends = {chain.versions[-1]: chain.carry for chain in used}
     once, rest, names = hoisted(first, consts)
@@ -87,6 +89,19 @@ def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...])
             sources.append(("row", rows.index(old)))
     rest = rest.with_(output_ids=(*rest.output_ids[:carry], *rows))
     return _Forward(split, need, once, optimise(rest), tuple(sources), tuple([chain.carry for chain in used]))
+
+
+def _selected(
+    split: Split, consts: int, carry: int, count: int, which: Collection[int]
+) -> tuple[Split, tuple[CarryChain, ...]]:
+    """The parts of a step with the residuals that cost least, and the carries that the second one restores."""
+    first, chains = with_logs(split.first, consts, carry, which)
+    there = {*invariants(first, consts), *first.input_ids[consts + carry :]}
+    found, used = selected(split._replace(first=first), count, there, first.output_ids[carry:count], chains)
+    restoring = [chain.carry for chain in used if chain.restores]
+    if len(restoring) < sum(bool(chain.restores) for chain in chains):
+        return _selected(split, consts, carry, count, restoring)  # without what the others would have kept
+    return found, used
 
 
 class _Backward(NamedTuple):
