@@ -13,7 +13,10 @@ import tenferro_runtime as tr
 from tenferro_ad import check_grads, check_primitive, grad, jvp, variable
 from tenferro_runtime.expanding import expand, expansion_of
 from tenferro_runtime.extension import REGISTRY, Linear, Spec, check_program, primitive
+from tenferro_runtime.ir import sizes_of
+from tenferro_runtime.lowering import lower
 from tenferro_tensor import HOST
+from tenferro_tensor.loop_ir import interpret, verify
 from tenferro_xla import XlaExecutor
 
 X = tr.asarray(np.linspace(-1.5, 2.0, 12).reshape(3, 4))
@@ -350,3 +353,14 @@ def test_a_message_of_replacement_is_logged(caplog: pytest.LogCaptureFixture) ->
         with REGISTRY.expansion(chosen, lambda x: -x, replace=True) as made:
             assert made in REGISTRY.replacements()
         assert "the expansion of chosen" in caplog.text
+
+
+@pytest.mark.parametrize("f", [of_bump, of_centred, of_filtered, in_scan, in_cond], ids=lambda f: f.__name__)
+def test_loop_nests_hold_the_expansion_instead_of_calls_of_kernels(f: Callable[..., Any]) -> None:
+    program = tr.compile(f).program(X, Y)
+    nests = lower(program)
+    assert "bump" not in str(nests) and "centred" not in str(nests) and "filtered" not in str(nests)
+    verify(nests)
+    sizes: Any = sizes_of(program, [X.spec, Y.spec])
+    (got,) = interpret(nests, [X.numpy(), Y.numpy()], sizes)
+    close(got, f(X, Y))

@@ -18,13 +18,15 @@ def expand(program: Program) -> Program:
     """Replace what has an expansion by it; its equations come from the line of the one that they replace.
 
     An op stays where a kernel of it took the place of another one, where its expansion was registered with ``keep``
-    and its backend has a kernel, where its expansion asks more about open sizes than the program knows, and in
-    deterministic bodies and branches.
+    and its backend has a kernel, and where its expansion asks more about open sizes than the program knows. A
+    deterministic program keeps all of them: it gives the bits of their eager calls.
     """
     return _expanded(program, program.guards, program.examples)
 
 
 def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> Program:
+    if how_of(program).exact:
+        return program
     having = _having(program)
 
     def expansion(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
@@ -34,7 +36,7 @@ def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str
         return None if _stays(eq, given) else expansion_of(eq.op, given, guards, examples)
 
     def body(inner: Program) -> Program:
-        found = inner if how_of(inner).exact else _expanded(inner, guards, examples)
+        found = _expanded(inner, guards, examples)
         return inner if found is inner else optimised_like(found, inner)
 
     return _with_bodies(inlined(program, expansion, keep_lines=False) if having else program, body)

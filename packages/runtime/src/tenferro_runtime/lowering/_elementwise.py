@@ -29,12 +29,12 @@ def elementwise(step: Step) -> Lowered:
     """The op of the elements at one index."""
     p, op, dtype = step.op.primitive, step.op, step.out.dtype
     operands = step.operands
+    scalars = [isinstance(v, Literal) for v in step.eq.operands]
     cost = COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
     if p is catalog.pow and isinstance(step.eq.operands[1], Literal) and step.eq.operands[1].value == 2:
-        operands, op, cost = [operands[0]] * 2, catalog.mul.op(), 1
+        operands, scalars, op, cost = [operands[0]] * 2, [scalars[0]] * 2, catalog.mul.op(), 1
     if p in (catalog.stop_gradient, catalog.real, catalog.conj) and dtype == operands[0].dtype and dtype.kind != "c":
         return operands[0]
-    scalars = [isinstance(v, Literal) for v in step.eq.operands]
 
     def at(w: LoopWriter, index: Index) -> Value:
         return w.let(op, dtype, *[x.at(w, () if one else index) for x, one in zip(operands, scalars)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenferro_runtime.expanding import expansion_of, has_expansion, specs_of
+from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.lowering._calls import call
@@ -22,7 +22,7 @@ def lower(program: Program) -> LoopFunction:
         UnsupportedError: it has a step that is neither loops nor a kernel on arrays in main memory, such as a size
             that depends on data, or a transfer.
     """
-    program = prepared(program)
+    program = prepared(expand(program))
     for spec in program.specs.values():
         if not spec.place.on_host:
             raise UnsupportedError(f"only programs in main memory are lowered to loops, and a value is {spec!r}")

@@ -83,12 +83,7 @@ def lowered(program: Program) -> Program:
 
 
 def expanded(program: Program) -> Program:
-    """The program with expansions in the place of the operations that have one, after the passes.
-
-    A deterministic program keeps these operations: it gives the bits of their eager calls.
-    """
-    if how_of(program).exact:
-        return program
+    """The program with expansions in the place of the operations that have one, after the passes."""
     found = expand(program)
     return program if found is program else optimised_like(found, program)
 
