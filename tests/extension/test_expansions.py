@@ -282,6 +282,17 @@ def doubled(ins: Any, outs: Any, **params: Any) -> Callable[..., Any]:
     return lambda x: 2 * x
 
 
+def test_what_stays_asks_for_nothing() -> None:
+    with (
+        REGISTRY.kernel(parity, "cpu", lambda ins, outs: lambda x: x * 8),
+        REGISTRY.expansion(parity, expanded_parity, keep=True, replace=True),
+    ):
+        f = tr.compile(lambda x: parity(x) * 1.0)
+        for n in (3, 9):
+            close(f(np.ones(n)), np.full(n, 8.0))
+        assert f.cache_info().size == 1
+
+
 @primitive(family="tests.chosen.v1")
 def chosen(x: Spec) -> Spec:
     """Twice by the kernel, thrice by the expansion."""

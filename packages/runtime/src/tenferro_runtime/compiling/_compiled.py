@@ -317,7 +317,8 @@ class Compiled:
 
         with runtime:  # what the function compiles and calls keeps its promises
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
-        recorded = recorded._replace(program=with_conditions(recorded.program))
+        if not runtime.deterministic:
+            recorded = recorded._replace(program=with_conditions(recorded.program))
         where_from = {id(v): i for i, v in enumerate(around.outer)}
         places = tuple([where_from.get(id(v), -1) for v in recorded.captured])
         optimise = partial(runtime.optimise, placement=self.placement)

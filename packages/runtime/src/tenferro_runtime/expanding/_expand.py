@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tenferro_runtime.expanding._apply import has_expansion
-from tenferro_runtime.expanding._trace import conditions_of, expansion_of, specs_of
+from tenferro_runtime.expanding._trace import conditions_of, expansion_of, specs_of, stays
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes.inline import inlined
 from tenferro_runtime.runtime import how_of, optimised_like
-from tenferro_tensor import HOST, REGISTRY, Op, Primitive, Spec
+from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor_core import Guard
 
 
@@ -33,7 +33,7 @@ def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str
         if eq.op.primitive not in having and not has_expansion(eq.op.primitive):
             return None
         given = specs_of(specs, eq)
-        return None if _stays(eq, given) else expansion_of(eq.op, given, guards, examples)
+        return None if stays(eq.op, given) else expansion_of(eq.op, given, guards, examples)
 
     def body(inner: Program) -> Program:
         found = _expanded(inner, guards, examples)
@@ -46,7 +46,9 @@ def with_conditions(program: Program) -> Program:
     """A program with the conditions on open sizes that expansions in it ask for, as if it had asked itself."""
     guards = list(program.guards)
     for specs, eq in _expandable(program) if program.symbolic else ():
-        guards += conditions_of(eq.op, specs_of(specs, eq), tuple(guards), program.examples)
+        given = specs_of(specs, eq)
+        if not stays(eq.op, given):
+            guards += conditions_of(eq.op, given, tuple(guards), program.examples)
     return program if len(guards) == len(program.guards) else program.with_(guards=tuple(guards))
 
 
@@ -99,11 +101,3 @@ def _replaced(value: Any, new: Mapping[int, Program]) -> Any:
     if value.__class__ is tuple:
         return tuple([new.get(id(v), v) for v in value])
     return new.get(id(value), value)
-
-
-def _stays(eq: Equation, specs: tuple[Spec, ...]) -> bool:
-    p = eq.op.primitive
-    backend = (specs[0].place if specs else HOST).device.kind
-    entry = REGISTRY.find("expansion", p)
-    kept = entry is not None and entry.keep and REGISTRY.registration("kernel", p, backend) is not None
-    return kept or REGISTRY.is_replaced(p, backend)

@@ -135,8 +135,18 @@ def _asked_inside(program: Program, guards: tuple[Guard, ...], examples: Mapping
         for inner in inner_programs(eq.op.params):
             asked += _asked_inside(inner, (*guards, *asked), examples)
         if has_expansion(eq.op.primitive):
-            asked += conditions_of(eq.op, specs_of(program.specs, eq), (*guards, *asked), examples)
+            given = specs_of(program.specs, eq)
+            found = conditions_of(eq.op, given, (*guards, *asked), examples)
+            asked += () if stays(eq.op, given) else found
     return asked
+
+
+def stays(op: Op, specs: tuple[Spec, ...]) -> bool:
+    """Whether programs keep an op that has an expansion: for a kernel that is better, or took the place of another."""
+    p, backend = op.primitive, (specs[0].place if specs else HOST).device.kind
+    entry = REGISTRY.find("expansion", p)
+    kept = entry is not None and entry.keep and REGISTRY.registration("kernel", p, backend) is not None
+    return kept or REGISTRY.is_replaced(p, backend)
 
 
 def specs_of(known: Mapping[int, Spec], eq: Equation) -> tuple[Spec, ...]:
