@@ -188,6 +188,33 @@ def conjugate_gradients_numpy(a: Any, b: Any) -> Any:
     return x
 
 
+def particle_filter(xp: Namespace, start: Any, noise: Any, places: Any, ys: Any) -> Any:
+    """Means of a nonlinear state, from samples that are drawn again after each measurement by systematic resampling."""
+    count = start.shape[0]
+
+    def step(x: Any, given: Any) -> Any:
+        shake, place, y = given
+        x = 0.5 * x + 2.0 * x / (1.0 + x * x) + shake
+        weights = xp.softmax(-0.5 * (y - 0.1 * x * x) ** 2)
+        sums = xp.cumulative_sum(weights)
+        drawn = xp.searchsorted(sums, (xp.arange(count) + place) / count * sums[-1])
+        return xp.take(x, xp.minimum(drawn, count - 1)), xp.sum(weights * x)
+
+    return xp.scan(step, start, (noise, places, ys))
+
+
+def particle_filter_numpy(x: Any, noise: Any, places: Any, ys: Any) -> Any:
+    count, means = len(x), np.empty_like(ys)
+    for t, (shake, place, y) in enumerate(zip(noise, places, ys)):
+        x = 0.5 * x + 2.0 * x / (1.0 + x * x) + shake
+        weights = np.exp(-0.5 * (y - 0.1 * x * x) ** 2)
+        weights /= weights.sum()
+        means[t], sums = weights @ x, np.cumsum(weights)
+        drawn = np.searchsorted(sums, (np.arange(count) + place) / count * sums[-1])
+        x = x[np.minimum(drawn, count - 1)]
+    return x, means
+
+
 def tracking(n: int, rng: np.random.Generator) -> Arguments:
     a = np.eye(4) + 0.1 * np.eye(4, k=2)
     c = np.eye(2, 4) + 0.1 * rng.normal(size=(2, 4))
@@ -216,11 +243,16 @@ def definite(n: int, rng: np.random.Generator) -> Arguments:
     return a @ a.T / n + np.eye(n), rng.normal(size=n)
 
 
+def sampled(n: int, rng: np.random.Generator) -> Arguments:
+    return rng.normal(size=n), rng.normal(size=(20, n)), rng.uniform(0.01, 0.99, 20), rng.normal(size=20)
+
+
 PROGRAMS = programs(
     "dynamics",
     (kalman, kalman_numpy, tracking, (5, 60, 1000), (0, 1, 2, 3)),
     (runge_kutta, runge_kutta_numpy, prey, (5, 60, 2000), (0, 1)),
     (adaptive, adaptive_numpy, oscillators, (3, 20, 1000)),
+    (particle_filter, particle_filter_numpy, sampled, (7, 60, 4000)),
     (heat_misfit, heat_misfit_numpy, rod, (7, 80, 600), (0,)),
     (descent, descent_numpy, classes, (3, 8, 60), (2,)),
     (conjugate_gradients, conjugate_gradients_numpy, definite, (6, 60, 500), (0, 1)),

@@ -145,6 +145,94 @@ def sieve_numpy(candidates: Any) -> Any:
     return prime
 
 
+def insertion_sort(xp: Namespace, x: Any) -> Any:
+    """Each value moves down, place by place, as long as a greater one is before it."""
+
+    def insert(i: Any, x: Any) -> Any:
+        value = x[i]
+
+        def body(state: Any) -> Any:
+            j, x = state
+            return j - 1, x.at[j].set(x[j - 1])
+
+        def greater(state: Any) -> Any:
+            j, x = state
+            return (j > 0) & (x[xp.maximum(j - 1, 0)] > value)
+
+        j, x = xp.while_loop(greater, body, (i, x))
+        return x.at[j].set(value)
+
+    return xp.fori_loop(1, x.shape[0], insert, x)
+
+
+def insertion_sort_numpy(x: Any) -> Any:
+    x = x.copy()
+    for i in range(1, len(x)):
+        j = np.searchsorted(x[:i], x[i], side="right")
+        x[j : i + 1] = np.roll(x[j : i + 1], 1)
+    return x
+
+
+def components(xp: Namespace, start: Any, edges: Any) -> Any:
+    """The root of every node of a graph: an edge joins two trees by a `cond`, if they are not one already."""
+
+    def root(parents: Any, node: Any) -> Any:
+        return xp.while_loop(lambda n: parents[n] != n, lambda n: parents[n], node)
+
+    def join(parents: Any, edge: Any) -> Any:
+        a, b = root(parents, edge[0]), root(parents, edge[1])
+        low, high = xp.minimum(a, b), xp.maximum(a, b)
+        return xp.cond(a == b, lambda p: p, lambda p: p.at[high].set(low), parents), None
+
+    def shorten(i: Any, parents: Any) -> Any:
+        return parents.at[i].set(parents[parents[i]])
+
+    return xp.fori_loop(0, start.shape[0], shorten, xp.scan(join, start, edges)[0])
+
+
+def components_numpy(start: Any, edges: Any) -> Any:
+    parents = start.tolist()
+    for a, b in edges.tolist():
+        while parents[a] != a:
+            a = parents[a]
+        while parents[b] != b:
+            b = parents[b]
+        parents[max(a, b)] = min(a, b)
+    for i in range(len(parents)):
+        parents[i] = parents[parents[i]]
+    return np.array(parents)
+
+
+def machine(xp: Namespace, codes: Any, registers: Any) -> Any:
+    """A program of a small machine with four kinds of instructions: a `switch` in a loop."""
+
+    def step(r: Any, code: Any) -> Any:
+        kind, a, b = code[0], code[1], code[2]
+        branches = (
+            lambda r: r.at[a].set(r[a] + r[b]),
+            lambda r: r.at[a].set(r[a] ^ (r[b] >> 3)),
+            lambda r: r.at[b].set(r[a] * 5 + 1),
+            lambda r: r.at[a].set(r[b]).at[b].set(r[a]),
+        )
+        return xp.switch(kind, branches, r), None
+
+    return xp.scan(step, registers, codes)[0]
+
+
+def machine_numpy(codes: Any, registers: Any) -> Any:
+    r, wrap = registers.tolist(), lambda n: (n + 2**63) % 2**64 - 2**63
+    for kind, a, b in codes.tolist():
+        if kind == 0:
+            r[a] = wrap(r[a] + r[b])
+        elif kind == 1:
+            r[a] ^= r[b] >> 3
+        elif kind == 2:
+            r[b] = wrap(r[a] * 5 + 1)
+        else:
+            r[a], r[b] = r[b], r[a]
+    return np.array(r)
+
+
 def octets(n: int, rng: np.random.Generator) -> Arguments:
     return (rng.integers(0, 256, n, dtype="int32"),)
 
@@ -173,6 +261,19 @@ def all_true(n: int, rng: np.random.Generator) -> Arguments:
     return (np.ones(n, dtype=bool),)
 
 
+def unsorted(n: int, rng: np.random.Generator) -> Arguments:
+    return (rng.normal(size=n),)
+
+
+def graph(n: int, rng: np.random.Generator) -> Arguments:
+    return np.arange(n), rng.integers(0, n, (n // 2, 2))
+
+
+def instructions(n: int, rng: np.random.Generator) -> Arguments:
+    codes = np.stack([rng.integers(0, 4, n), rng.integers(0, 8, n), rng.integers(0, 8, n)], axis=1)
+    return codes, rng.integers(-1000, 1000, 8)
+
+
 PROGRAMS = programs(
     "integers",
     (crc16, crc16_numpy, octets, (6, 200, 5000)),
@@ -182,4 +283,7 @@ PROGRAMS = programs(
     (weighted_bins, weighted_bins_numpy, weighted, (40, 30_000, 400_000), (1,)),
     (collatz, collatz_numpy, numbers, (9, 200, 5000)),
     (sieve, sieve_numpy, all_true, (50, 60_000, 600_000)),
+    (insertion_sort, insertion_sort_numpy, unsorted, (9, 60, 1000)),
+    (components, components_numpy, graph, (9, 200, 10_000)),
+    (machine, machine_numpy, instructions, (9, 200, 10_000)),
 )

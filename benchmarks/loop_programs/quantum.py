@@ -186,6 +186,26 @@ def spin_chain_numpy(state: Any, field: Any) -> Any:
     return rows
 
 
+def split_step(xp: Namespace, state: Any, potential: Any, momentum: Any) -> Any:
+    """The Schroedinger equation with a cubic term: half a step in space, one in momentum by FFT, half a step again."""
+    kinetic = xp.exp(-0.005j * momentum * momentum)
+
+    def half(psi: Any) -> Any:
+        return psi * xp.exp(-0.005j * (potential + xp.real(psi) ** 2 + xp.imag(psi) ** 2))
+
+    psi = xp.fori_loop(0, STEPS, lambda _, psi: half(xp.fft.ifft(kinetic * xp.fft.fft(half(psi)))), state)
+    return potential * psi
+
+
+def split_step_numpy(psi: Any, potential: Any, momentum: Any) -> Any:
+    kinetic = np.exp(-0.005j * momentum * momentum)
+    for _ in range(STEPS):
+        psi = psi * np.exp(-0.005j * (potential + psi.real**2 + psi.imag**2))
+        psi = np.fft.ifft(kinetic * np.fft.fft(psi))
+        psi = psi * np.exp(-0.005j * (potential + psi.real**2 + psi.imag**2))
+    return potential * psi
+
+
 def energies(n: int, rng: np.random.Generator) -> Arguments:
     green = rng.normal(size=(n, 6, 6)) + 1j * rng.normal(size=(n, 6, 6))
     coupling = rng.normal(size=(3, 6, 6)) + 1j * rng.normal(size=(3, 6, 6))
@@ -219,6 +239,11 @@ def register(n: int, rng: np.random.Generator) -> Arguments:
     return state / np.linalg.norm(state), rng.uniform(0.5, 1.5, n)
 
 
+def packet(n: int, rng: np.random.Generator) -> Arguments:
+    x = np.linspace(-8.0, 8.0, n, endpoint=False)
+    return np.exp(-x * x + 2j * x), 0.5 * x * x, 2.0 * np.pi * np.fft.fftfreq(n, 16.0 / n)
+
+
 PROGRAMS = programs(
     "quantum",
     (self_energies, self_energies_numpy, energies, (5, 16, 60), (0, 2)),
@@ -228,4 +253,5 @@ PROGRAMS = programs(
     (lanczos, lanczos_numpy, symmetric, (13, 60, 500), (0,)),
     (chebyshev, chebyshev_numpy, hermitian, (6, 30, 250), (0,)),
     (spin_chain, spin_chain_numpy, register, (3, 10, 200), (1,)),
+    (split_step, split_step_numpy, packet, (8, 128, 8192), (0, 1)),
 )

@@ -194,6 +194,27 @@ def wave_1d_numpy(speed: Any, start: Any) -> Any:
     return rows
 
 
+def wave_2d(xp: Namespace, before: Any, now: Any) -> Any:
+    """Wave equation by leapfrog in two arrays: the older one is overwritten, then they change places."""
+
+    def step(_: Any, pair: Any) -> Any:
+        old, now = pair
+        around = now[:-2, 1:-1] + now[2:, 1:-1] + now[1:-1, :-2] + now[1:-1, 2:]
+        moved = now[1:-1, 1:-1] + 0.4 * around - old[1:-1, 1:-1] - 0.6 * now[1:-1, 1:-1]
+        return now, old.at[1:-1, 1:-1].set(moved)
+
+    return xp.fori_loop(0, STEPS, step, (before, now))
+
+
+def wave_2d_numpy(before: Any, now: Any) -> Any:
+    old, now = before.copy(), now.copy()
+    for _ in range(STEPS):
+        around = now[:-2, 1:-1] + now[2:, 1:-1] + now[1:-1, :-2] + now[1:-1, 2:]
+        old[1:-1, 1:-1] = now[1:-1, 1:-1] + 0.4 * around - old[1:-1, 1:-1] - 0.6 * now[1:-1, 1:-1]
+        old, now = now, old
+    return old, now
+
+
 def life(xp: Namespace, cells: Any) -> Any:
     """Conway's game on a torus, in 32-bit integers."""
 
@@ -251,5 +272,6 @@ PROGRAMS = programs(
     (heat_3d, heat_3d_numpy, cube, (5, 12, 40), (0,)),
     (fdtd_2d, fdtd_2d_numpy, fields, (6, 40, 200), (0, 3)),
     (wave_1d, wave_1d_numpy, string, (9, 300, 20_000), (0,)),
+    (wave_2d, wave_2d_numpy, medium, (7, 40, 250), (0, 1)),
     (life, life_numpy, cells, (6, 40, 200)),
 )
