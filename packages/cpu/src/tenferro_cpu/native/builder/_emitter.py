@@ -40,6 +40,10 @@ class Emitter:
         self.label = "entry"
         self._count = 0
 
+    def take_over(self, other: Emitter) -> None:
+        """Write on where another emitter has stopped, which writes no more until it takes over in turn."""
+        self.lines, self.label, self._count = other.lines, other.label, other._count
+
     def fresh(self) -> str:
         """A name that no value has."""
         self._count += 1

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
+from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
+from tenferro_cpu.native.whole._vectors import vector_loop
 from tenferro_cpu.native.whole._work import self_contained, whole_work, work
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Buffer, For
@@ -33,11 +35,11 @@ class Nests:
 
     Args:
         module: where they are defined.
-        attributes: of each function.
+        host: the processor.
     """
 
-    def __init__(self, module: Module, attributes: str) -> None:
-        self.module, self.attributes = module, attributes
+    def __init__(self, module: Module, host: Host) -> None:
+        self.module, self.host = module, host
         self._names: dict[str, str] = {}
 
     def define(self, result: str, text: str) -> str:
@@ -47,7 +49,7 @@ class Nests:
         if name is None:
             name = self._names[whole] = f"nest{len(self._names)}"
             self.module.require(
-                name, lambda: f"define private {result} @{name}{text.replace('ATTRIBUTES', self.attributes, 1)}"
+                name, lambda: f"define private {result} @{name}{text.replace('ATTRIBUTES', self.host.attributes, 1)}"
             )
         return name
 
@@ -71,6 +73,7 @@ class NestWriter(Writer):
     Args:
         outer: the function that calls it.
         block: the function.
+        host: the processor.
 
     Attributes:
         arguments: LLVM types, and names in the calling function.
@@ -78,12 +81,19 @@ class NestWriter(Writer):
 
     polls = False
 
-    def __init__(self, outer: Frame, block: ScalarBlock) -> None:
+    def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
         super().__init__(block, block, outer.sizes, {}, [])
-        self.outer = outer
+        self.outer, self.host = outer, host
         self.arguments: list[tuple[str, str]] = []
         self._sizes: dict[Dim, str] = {}
         self._pointers: dict[int, Pointer] = {}
+
+    def count(self, s: For, start: Int, end: Int) -> None:
+        vectors = vector_loop(self, s, self.host)
+        if vectors is None:
+            super().count(s, start, end)
+        else:
+            vectors.write(start, end)
 
     def _parameter(self, llvm: str, name: str) -> str:
         self.arguments.append((llvm, name))
@@ -115,7 +125,7 @@ class NestWriter(Writer):
 def write_nest(main: Main, s: For) -> None:
     """A nest as a private function, and its calls."""
     block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
-    inner = NestWriter(main, block)
+    inner = NestWriter(main, block, main.nests.host)
     block.begin("entry")
     inner.count(s, Int(block, "%from"), Int(block, "%to"))
     results = [Vec(block, x.kind, x.names) for c in s.carries for x in parts(inner.value(c.result))]

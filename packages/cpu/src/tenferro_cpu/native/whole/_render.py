@@ -62,7 +62,7 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     placed = {number: Pointer(block, p.name) for number, p in pointers.items()}
     calls: list[Call] = []
     main = Main(entry, block, sizes, placed, calls)
-    main.nests = Nests(module, host.attributes)
+    main.nests = Nests(module, host)
     main.write(function.body)
     block.do("ret i64 0")
     entry.jump("body")

@@ -1,0 +1,166 @@
+"""What the statements of an innermost loop mean for vectors: which registers differ from lane to lane, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native.builder import BITS, Block, Module, Vec
+from tenferro_cpu.native.operations._ops import apply, rule_for
+from tenferro_cpu.native.operations._value import Pair, Value, kind_of
+from tenferro_cpu.native.whole._functions import is_function, looks_up
+from tenferro_tensor import Op
+from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Position, Reg, Statement, Store
+from tenferro_tensor.loop_ir import Value as Number
+from tenferro_tensor_core import DimLike
+
+DTypes = tuple[np.dtype[Any], ...]
+
+SCATTERED: Final = "scattered"
+"""The step of places that follow no rule."""
+
+
+@dataclass
+class Lanes:
+    """An innermost loop of plain statements, as vectors would run it.
+
+    Attributes:
+        uniform: statements that give all iterations the same.
+        varying: the others, in order.
+        steps: integer registers that grow by so much from one iteration to the next.
+        differing: registers whose values differ from iteration to iteration, those of `steps` among them.
+        bits: of the widest number.
+        instructions: of one vector's work, roughly.
+        mathematics: whether functions are among them.
+        apart: whether lanes lie apart in memory somewhere.
+    """
+
+    uniform: list[Statement] = field(default_factory=list)
+    varying: list[Statement] = field(default_factory=list)
+    steps: dict[int, DimLike] = field(default_factory=dict)
+    differing: set[int] = field(default_factory=set)
+    bits: int = 8
+    instructions: int = 0
+    mathematics: bool = False
+    apart: bool = False
+
+    def step(self, at: Affine) -> DimLike | str:
+        """How far a place moves from one iteration to the next; `SCATTERED` where that differs."""
+        total: DimLike = 0
+        for reg, by in at.terms:
+            if reg.number in self.steps:
+                total = total + self.steps[reg.number] * by
+            elif reg.number in self.differing:
+                return SCATTERED
+        return total
+
+    def needs(self, dtype: np.dtype[Any]) -> None:
+        """Numbers of this dtype are among the lanes."""
+        self.bits = max(self.bits, BITS[kind_of(dtype)])
+
+    def differs(self, number: Number) -> bool:
+        """Whether a number differs from iteration to iteration."""
+        return isinstance(number, Reg) and number.number in self.differing
+
+
+def lanes_of(s: For, fused: bool, carried: Sequence[Reg] = ()) -> Lanes | None:
+    """The lanes of a loop, or None where it is not of plain statements that vectors can run."""
+    found = Lanes(steps={s.index.number: 1}, differing={s.index.number, *[reg.number for reg in carried]})
+    for reg in carried:
+        found.needs(reg.dtype)
+    stored = {each.buffer.number for each in s.body if isinstance(each, Store)}
+    for each in s.body:
+        if not _taken(found, each, fused, stored):
+            return None
+    return found
+
+
+def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
+    match s:
+        case Let():
+            return _take_let(lanes, s, fused)
+        case Position(result, index):
+            step = lanes.step(index)
+            if step.__class__ is int and step == 0:
+                lanes.uniform.append(s)
+                return True
+            if step.__class__ is str:
+                return False
+            lanes.steps[result.number] = step  # type: ignore[assignment]
+            _vary(lanes, s, result)
+            return True
+        case Load(result, buffer, at):
+            step = lanes.step(at)
+            if step.__class__ is int and step == 0:
+                lanes.uniform.append(s)
+                return buffer.number not in stored
+            _vary(lanes, s, result)
+            lanes.needs(result.dtype)
+            return _reach(lanes, step, buffer)
+        case Store(buffer, at, _):
+            step = lanes.step(at)
+            lanes.varying.append(s)
+            lanes.needs(buffer.dtype)
+            return not (step.__class__ is int and step == 0) and _reach(lanes, step, buffer)
+    return False
+
+
+def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer) -> bool:
+    lanes.instructions += 2 if buffer.dtype.kind in "cb" else 1
+    if not (step.__class__ is int and step == 1):
+        lanes.apart = True
+        lanes.bits = 64
+    return True
+
+
+def _vary(lanes: Lanes, s: Statement, result: Reg) -> None:
+    lanes.varying.append(s)
+    lanes.differing.add(result.number)
+
+
+def _take_let(lanes: Lanes, s: Let, fused: bool) -> bool:
+    if not any(map(lanes.differs, s.args)):
+        lanes.uniform.append(s)
+        return True
+    dtypes = tuple([a.dtype for a in s.args])
+    if rule_for(s.op.primitive, dtypes, fused) is None:
+        return False
+    _vary(lanes, s, s.result)
+    for a in s.args:
+        lanes.needs(a.dtype)
+        if isinstance(a, Reg) and a.number in lanes.steps:
+            lanes.bits = 64
+    lanes.needs(s.result.dtype)
+    lanes.instructions += instructions(s.op, dtypes, s.result.dtype)
+    lanes.mathematics |= is_function(s.op, dtypes)
+    return True
+
+
+@lru_cache(4096)
+def instructions(op: Op, dtypes: DTypes, out: np.dtype[Any]) -> int:
+    """Instructions of an op on one vector."""
+    block = Block(Module(), 2)
+    args: list[Value] = []
+    for k, dtype in enumerate(dtypes):
+        x = Vec(block, kind_of(dtype), (f"%x{k}",))
+        args.append(Pair(x, x) if dtype.kind == "c" else x)
+    apply(block, op, dtypes, out, *args)
+    return len(block.lines)
+
+
+def same_bits(lanes: Lanes, width: int) -> bool:
+    """Whether functions on vectors of so many bits have the bits that they have one by one.
+
+    Numbers are looked up in full vectors only: narrow numbers beside wide ones do not fill theirs.
+    """
+    for s in lanes.varying:
+        if isinstance(s, Let):
+            dtypes = tuple([a.dtype for a in s.args])
+            narrow = BITS[kind_of(dtypes[0])] * (width // lanes.bits) != width
+            if narrow and is_function(s.op, dtypes) and looks_up(s.op, dtypes, s.result.dtype):
+                return False
+    return True

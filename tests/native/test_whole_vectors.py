@@ -1,0 +1,116 @@
+"""Innermost loops as vectors: every way in which lanes lie in memory, against NumPy."""
+
+import numpy as np
+import pytest
+
+from native_kernels import FUNCTIONS, values
+from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
+from tenferro_tensor.loop_ir import Affine
+from tenferro_tensor_core import dim
+from whole_functions import Native, Writing, literal
+
+pytestmark = FUNCTIONS
+add, mul = arithmetic.add, arithmetic.mul
+n, m = dim("n"), dim("m")
+RNG = np.random.default_rng(11)
+SIZES = [0, 1, 5, 31, 200]
+DTYPES = ["bool", "int8", "uint16", "int32", "int64", "float32", "float64", "complex64", "complex128"]
+
+
+def same(x, y):
+    np.testing.assert_array_equal(x, y, strict=True)
+
+
+def in_vectors(function):
+    native = Native(function)
+    assert "@llvm.masked" in native.rendered.text
+    return native
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_neighbours_and_single_elements(dtype, size):
+    w = Writing("n", "m")
+    x, y, out = w.input(dtype, n, m), w.input(dtype, n), w.output(dtype, n, m)
+    with w.loop(n) as i, w.loop(m) as j:
+        at = Affine.of(i) * m + j
+        w.store(out, at, w.let(add, w.load(x, at), w.load(y, i)))
+    a, b = values(RNG, dtype, (3, size)), values(RNG, dtype, 3)
+    with np.errstate(over="ignore"):
+        same(in_vectors(w.function())(a, b, sizes={"n": 3, "m": size})[0], a + b[:, None])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_lanes_apart_backwards_and_at_computed_places(dtype, size):
+    w = Writing("n")
+    x, where, out = w.input(dtype, 3 * n), w.input("int32", n), w.output(dtype, n)
+    scattered, far, roots = w.output(dtype, n), w.output(dtype, n * 2), w.output("f8", n)
+    with w.loop(n) as i:
+        k = Affine.of(i)
+        w.store(out, -k + (n - 1), w.load(x, k * 3 + 1))
+        at = w.load(where, i)
+        w.store(scattered, at, w.load(x, Affine.of(at) * 2 + 1))
+        w.store(far, k * 2, w.load(x, i))
+        w.store(far, k * 2 + 1, w.load(x, k + n))
+        w.store(roots, i, w.let(analytic.exp, w.let(numbers.convert.op(dtype=np.dtype("f8")), i, dtype="f8")))
+    a, places = values(RNG, dtype, 3 * size), RNG.permutation(size).astype("i4")
+    reverse, put, both, exps = in_vectors(w.function())(a, places, sizes={"n": size})
+    same(reverse, a[1::3][::-1])
+    want = np.empty_like(a[:size])
+    want[places] = a[2 * places + 1]
+    same(put, want)
+    same(both, np.stack([a[:size], a[size : 2 * size]], 1).ravel())
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(exps, np.exp(np.arange(size)), rtol=1e-15)
+
+
+def test_indices_as_numbers_and_booleans_between():
+    w = Writing("n", "m")
+    out, odd = w.output("i8", n, m), w.output("bool", n, m)
+    with w.loop(n) as i, w.loop(m) as j:
+        at = Affine.of(i) * m + j
+        p = w.position(at * 2 + 3)
+        w.store(out, at, w.let(mul, p, w.let(add, j, i)))
+        w.store(odd, at, w.let(comparison.lt, w.let(arithmetic.remainder, p, literal(5, "i8")), j, dtype="bool"))
+    got, less = in_vectors(w.function())(sizes={"n": 4, "m": 37})
+    i, j = np.mgrid[:4, :37]
+    p = 2 * (i * 37 + j) + 3
+    same(got, p * (i + j))
+    same(less, p % 5 < j)
+
+
+def test_an_element_written_and_read_again_in_one_iteration():
+    w = Writing("n")
+    x, out, kept = w.input("f8", n), w.output("f8", n), w.temporary("f8", n)
+    with w.loop(n) as i:
+        w.store(kept, i, w.let(add, w.load(x, i), literal(1.0)))
+        w.store(out, i, w.let(mul, w.load(kept, i), w.load(kept, i)))
+    a = RNG.random(77)
+    same(in_vectors(w.function())(a, sizes={"n": 77})[0], (a + 1) ** 2)
+
+
+def test_numbers_from_outside_of_the_nest():
+    w = Writing("n")
+    x, out = w.input("c16", n), w.output("c16", n)
+    factor = w.let(mul, w.load(x, 0), literal(2.0, "c16"))
+    flag = w.let(comparison.eq, factor, factor, dtype="bool")
+    with w.loop(n) as i:
+        w.store(out, i, w.let(comparison.select, flag, w.let(add, w.load(x, i), factor), factor, dtype="c16"))
+    a = RNG.random(21) + 1j
+    same(in_vectors(w.function())(a, sizes={"n": 21})[0], a + 2 * a[0])
+
+
+def test_nothing_beyond_the_last_element_is_touched():
+    w = Writing("n")
+    x, out = w.input("f8", 400), w.output("f8", 400)
+    with w.loop(400) as i:
+        w.store(out, i, literal(-1.0))
+    with w.loop(n) as i:
+        w.store(out, Affine.of(i) + 100, w.let(analytic.exp, w.load(x, Affine.of(i) + 100)))
+    a = np.full(400, np.nan)
+    for size in (0, 1, 9, 63, 64, 65, 200):
+        a[100 : 100 + size] = 0.0
+        got = Native(w.function())(a, sizes={"n": size})[0]
+        same(got[100 : 100 + size], np.ones(size))
+        assert (got == -1).sum() == 400 - size
