@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from native_kernels import FUNCTIONS, values
-from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
-from tenferro_tensor.loop_ir import Affine
+from tenferro_cpu.native.kernels._fused_entry import SHORT
+from tenferro_cpu.native.kernels._reduce import Reduced
+from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
+from tenferro_tensor.device_model import KernelIR, Operand, Reduction
+from tenferro_tensor.loop_ir import Affine, Order
 from tenferro_tensor_core import dim
 from whole_functions import Native, Writing, literal
 
@@ -114,3 +117,92 @@ def test_nothing_beyond_the_last_element_is_touched():
         got = Native(w.function())(a, sizes={"n": size})[0]
         same(got[100 : 100 + size], np.ones(size))
         assert (got == -1).sum() == 400 - size
+
+
+OPS = {"sum": arithmetic.add, "prod": arithmetic.mul, "max": arithmetic.maximum, "min": arithmetic.minimum}
+NEUTRAL = {
+    "sum": lambda _: 0,
+    "prod": lambda _: 1,
+    "max": lambda d: -np.inf if d.kind == "f" else int(np.iinfo(d).min),
+    "min": lambda d: np.inf if d.kind == "f" else int(np.iinfo(d).max),
+}
+
+
+def folded(kind, dtype, extent, first):
+    """Rows of an array combined, and the same of products of two arrays."""
+    w = Writing("n", "m")
+    x, y, out, both = w.input(dtype, n, extent), w.input(dtype, extent), w.output(dtype, n), w.output(dtype, n)
+
+    def term(i, j):
+        return w.load(x, Affine.of(i) * extent + j)
+
+    def step(c, value):
+        return [w.let(OPS[kind], c, value)]
+
+    with w.loop(n) as i:
+        w.store(out, i, w.fold(extent, [first], lambda j, c: step(c, term(i, j)), Order.GROUPED)[0])
+        products = w.fold(extent, [first], lambda j, c: step(c, w.let(mul, term(i, j), w.load(y, j))), Order.GROUPED)
+        w.store(both, i, products[0])
+    return w.function()
+
+
+@pytest.mark.parametrize("kind", OPS)
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("static", [False, True])
+def test_reductions_have_the_bits_of_the_kernels(kind, dtype, static):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c" and kind in ("max", "min"):
+        pytest.skip("no order")
+    first = literal(NEUTRAL[kind](dtype), dtype)
+    reduced = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind)))
+    native = None if static else in_vectors(folded(kind, dtype, m, first))
+    for size in [0, 1, 3, 17, 200] if static else [0, 1, SHORT, 17, 200, 2047, 5000]:
+        x, y = values(RNG, dtype, (2, size)), values(RNG, dtype, size)
+        if kind == "prod" and dtype.kind in "fc":
+            x, y = np.exp(x / 99).astype(dtype), np.exp(y / 99).astype(dtype)
+        f = Native(folded(kind, dtype, size, first)) if native is None else native
+        got, products = f(x, y, sizes={"n": 2, "m": size})
+        if kind in ("max", "min") and not size:
+            same(got, np.full(2, first.value, dtype))
+            continue
+        with np.errstate(over="ignore"):
+            same(got, reduced(x, axes=(1,)))
+            if dtype.kind != "c":  # NumPy may round products of complex numbers once
+                same(products, reduced(x * y, axes=(1,)))
+
+
+def test_nan_wins_over_extremes_and_the_first_value_counts():
+    w = Writing("n")
+    x, out, high = w.input("f8", n), w.output("f8"), w.output("f8")
+    start = w.let(mul, w.load(x, 0), literal(2.0))
+    for op, buffer in ((arithmetic.maximum, high), (add, out)):
+        body = lambda i, c, op=op: [w.let(op, w.load(x, i), c)]
+        w.store(buffer, 0, w.fold(n, [start], body, Order.GROUPED)[0])
+    f = in_vectors(w.function())
+    a = np.arange(1.0, 101.0)
+    assert [v.item() for v in f(a, sizes={"n": 100})] == [5052.0, 100.0]
+    a[60] = np.nan
+    assert np.isnan(f(a, sizes={"n": 100})).all()
+
+
+def test_sums_of_sums():
+    w = Writing("n", "m")
+    x, out = w.input("f8", n, m), w.output("f8")
+
+    def row(i, total):
+        return w.fold(m, [total], lambda j, c: [w.let(add, c, w.load(x, Affine.of(i) * m + j))], Order.GROUPED)
+
+    w.store(out, 0, w.fold(n, [literal(0.0)], row, Order.GROUPED)[0])
+    a = RNG.random((7, 90))
+    np.testing.assert_allclose(in_vectors(w.function())(a, sizes={"n": 7, "m": 90})[0], a.sum(), rtol=1e-14)
+
+
+def test_any_and_all():
+    w = Writing("n")
+    x, some, every = w.input("bool", n), w.output("bool"), w.output("bool")
+    for op, buffer, first in ((bits.bitwise_or, some, False), (bits.bitwise_and, every, True)):
+        body = lambda i, c, op=op: [w.let(op, c, w.load(x, i))]
+        w.store(buffer, 0, w.fold(n, [literal(first, "bool")], body, Order.GROUPED)[0])
+    f = in_vectors(w.function())
+    for a in (np.zeros(300, bool), np.arange(300) == 170, np.ones(300, bool), np.arange(300) != 299, np.ones(0, bool)):
+        assert [v.item() for v in f(a, sizes={"n": a.size})] == [a.any(), a.all()]

@@ -114,16 +114,17 @@ class Scratch:
     """Vectors on the stack, by number.
 
     Args:
-        block: where; before the first loop.
+        block: where it is used; before the first loop, unless there is an `entry`.
         kind: element kind.
         count: how many there are.
+        entry: where the memory is reserved; by default where `block` is now.
     """
 
-    def __init__(self, block: Block, kind: str, count: int) -> None:
+    def __init__(self, block: Block, kind: str, count: int, entry: Block | None = None) -> None:
         self.block, self.kind = block, kind
         self.stored = "i8" if kind == "i1" else kind
         self._type = block.vector(self.stored)
-        self._base = Pointer(block, block.raw(f"alloca [{count} x {self._type}], align 64"))
+        self._base = Pointer(block, (entry or block).raw(f"alloca [{count} x {self._type}], align 64"))
 
     def put(self, number: Int, x: Vec) -> None:
         """Write one vector."""

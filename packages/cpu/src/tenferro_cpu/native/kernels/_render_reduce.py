@@ -5,9 +5,10 @@ the digits of a counter. The error grows with the logarithm of the length, with 
 pairwise summation, and the order of operations depends on shapes alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from tenferro_cpu.native.builder import Branch, DoLoop, Int, Loop, Pointer, Scratch, Vec
+from tenferro_cpu.native.builder import Block, Branch, DoLoop, Int, Loop, Pointer, Scratch, Vec
 from tenferro_cpu.native.kernels._combine import LOCATED, Combiner, Found, State
 from tenferro_cpu.native.kernels._ports import Port, fixed_value, load, load_fixed, store
 from tenferro_cpu.native.kernels._render import Row, evaluate, require_rendered
@@ -33,15 +34,39 @@ GROUPED = 64
 """Rows in place of `COMBINED` where they are added in groups."""
 
 
-class Reduced:
-    """A row, and one way to combine for each of its outputs."""
+class Terms(Protocol):
+    """Rows whose elements are reduced.
 
-    def __init__(self, kernel: KernelIR, host: Host) -> None:
-        assert kernel.reduction is not None
-        require_rendered(kernel, host)
-        self.row = Row(kernel, host)
-        self.block = self.row.block
-        self.parts = [Combiner(self.block, kernel.reduction.kind, kernel.dtypes[i]) for i in kernel.outputs]
+    Attributes:
+        block: the function under construction.
+        width: vectors that the main loop takes at once.
+        length: elements of a row.
+    """
+
+    block: Block
+    width: int
+    length: Int
+
+    def starts(self, first: Int) -> list[Int]:
+        """First elements of the interleaved vectors."""
+
+    def fix(self) -> None:
+        """Load what stays the same along the row."""
+
+    def read(self, starts: Sequence[Int], mask: Vec | None = None) -> Sequence[Value]:
+        """Values of the elements from `starts` on, one for each combiner."""
+
+
+class Reduced:
+    """Rows, and one way to combine for each of their values.
+
+    Args:
+        row: what is reduced.
+        parts: how.
+    """
+
+    def __init__(self, row: Terms, parts: Sequence[Combiner]) -> None:
+        self.row, self.block, self.parts = row, row.block, parts
         rounds = any(part.kind in ("sum", "prod") and part.dtype.kind in "fc" for part in self.parts)
         self.group = GROUP if rounds else 0
         """Elements that are combined by themselves first, where combining rounds and chains must be short."""
@@ -90,18 +115,26 @@ def render_reduction(kernel: KernelIR, name: str, host: Host) -> str:
     Over the trailing axis, `n` elements become one, and `m` and `rows` are not read. Over the leading axis, `m` rows
     at the distances `rows` become one of `n` elements; both are at least 1.
     """
-    reduced = Reduced(kernel, host)
     assert kernel.reduction is not None
-    (_trailing if kernel.reduction.over is Over.TRAILING else _leading)(reduced)
-    return reduced.row.text(name, ", i64 %m, ptr %rows")
+    require_rendered(kernel, host)
+    row = Row(kernel, host)
+    reduced = Reduced(row, [Combiner(row.block, kernel.reduction.kind, kernel.dtypes[i]) for i in kernel.outputs])
+    if kernel.reduction.over is Over.TRAILING:
+        states = trailing(reduced, row.block)
+        for part, state, port in zip(reduced.parts, states, row.outputs):
+            _write(part, port, part.folded(state))
+    else:
+        _leading(reduced, row)
+    return row.text(name, ", i64 %m, ptr %rows")
 
 
 class _Cascade:
     """Sums of blocks on the stack: level k holds one of ``2**k`` blocks where the k-th digit of their number is set."""
 
-    def __init__(self, reduced: Reduced) -> None:
+    def __init__(self, reduced: Reduced, entry: Block) -> None:
         self.reduced = reduced
-        self.levels = [Scratch(reduced.block, kind, LEVELS) for part in reduced.parts for kind in part.kinds]
+        kinds = [kind for part in reduced.parts for kind in part.kinds]
+        self.levels = [Scratch(reduced.block, kind, LEVELS, entry) for kind in kinds]
 
     def _with_level(self, level: Int, states: list[State]) -> list[State]:
         return self.reduced.combine(self.reduced.states([slot.get(level) for slot in self.levels]), states)
@@ -130,39 +163,69 @@ class _Cascade:
         return r.states(gather.values)
 
 
-def _trailing(r: Reduced) -> None:
-    """One row becomes one element."""
+def trailing(r: Reduced, entry: Block, most: int | None = None) -> list[State]:
+    """One row becomes one vector for each state, whose lanes are left to be combined.
+
+    Args:
+        r: the row.
+        entry: where memory on the stack is reserved.
+        most: a bound of the length, where one is known; the order of operations does not depend on it.
+    """
     row, b, n = r.row, r.block, r.row.length
     step = b.lanes * row.width
-    cascade = _Cascade(r)
     b.interleave = 1
     nothing = r.vectors(r.neutral())
     with Branch(b, n > 0, nothing) as some:
         row.fix()
-        blocks, main = n // (BLOCK * step), n & -step
-        with DoLoop(b, 0, blocks + 1, 1, nothing) as loop:  # the last block is a part of one, or empty
-            number = loop.index
-            start, whole = number * (BLOCK * step), number < blocks
-            end = whole.choose(start + BLOCK * step, main)
-            with Branch(b, start < end, nothing) as filled:
-                b.interleave = row.width
-                states = r.summed(start, end, step, lambda i, states: _accumulated(r, states, row.starts(i)))
-                single = []
-                for part, state in zip(r.parts, states):
-                    b.interleave = row.width
-                    single.append(part.interleaved(state))
-                filled.values = r.vectors(single)
-            with Branch(b, whole):
-                cascade.add(number, r.states(filled.values))
-            loop.values = filled.values
-        with Branch(b, main < n, loop.values) as rest:
-            with DoLoop(b, main, n, b.lanes, rest.values) as tail:
-                mask = b.below(tail.index, n)
-                tail.values = r.vectors(_accumulated(r, r.states(tail.values), [tail.index], mask))
-            rest.values = tail.values
-        some.values = r.vectors(cascade.total(blocks, r.states(rest.values)))
-    for part, state, port in zip(r.parts, r.states(some.values), row.outputs):
-        _write(part, port, part.folded(state))
+        if most is not None and most < BLOCK * step:
+            some.values = _with_rest(r, n, _block(r, Int(b, "0"), n & -step, nothing))
+        else:
+            cascade, blocks = _Cascade(r, entry), n // (BLOCK * step)
+            last = _in_blocks(r, blocks, cascade, nothing)
+            some.values = r.vectors(cascade.total(blocks, r.states(_with_rest(r, n, last))))
+    return r.states(some.values)
+
+
+def _in_blocks(r: Reduced, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -> list[Vec]:
+    """Whole blocks go to the cascade; gives the last block, which is a part of one, or empty."""
+    b, step = r.block, r.block.lanes * r.row.width
+    main = r.row.length & -step
+    with DoLoop(b, 0, blocks + 1, 1, nothing) as loop:
+        number = loop.index
+        start, whole = number * (BLOCK * step), number < blocks
+        end = whole.choose(start + BLOCK * step, main)
+        values = _block(r, start, end, nothing)
+        with Branch(b, whole):
+            cascade.add(number, r.states(values))
+        loop.values = values
+    return loop.values
+
+
+def _block(r: Reduced, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
+    """The elements from `start` on, below `end`, in whole steps, as one vector for each state."""
+    row, b = r.row, r.block
+    with Branch(b, start < end, nothing) as filled:
+        b.interleave = row.width
+        step = b.lanes * row.width
+        states = r.summed(start, end, step, lambda i, states: _accumulated(r, states, row.starts(i)))
+        single = []
+        for part, state in zip(r.parts, states):
+            b.interleave = row.width
+            single.append(part.interleaved(state))
+        filled.values = r.vectors(single)
+    return filled.values
+
+
+def _with_rest(r: Reduced, n: Int, values: list[Vec]) -> list[Vec]:
+    """The elements that fill no step are combined in."""
+    b = r.block
+    main = n & -(b.lanes * r.row.width)
+    with Branch(b, main < n, values) as rest:
+        with DoLoop(b, main, n, b.lanes, rest.values) as tail:
+            mask = b.below(tail.index, n)
+            tail.values = r.vectors(_accumulated(r, r.states(tail.values), [tail.index], mask))
+        rest.values = tail.values
+    return rest.values
 
 
 def _accumulated(r: Reduced, states: list[State], starts: list[Int], mask: Vec | None = None) -> list[State]:
@@ -192,9 +255,9 @@ def _write(part: Combiner, port: Port, scalars: tuple[str, ...]) -> None:
         port.pointer.item(element.llvm, k).store(element.llvm, scalar, element.align)
 
 
-def _leading(r: Reduced) -> None:
+def _leading(r: Reduced, row: Row) -> None:
     """`m` rows become one, few of them at a time so that they stream."""
-    row, b = r.row, r.block
+    b = r.block
     many, rows = Int(b, "%m"), Pointer(b, "%rows")
     distances = [rows.item("i64", number).load_int() for number in range(len(row.inputs))]
     band = GROUPED if r.group else COMBINED

@@ -12,6 +12,13 @@ from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
 
+class Entry(ScalarBlock):
+    """The first basic block of a function; its names differ from those of the rest."""
+
+    def fresh(self) -> str:
+        return super().fresh().replace("%t", "%e")
+
+
 class Frame:
     """One function under construction, and where its registers and buffers are.
 

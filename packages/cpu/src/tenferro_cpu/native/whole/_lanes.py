@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -14,6 +14,7 @@ from tenferro_cpu.native.operations._ops import apply, rule_for
 from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_cpu.native.whole._functions import is_function, looks_up
 from tenferro_tensor import Op
+from tenferro_tensor.catalog import arithmetic, bits
 from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Position, Reg, Statement, Store
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
@@ -37,6 +38,7 @@ class Lanes:
         instructions: of one vector's work, roughly.
         mathematics: whether functions are among them.
         apart: whether lanes lie apart in memory somewhere.
+        combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
 
     uniform: list[Statement] = field(default_factory=list)
@@ -47,6 +49,7 @@ class Lanes:
     instructions: int = 0
     mathematics: bool = False
     apart: bool = False
+    combined: list[tuple[str, Number]] = field(default_factory=list)
 
     def step(self, at: Affine) -> DimLike | str:
         """How far a place moves from one iteration to the next; `SCATTERED` where that differs."""
@@ -67,16 +70,57 @@ class Lanes:
         return isinstance(number, Reg) and number.number in self.differing
 
 
-def lanes_of(s: For, fused: bool, carried: Sequence[Reg] = ()) -> Lanes | None:
+_COMBINED: Final = {
+    arithmetic.add: ("sum", "iufc"),
+    arithmetic.mul: ("prod", "iufc"),
+    arithmetic.maximum: ("max", "iufb"),
+    arithmetic.minimum: ("min", "iufb"),
+    bits.bitwise_or: ("max", "b"),
+    bits.bitwise_and: ("min", "b"),
+}
+"""How ops accumulate, and kinds of dtype for which they do."""
+
+
+def lanes_of(s: For, fused: bool) -> Lanes | None:
     """The lanes of a loop, or None where it is not of plain statements that vectors can run."""
-    found = Lanes(steps={s.index.number: 1}, differing={s.index.number, *[reg.number for reg in carried]})
-    for reg in carried:
-        found.needs(reg.dtype)
+    found = Lanes(steps={s.index.number: 1}, differing={s.index.number})
+    steps = _accumulating(found, s)
+    if steps is None:
+        return None
     stored = {each.buffer.number for each in s.body if isinstance(each, Store)}
     for each in s.body:
-        if not _taken(found, each, fused, stored):
+        if each not in steps and not _taken(found, each, fused, stored):
             return None
     return found
+
+
+def _accumulating(lanes: Lanes, s: For) -> list[Statement] | None:
+    """The statements that combine a carry with a term, which is all that they and their results are used for."""
+    uses = Counter([a.number for each in s.body for a in _read(each) if isinstance(a, Reg)])
+    made = {each.result.number: each for each in s.body if isinstance(each, Let)}
+    found: list[Statement] = []
+    for c in s.carries:
+        step = made.get(c.following.number) if isinstance(c.following, Reg) else None
+        if step is None or c.inside not in step.args or len(step.args) != 2:
+            return None
+        kind, dtypes = _COMBINED.get(step.op.primitive, ("", ""))
+        if c.inside.dtype.kind not in dtypes or uses[c.inside.number] != 1 or uses[step.result.number]:
+            return None
+        lanes.combined.append((kind, step.args[1 - step.args.index(c.inside)]))
+        lanes.needs(c.inside.dtype)
+        found.append(step)
+    return found
+
+
+def _read(s: Statement) -> list[Number]:
+    match s:
+        case Let(_, _, args):
+            return list(args)
+        case Store(_, at, value):
+            return [value, *[reg for reg, _ in at.terms]]
+        case Load(_, _, at) | Position(_, at):
+            return [reg for reg, _ in at.terms]
+    return []
 
 
 def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:

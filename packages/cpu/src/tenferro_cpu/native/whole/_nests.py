@@ -12,7 +12,7 @@ from typing import Final
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
-from tenferro_cpu.native.whole._frame import Frame
+from tenferro_cpu.native.whole._frame import Entry, Frame
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
@@ -82,7 +82,7 @@ class NestWriter(Writer):
     polls = False
 
     def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
-        super().__init__(block, block, outer.sizes, {}, [])
+        super().__init__(Entry(block.module), block, outer.sizes, {}, [])
         self.outer, self.host = outer, host
         self.arguments: list[tuple[str, str]] = []
         self._sizes: dict[Dim, str] = {}
@@ -92,6 +92,8 @@ class NestWriter(Writer):
         vectors = vector_loop(self, s, self.host)
         if vectors is None:
             super().count(s, start, end)
+        elif s.carries:
+            vectors.reduce(start, end)
         else:
             vectors.write(start, end)
 
@@ -126,13 +128,14 @@ def write_nest(main: Main, s: For) -> None:
     """A nest as a private function, and its calls."""
     block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
     inner = NestWriter(main, block, main.nests.host)
-    block.begin("entry")
+    inner.entry.begin("entry")
+    block.begin("body")
     inner.count(s, Int(block, "%from"), Int(block, "%to"))
     results = [Vec(block, x.kind, x.names) for c in s.carries for x in parts(inner.value(c.result))]
     returned = _return(block, results)
     typed = [f"{llvm}{' noalias' if llvm == 'ptr' else ''} %p{k}" for k, (llvm, _) in enumerate(inner.arguments)]
     head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline ATTRIBUTES {{"
-    name = main.nests.define(returned, "\n".join([head, *block.lines, "}"]))
+    name = main.nests.define(returned, "\n".join([head, *inner.entry.lines, "  br label %body", *block.lines, "}"]))
     given = [f"{llvm} {value}" for llvm, value in inner.arguments]
     if s.carries:
         _take(main, s, results, main.block.raw(_call(returned, name, Int(main.block, "0"), main.size(s.extent), given)))

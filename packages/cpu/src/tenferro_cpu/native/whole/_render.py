@@ -9,6 +9,7 @@ from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.whole._arena import place_temporaries
 from tenferro_cpu.native.whole._fortran import PREFIX
+from tenferro_cpu.native.whole._frame import Entry
 from tenferro_cpu.native.whole._nests import Main, Nests
 from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor.loop_ir import Call, LoopFunction
@@ -47,7 +48,7 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     """
     module = Module()
     fused = host.level != "generic"
-    entry, block = _Entry(module), ScalarBlock(module, fused, host.tables)
+    entry, block = Entry(module), ScalarBlock(module, fused, host.tables)
     entry.begin("entry")
     block.begin("body")
     given = Pointer(entry, "%sizes")
@@ -70,10 +71,3 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     text = module.text(head, *entry.lines, *block.lines, "}")
     foreign = tuple([name for name in module.definitions if name.startswith(PREFIX)])
     return RenderedFunction(text, tuple(calls), 1, foreign)
-
-
-class _Entry(ScalarBlock):
-    """The first basic block of a function; its names differ from those of the rest."""
-
-    def fresh(self) -> str:
-        return super().fresh().replace("%t", "%e")

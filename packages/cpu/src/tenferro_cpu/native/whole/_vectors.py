@@ -5,19 +5,26 @@ Mathematics is written out in line as the kernels have it, in their width and wi
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
+from tenferro_cpu.native.builder._types import indices
 from tenferro_cpu.native.kernels import _ports as ports
+from tenferro_cpu.native.kernels._combine import Combiner, Found, State
+from tenferro_cpu.native.kernels._fused_entry import SHORT
 from tenferro_cpu.native.kernels._render import interleaving
+from tenferro_cpu.native.kernels._render_reduce import Reduced, trailing
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
 from tenferro_cpu.native.whole._lanes import Lanes, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
-from tenferro_cpu.native.whole._values import joined, parts, stored_type
+from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
 from tenferro_tensor.device_model import Access, Literal, Operand
 from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Store
 from tenferro_tensor.loop_ir import Value as Number
@@ -32,17 +39,47 @@ Place = tuple[Int, Int]
 
 def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     """The loop as vectors, or None where single numbers serve better."""
-    if s.order is not Order.ANY or s.carries or s.swaps:
+    if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
     if lanes is None or (lanes.apart and not lanes.mathematics):
         return None
     width = BYTE * host.vector_bytes
-    if (isinstance(s.extent, int) and s.extent < width // lanes.bits) or not lanes.varying:
+    least = SHORT if s.carries else width // lanes.bits
+    if (isinstance(s.extent, int) and s.extent < least) or not (lanes.varying or s.carries):
         return None
     if host.tables and lanes.mathematics and not same_bits(lanes, width):
         return None
     return VectorLoop(writer, s, lanes, host)
+
+
+def _neutral(block: Block, kind: str, dtype: np.dtype[Any]) -> Value:
+    found = Combiner(block, kind, dtype).neutral()
+    assert not isinstance(found, Found)
+    return found
+
+
+def _folded(combiner: Combiner, state: State) -> list[str]:
+    """The lanes of one vector combined by halves, as `Combiner.folded` does: names of the scalars.
+
+    Vectors become narrower on the way. With full ones, LLVM 22 takes wrong lanes for integers once they are optimised.
+    """
+    outer = block = combiner.block
+    while block.lanes > 1:
+        half = Block(block.module, block.lanes // 2, 1, block.fused, block.tables)
+        half.take_over(block)
+        sides: list[list[Vec]] = [[], []]
+        for x in combiner.split(state):
+            wide = f"<{block.lanes} x {LLVM_TYPES[x.kind]}>"
+            for side, found in enumerate(sides):
+                order = indices([side * half.lanes + k for k in range(half.lanes)])
+                name = half.raw(f"shufflevector {wide} {x.names[0]}, {wide} poison, {order}")
+                found.append(Vec(half, x.kind, (name,)))
+        combiner, block = Combiner(half, combiner.kind, combiner.dtype), half
+        state = combiner.combine(combiner.join(*sides[0]), combiner.join(*sides[1]))
+    names = [block.first_lane(x) for x in combiner.split(state)]
+    outer.take_over(block)
+    return names
 
 
 class VectorLoop:
@@ -57,11 +94,14 @@ class VectorLoop:
     Attributes:
         block: instructions on vectors; it writes to the function.
         width: vectors that the main loop takes at once.
+        length: iterations.
     """
+
+    length: Int
 
     def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host) -> None:
         self.writer, self.s, self.lanes, self.host = writer, s, lanes, host
-        self.width = interleaving(lanes.instructions, host)
+        self.width = interleaving(0 if s.carries else lanes.instructions, host)
         scalar = writer.block
         self.block = Block(scalar.module, BYTE * host.vector_bytes // lanes.bits, self.width, scalar.fused, host.tables)
         self._fixed: dict[int, list[Vec]] = {}
@@ -73,21 +113,71 @@ class VectorLoop:
         """The iterations from `start` on, below `end`."""
         scalar = self.writer.block
         with Branch(scalar, start < end):
-            self.writer.write(self.lanes.uniform)
-            self.writer.registers[self.s.index.number] = Vec(scalar, "i64", (start.name,))
-            count = end - start
-            self._place_all()
-            self.block.take_over(scalar)
-            self._prepare()
-            self._over_elements(Int(self.block, count.name))
+            self._begin(start, end)
+            self._over_elements()
             scalar.take_over(self.block)
 
-    def _over_elements(self, n: Int) -> None:
-        b = self.block
+    def _begin(self, start: Int, end: Int) -> None:
+        """What all iterations share; instructions on vectors follow those on numbers."""
+        w, scalar = self.writer, self.writer.block
+        w.write(self.lanes.uniform)
+        w.registers[self.s.index.number] = Vec(scalar, "i64", (start.name,))
+        count = end - start
+        self._place_all()
+        self.block.take_over(scalar)
+        self.length = Int(self.block, count.name)
+        self._prepare()
+
+    def reduce(self, start: Int, end: Int) -> None:
+        """The same for a loop with carries, which are combined in the order of the reducing kernels.
+
+        That order depends on the length and on the width of vectors, and on nothing else in the loop. So sums of
+        contiguous rows have the bits of those kernels, but where these cut long rows or take many short ones at once.
+        """
+        scalar, carries = self.writer.block, self.s.carries
+        dtypes = [c.inside.dtype for c in carries]
+        kinds = [kind for kind, _ in self.lanes.combined]
+        numbers = [x for kind, d in zip(kinds, dtypes, strict=True) for x in parts(_neutral(scalar, kind, d))]
+        with Branch(scalar, start < end, numbers) as some:
+            self._begin(start, end)
+            combiners = [Combiner(self.block, kind, d) for kind, d in zip(kinds, dtypes, strict=True)]
+            most = self.s.extent if isinstance(self.s.extent, int) else None
+            states = trailing(Reduced(self, combiners), self.writer.entry, most)
+            folded = [name for c, state in zip(combiners, states, strict=True) for name in _folded(c, state)]
+            scalar.take_over(self.block)
+            some.values = [Vec(scalar, x.kind, (name,)) for x, name in zip(numbers, folded, strict=True)]
+        rest = iter(some.values)
+        for c, dtype, kind in zip(carries, dtypes, kinds, strict=True):
+            total = joined([next(rest) for _ in range(1 + (dtype.kind == "c"))])
+            self.writer.registers[c.result.number] = self._with_first(kind, c.first, dtype, total)
+
+    def _with_first(self, kind: str, first: Number, dtype: np.dtype[Any], total: Value) -> Value:
+        scalar = self.writer.block
+        before = self.writer.value(first)
+        if isinstance(first, Literal) and names([before]) == names([_neutral(scalar, kind, dtype)]):
+            return total
+        found = Combiner(scalar, kind, dtype).combine(before, total)
+        assert not isinstance(found, Found)
+        return found
+
+    def starts(self, first: Int) -> list[Int]:
+        """First elements of the interleaved vectors."""
+        return [first + k * self.block.lanes for k in range(self.block.interleave)]
+
+    def fix(self) -> None:
+        """What stays the same is known already."""
+
+    def read(self, starts: Sequence[Int], mask: Vec | None = None) -> list[Value]:
+        """The terms of the carries."""
+        self._body(starts, mask)
+        return [self._value(term, starts) for _, term in self.lanes.combined]
+
+    def _over_elements(self) -> None:
+        b, n = self.block, self.length
         step = b.lanes * self.width
         main = n & -step
         with Branch(b, main > 0), DoLoop(b, 0, main, step) as loop:
-            self._body([loop.index + k * b.lanes for k in range(self.width)], None)
+            self._body(self.starts(loop.index), None)
         b.interleave = 1
         with Branch(b, main < n), DoLoop(b, main, n, b.lanes) as loop:
             self._body([loop.index], b.below(loop.index, n))
@@ -125,11 +215,14 @@ class VectorLoop:
             if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
                 self._ports[s.buffer.number, s.at] = self._port(s.buffer, s.at)
             for number in s.args if isinstance(s, Let) else (s.value,) if isinstance(s, Store) else ():
-                if isinstance(number, Reg) and not self.lanes.differs(number):
-                    self._fixed[number.number] = [
-                        self.block.repeated(x.kind, LLVM_TYPES[x.kind], x.names[0])
-                        for x in parts(self.writer.value(number))
-                    ]
+                self._fix(number)
+        for _, term in self.lanes.combined:
+            self._fix(term)
+
+    def _fix(self, number: Number) -> None:
+        if isinstance(number, Reg) and not self.lanes.differs(number):
+            b, value = self.block, self.writer.value(number)
+            self._fixed[number.number] = [b.repeated(x.kind, LLVM_TYPES[x.kind], x.names[0]) for x in parts(value)]
 
     def _scattered_terms(self, at: Affine) -> list[tuple[Reg, DimLike]]:
         return [term for term in at.terms if self._is_scattered(term[0])]
@@ -149,7 +242,7 @@ class VectorLoop:
 
     # One iteration of several vectors.
 
-    def _body(self, starts: list[Int], mask: Vec | None) -> None:
+    def _body(self, starts: Sequence[Int], mask: Vec | None) -> None:
         b = self.block
         self._values = {}
         for s in self.lanes.varying:
@@ -162,7 +255,7 @@ class VectorLoop:
             elif isinstance(s, Store):
                 self._store(s, starts, mask)
 
-    def _value(self, number: Number, starts: list[Int]) -> Value:
+    def _value(self, number: Number, starts: Sequence[Int]) -> Value:
         b = self.block
         if isinstance(number, Literal):
             return literal(b, number.value, number.dtype)
@@ -173,7 +266,7 @@ class VectorLoop:
             found = self._values[number.number] = self._numbers(Affine.of(number), starts)
         return found
 
-    def _numbers(self, at: Affine, starts: list[Int]) -> Vec:
+    def _numbers(self, at: Affine, starts: Sequence[Int]) -> Vec:
         """A place in every lane."""
         b, (first, by) = self.block, self._places[at]
         steps = b.repeated("i64", "i64", by.name) * b.lane_numbers()
@@ -188,7 +281,7 @@ class VectorLoop:
             found = found + x * Vec(b, "i64", each.names * b.interleave)
         return found
 
-    def _distances(self, s: Load | Store, starts: list[Int]) -> Vec:
+    def _distances(self, s: Load | Store, starts: Sequence[Int]) -> Vec:
         """Bytes from the beginning of a buffer to each lane."""
         return self._numbers(s.at, starts) * s.buffer.dtype.itemsize
 
@@ -199,7 +292,7 @@ class VectorLoop:
         bases = [base, base.offset(size)] if buffer.dtype.kind == "c" else [base]
         return memory.Element(llvm, size), bases
 
-    def _load(self, s: Load, starts: list[Int], mask: Vec | None) -> Value:
+    def _load(self, s: Load, starts: Sequence[Int], mask: Vec | None) -> Value:
         b, port = self.block, self._ports.get((s.buffer.number, s.at))
         if port is not None:
             return ports.load(b, port, starts, mask)
@@ -215,7 +308,7 @@ class VectorLoop:
             found.append(Vec(b, kind_of(s.buffer.dtype), tuple(names)))
         return joined(found)
 
-    def _store(self, s: Store, starts: list[Int], mask: Vec | None) -> None:
+    def _store(self, s: Store, starts: Sequence[Int], mask: Vec | None) -> None:
         b, value = self.block, self._value(s.value, starts)
         port = self._ports.get((s.buffer.number, s.at))
         if port is not None:
