@@ -6,9 +6,14 @@ from collections.abc import Callable
 
 
 class Module:
-    """Definitions beside the kernel: private functions, and external ones that they call."""
+    """Definitions beside the kernel: private functions, and external ones that they call.
 
-    def __init__(self) -> None:
+    Args:
+        optimised: whether LLVM's optimiser runs over the text.
+    """
+
+    def __init__(self, optimised: bool = False) -> None:
+        self.optimised = optimised
         self.definitions: dict[str, str] = {}
 
     def require(self, name: str, text: Callable[[], str]) -> None:
@@ -78,6 +83,14 @@ class Emitter:
         if rarely:
             self.module.require("!prof", lambda: '!0 = !{!"branch_weights", i32 1, i32 100000}')
         self.do(f"br i1 {flag}, label %{yes}, label %{no}{', !prof !0' if rarely else ''}")
+
+    def repeat(self, flag: str, head: str, after: str) -> None:
+        """End the basic block and the loop over vectors that begins at `head`, which the optimiser shall not unroll."""
+        hint = ""
+        if self.module.optimised:
+            self.module.require("!loop", lambda: '!2 = distinct !{!2, !3}\n!3 = !{!"llvm.loop.unroll.disable"}')
+            hint = ", !llvm.loop !2"
+        self.do(f"br i1 {flag}, label %{head}, label %{after}{hint}")
 
     def reserve(self, count: int) -> int:
         """Lines to be written by `fill` once what they say is known; returns the number of the first."""

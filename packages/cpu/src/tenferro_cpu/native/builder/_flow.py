@@ -84,7 +84,7 @@ class DoLoop:
         b, after = self.block, self.block.new_label("looped")
         following = self.index + self.step
         self._phis.close([following.name, *_names(self.values)], b.label)
-        b.branch((following < self.end).name, self.head, after)
+        b.repeat((following < self.end).name, self.head, after)
         b.begin(after)
 
 

@@ -12,7 +12,7 @@ from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
 
-class Entry(ScalarBlock):
+class EntryBlock(ScalarBlock):
     """The first basic block of a function; its names differ from those of the rest."""
 
     def fresh(self) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
-from tenferro_cpu.native.whole._frame import Entry, Frame
+from tenferro_cpu.native.whole._frame import EntryBlock, Frame
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
@@ -82,7 +82,7 @@ class NestWriter(Writer):
     polls = False
 
     def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
-        super().__init__(Entry(block.module), block, outer.sizes, {}, [])
+        super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
         self.outer, self.host = outer, host
         self.arguments: list[tuple[str, str]] = []
         self._sizes: dict[Dim, str] = {}

@@ -9,7 +9,7 @@ from tenferro_cpu.native.builder import Module, Pointer, ScalarBlock
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.whole._arena import place_temporaries
 from tenferro_cpu.native.whole._fortran import PREFIX
-from tenferro_cpu.native.whole._frame import Entry
+from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._nests import Main, Nests
 from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor.loop_ir import Call, LoopFunction
@@ -46,9 +46,9 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     Raises:
         UnsupportedError: an op has no native form on this processor.
     """
-    module = Module()
+    module = Module(optimised=True)
     fused = host.level != "generic"
-    entry, block = Entry(module), ScalarBlock(module, fused, host.tables)
+    entry, block = EntryBlock(module), ScalarBlock(module, fused, host.tables)
     entry.begin("entry")
     block.begin("body")
     given = Pointer(entry, "%sizes")
