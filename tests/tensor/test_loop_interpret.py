@@ -212,3 +212,10 @@ def test_positions_are_indices_as_numbers():
     body = (Position(i8(1), Affine(N) - i8(0)), Store(out, Affine.of(i8(0)), i8(1)))
     (got,) = interpret(function([For(i8(0), 3, body)], outputs=[out], sizes=("n",)), [], (7,))
     np.testing.assert_array_equal(got, [7, 6, 5])
+
+
+def test_positions_wrap():
+    out = Buffer(0, INDEX, (1,), Role.OUTPUT)
+    body = (Let(i8(0), ADD, (whole(2**62), whole(2**62 - 1))), Position(i8(1), Affine.of(i8(0)) * 2 + 5))
+    (got,) = interpret(function([*body, Store(out, Affine(0), i8(1))], outputs=[out]), [])
+    assert got == 3

@@ -272,6 +272,8 @@ def test_what_accumulates():
     verify(grouped(let(13, ADD, f8(10), f8(12)), let(14, ADD, f8(13), f8(12)), following=f8(14)))
     inner = For(K, N, (let(16, ADD, f8(15), f8(12)),), (Carried(f8(15), f8(10), f8(16), f8(17)),), Order.GROUPED)
     verify(grouped(inner, following=f8(17)))
+    carry = Carried(J, whole(0), Reg(21, INDEX), Reg(22, INDEX))
+    verify(of(For(I, N, (Position(Reg(21, INDEX), at(J) + at(I) * 2),), (carry,), Order.GROUPED)))
     bad = {
         "two ops": ((let(13, ADD, f8(10), f8(12)), let(14, mul, f8(13), f8(12))), 14),
         "no associative op": ((let(13, catalog.sub.op(), f8(10), f8(12)),), 13),
@@ -285,3 +287,5 @@ def test_what_accumulates():
     for body, following in bad.values():
         with pytest.raises(LoopIRError, match="r10 is not accumulated by one associative op"):
             verify(grouped(*body, following=f8(following)))
+    with pytest.raises(LoopIRError, match="r1 is not accumulated by one associative op"):
+        verify(of(For(I, N, (Position(Reg(21, INDEX), at(J) * 2),), (carry,), Order.GROUPED)))

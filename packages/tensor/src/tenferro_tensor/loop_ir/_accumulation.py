@@ -24,6 +24,9 @@ from tenferro_tensor.loop_ir._nodes import (
 )
 from tenferro_tensor.loop_ir._traversal import everything
 
+ADD: Final = arithmetic.add.op()
+"""What a sum of indices is."""
+
 ASSOCIATIVE: Final = frozenset(
     {
         arithmetic.add,
@@ -38,34 +41,41 @@ ASSOCIATIVE: Final = frozenset(
 """Primitives that accumulate in groups; for floating-point numbers up to rounding."""
 
 
-def accumulates(carry: Carried, body: Sequence[Statement]) -> Op | None:
-    """The op of ``following = op(inside, term)``, where nothing else reads `inside` or what becomes of it.
+def accumulates(carry: Carried, body: Sequence[Statement]) -> bool:
+    """Whether ``following = op(inside, term)``, where nothing else reads `inside` or what becomes of it.
 
-    An inner loop of the same law may accumulate further: its carry starts from `inside`, and its result goes on.
+    There may be several terms, or none. An inner loop of the same law may accumulate further: its carry starts from
+    `inside`, and its result goes on.
     """
-    value, found = carry.inside, None
-    while carry.following != value:
+    ops = _ops(carry, body)
+    return ops is not None and len(ops) <= 1
+
+
+def _ops(carry: Carried, body: Sequence[Statement]) -> set[Op] | None:
+    """The ops by which a carry accumulates; None where it does something else."""
+    value, found = carry.inside, set[Op]()
+    while True:
         readers = [s for s in everything(body) for read in reads(s) if read == value]
-        if len(readers) != 1:
+        if carry.following == value:
+            return None if readers else found
+        if len(readers) != 1 or not any(readers[0] is s for s in body):
             return None
-        s = readers[0]
-        if not any(s is t for t in body):
-            return None
-        if isinstance(s, Let) and s.op.primitive in ASSOCIATIVE and len(s.args) == 2:
-            op, value = s.op, s.result
-        elif isinstance(s, For) and s.order is Order.GROUPED:
-            inner = next((c for c in s.carries if c.first == value), None)
-            accumulated = None if inner is None else accumulates(inner, s.body)
-            if inner is None or accumulated is None:
+        match readers[0]:
+            case Let(result=result, op=op, args=(_, _)) if op.primitive in ASSOCIATIVE:
+                found.add(op)
+                value = result
+            case Position(result=result, index=index) if index.coefficient(value) == 1:
+                found.add(ADD)
+                value = result
+            case For(order=Order.GROUPED, carries=carries, body=inner):
+                further = next((c for c in carries if c.first == value), None)
+                ops = None if further is None else _ops(further, inner)
+                if further is None or ops is None:
+                    return None
+                found |= ops
+                value = further.result
+            case _:
                 return None
-            op, value = accumulated, inner.result
-        else:
-            return None
-        if found not in (None, op):
-            return None
-        found = op
-    read = [r for s in everything(body) for r in reads(s)]
-    return found if value not in read or carry.inside == value else None
 
 
 def reads(s: Statement) -> Iterator[Reg]:

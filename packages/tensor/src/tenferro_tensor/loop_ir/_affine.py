@@ -29,6 +29,8 @@ class Reg:
 class Affine:
     """``constant + sum(register * coefficient)``; coefficients are known when the function is called.
 
+    It is computed in integers of 64 bits, which wrap.
+
     Attributes:
         constant: what does not depend on registers.
         terms: integer registers with their coefficients, ascending by number; no coefficient is 0.

@@ -184,7 +184,8 @@ class _Interpreter:
         self.registers[number] = value
 
     def index(self, index: Affine) -> int:
-        return index.evaluate({r.number: int(self.registers[r.number]) for r, _ in index.terms}, self.sizes)
+        value = index.evaluate({r.number: int(self.registers[r.number]) for r, _ in index.terms}, self.sizes)
+        return (value + 2**63) % 2**64 - 2**63
 
     def place(self, s: Statement, buffer: Buffer, at: Affine) -> int:
         i, size = self.index(at), self.memory[buffer.number].size

@@ -118,7 +118,8 @@ class For:
     """A counted loop: `index` is 0, 1, ..., ``extent - 1``.
 
     Attributes:
-        swaps: pairs of buffers of one shape that trade their memory at the end of each iteration, and stay traded.
+        swaps: pairs of buffers of one dtype and number of elements, none in two pairs, that trade their memory at the
+            end of each iteration, and stay traded.
     """
 
     index: Reg

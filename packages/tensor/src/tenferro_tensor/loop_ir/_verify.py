@@ -3,7 +3,7 @@
 1. Buffers are declared once, each in the list of its role; sizes that occur are named.
 2. A register is set by one statement, before it is read and around what reads it.
 3. Dtypes are what inference gives; those of carries, cases and stores agree. Indices have dtype `INDEX`.
-4. Only outputs and temporaries are written; swapped buffers are such, of one shape and dtype, in one pair of a loop.
+4. Only outputs and temporaries are written; swapped buffers are such, of one size and dtype, in one pair of a loop.
 5. The test of a `While` writes only temporaries that nothing else mentions.
 6. Iterations in any order, or grouped, do not depend on each other; carries of grouped ones accumulate.
 7. Operands and results of a `Call` are what its op takes and gives; results are without gaps and share no memory.
@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -207,8 +208,7 @@ class _Checker:
         for a, b in s.swaps:
             self.writable(s, a)
             self.writable(s, b)
-            same = len(a.shape) == len(b.shape) and all(decide(m, "==", n) for m, n in zip(a.shape, b.shape))
-            if not same or a.dtype != b.dtype:
+            if not decide(math.prod(a.shape), "==", math.prod(b.shape)) or a.dtype != b.dtype:
                 self.broken(s, f"{declared(a)} and {declared(b)} are swapped, but differ")
             if a.number == b.number or {a.number, b.number} & seen:
                 self.broken(s, f"{a} or {b} is swapped twice in one iteration")
@@ -234,7 +234,7 @@ class _Checker:
     def accumulating(self, s: For, c: Carried) -> None:
         if s.order is Order.ANY:
             self.broken(s, f"iterations in any order carry {c.inside}")
-        if accumulates(c, s.body) is None:
+        if not decide(s.extent, "<=", 1) and not accumulates(c, s.body):
             self.broken(s, f"{c.inside} is not accumulated by one associative op")
 
     def repeat(self, s: While, scope: dict[int, Reg]) -> None:
