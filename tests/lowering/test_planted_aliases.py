@@ -45,16 +45,16 @@ def overwritable(*, owned: bool = True, dead: bool = True, once: bool = True) ->
     return found
 
 
-def _made_inside(x: Any, first_inside: int, taken: set[int], *, made: bool, free: bool) -> Any:
-    if not isinstance(x, _values.Stored) or not x.whole or x.buffer.role is not Role.TEMPORARY:
-        return None
-    good = (not made or x.buffer.number >= first_inside) and (not free or x.buffer.number not in taken)
-    return x.buffer if good else None
+def spare(*, made: bool, free: bool) -> Callable[..., Any]:
+    """`_made_inside` without one of its conditions."""
 
+    def found(x: Any, first_inside: int, taken: set[int]) -> Any:
+        if not isinstance(x, _values.Stored) or not x.whole or x.buffer.role is not Role.TEMPORARY:
+            return None
+        good = (not made or x.buffer.number >= first_inside) and (not free or x.buffer.number not in taken)
+        return x.buffer if good else None
 
-def spare(**conditions: bool) -> Callable[..., Any]:
-    """`_made_inside` without some of its conditions."""
-    return lambda *args: _made_inside(*args, **conditions)
+    return found
 
 
 PLANTED: dict[str, tuple[Any, str, Any, tuple[Any, ...]]] = {
@@ -87,7 +87,7 @@ PLANTED: dict[str, tuple[Any, str, Any, tuple[Any, ...]]] = {
         (over(over(change("rearranged", 1, 1))),),
     ),
     "what was loaded before a store is forgotten": (
-        _writer.Writer, "written", lambda *_: None, (over(change("every other", 2)),),
+        _writer.LoopWriter, "written", lambda *_: None, (over(change("every other", 2)),),
     ),
 }  # fmt: skip
 

@@ -35,14 +35,14 @@ class Nest(NamedTuple):
     Attributes:
         kind: a key of `NESTS`.
         bodies: what is done inside; loops take the first one.
-        count: number of iterations, or the index of a branch.
+        times: number of iterations, or the index of a branch.
         carried: which arrays the loop carries; the others are closed over.
         flag: backwards, with a bound, or by data.
     """
 
     kind: str
     bodies: tuple[tuple[Any, ...], ...]
-    count: int
+    times: int
     carried: tuple[int, ...]
     flag: bool
 
@@ -233,7 +233,7 @@ def _scan(step: Nest, arrays: list[Any], numbers: list[Any], i: Any, rows: list[
         inside, now = _block(step.bodies[0], all_of(carry[0]), carry[1], j + i, [])
         return (tuple([inside[k] for k in step.carried]), now), (inside[0][:2], now[0])
 
-    (carried, numbers), made = tr.scan(body, (carried, numbers), tr.arange(step.count), reverse=step.flag)
+    (carried, numbers), made = tr.scan(body, (carried, numbers), tr.arange(step.times), reverse=step.flag)
     rows.extend(made)
     return all_of(carried), numbers
 
@@ -250,7 +250,7 @@ def _over_slices(step: Nest, arrays: list[Any], numbers: list[Any], i: Any, rows
 
     (carried, numbers), made = tr.scan(body, (carried, numbers), over, reverse=step.flag)
     arrays = all_of(carried)
-    arrays[step.count % 3] = made
+    arrays[step.times % 3] = made
     return arrays, numbers
 
 
@@ -258,7 +258,7 @@ def _while(step: Nest, arrays: list[Any], numbers: list[Any], i: Any, rows: list
     carried, all_of = _carrying(step, arrays, numbers)
 
     def test(carry: Any) -> Any:
-        more = carry[0] < step.count
+        more = carry[0] < step.times
         return more & (total(tr.real(carry[1][0])) < 1.0) if step.flag and arrays[0].dtype != np.bool_ else more
 
     def body(carry: Any) -> Any:
@@ -276,8 +276,8 @@ def _switch(step: Nest, arrays: list[Any], numbers: list[Any], i: Any, rows: lis
 
     ways = [branch(body) for body in step.bodies]
     if step.flag:
-        return tr.cond((i + step.count) % 2 == 0, ways[0], ways[-1], arrays, numbers)
-    return tr.switch((i + step.count) % 4 - 1, ways, arrays, numbers)
+        return tr.cond((i + step.times) % 2 == 0, ways[0], ways[-1], arrays, numbers)
+    return tr.switch((i + step.times) % 4 - 1, ways, arrays, numbers)
 
 
 NESTS: dict[str, Callable[..., Any]] = {
