@@ -77,7 +77,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {
-            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion")
+            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion", "loops")
         }
         self._live: dict[tuple[str, Any], list[Registration]] = {}
         self._loaded: set[str] = set()
@@ -111,6 +111,18 @@ class Registry:
     def lowering(self, primitive: Primitive, lower: Callable[..., Any], *, replace: bool = False) -> Registration:
         """Register the StableHLO lowering of a primitive, read by ``tenferro_xla``."""
         return self._put("lowering", primitive, None, lower, replace)
+
+    def loops(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register how a primitive becomes loop nests where a whole program becomes one native function.
+
+        Primitives without such a rule and without an expansion are calls of their kernels there.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(step)``, with a `tenferro_runtime.lowering.Step`, writes statements and gives the results.
+            replace: take the place of an earlier entry.
+        """
+        return self._put("loops", primitive, None, rule, replace)
 
     def pruning(
         self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False

@@ -3,7 +3,7 @@
 In the order of use: `_lower` (the door), `_lowering` (equation by equation; the rule of writing in place), `_values`
 (numbers, views of memory, formulas), `_writer` (statements, and what is known about indices); then the rules:
 `_elementwise`, `_views`, `_reductions`, `_products`, `_indexing`, `_joining`, `_branches`, `_loops`, and `_calls` for
-what is left to kernels.
+what is left to kernels. Families register rules for their primitives with ``Registry.loops``; a rule is given a `Step`.
 """
 
 from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselves
@@ -15,6 +15,24 @@ from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselve
     _reductions,
     _views,
 )
+from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._lower import lower
+from tenferro_runtime.lowering._lowering import Step
+from tenferro_runtime.lowering._values import Formula, Lowered, Numbers, Stored, copied, kept, numbers, stored, write
+from tenferro_runtime.lowering._writer import LoopWriter
 
-__all__ = ["lower"]
+__all__ = [
+    "Formula",
+    "LoopWriter",
+    "Lowered",
+    "Numbers",
+    "Step",
+    "Stored",
+    "call",
+    "copied",
+    "kept",
+    "lower",
+    "numbers",
+    "stored",
+    "write",
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
@@ -11,6 +13,7 @@ from tenferro_runtime.lowering._lowering import Lowering, Step
 from tenferro_runtime.lowering._prepared import prepared
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering._values import Lowered, Stored, write
+from tenferro_tensor import REGISTRY
 from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
 from tenferro_tensor_core import UnsupportedError
 
@@ -50,8 +53,11 @@ def lower(program: Program) -> LoopFunction:
     )
 
 
-def _other(step: Step) -> Lowered | list[Lowered]:
-    """Primitives without a rule of their own."""
+def _other(step: Step) -> Lowered | Sequence[Lowered]:
+    """Primitives without a rule here: by the rule of their family, by their expansion, or by their kernel."""
+    rule = REGISTRY.find("loops", step.op.primitive)
+    if rule is not None:
+        return rule(step)  # type: ignore[no-any-return]
     if has_expansion(step.op.primitive):
         around = step.body.program
         found = expansion_of(step.op, specs_of(around.specs, step.eq), around.guards, around.examples)
