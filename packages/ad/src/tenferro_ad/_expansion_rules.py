@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tenferro_ad._backward import backward_pass
@@ -10,7 +12,7 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._rules import RULE_MAKERS
 from tenferro_runtime.expanding import apply_expansion, expansion_of, has_expansion
-from tenferro_runtime.extension import General
+from tenferro_runtime.extension import General, interpret
 from tenferro_tensor import Op, Primitive, next_level
 from tenferro_tensor_core import decisions
 
@@ -24,17 +26,17 @@ def rule_of_expansion(primitive: Primitive) -> General | None:
         return None
 
     def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...], outs: tuple[Any, ...], **params: Any) -> Any:
-        op, level = _traceable(primitive, primals, params), next_level()
+        expansion, level = _expansion(primitive.op(**params), primals), next_level()
         values = [x if t is None else dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-        found = running(level, apply_expansion, op, values)
+        found = running(level, expansion, values)
         return tuple([y.tangent if y.__class__ is Dual and y.level == level else None for y in found])
 
     def vjp(primals: tuple[Any, ...], outs: tuple[Any, ...], cotangents: tuple[Any, ...], **params: Any) -> Any:
-        op, level = _traceable(primitive, primals, params), next_level()
+        expansion, level = _expansion(primitive.op(**params), primals), next_level()
         places = [i for i, x in enumerate(primals) if x.spec.inexact]
         leaves = dict(zip(places, all_watched([primals[i] for i in places], level), strict=True))
         values = [leaves.get(i, x) for i, x in enumerate(primals)]
-        found = running(level, apply_expansion, op, values)
+        found = running(level, expansion, values)
         roots = [
             (y.node, c)
             for y, c in zip(found, cotangents, strict=True)
@@ -46,13 +48,13 @@ def rule_of_expansion(primitive: Primitive) -> General | None:
     return General(jvp=jvp, vjp=vjp)
 
 
-def _traceable(primitive: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> Op:
-    """The op, after the checks that its expansion goes through before it runs in any other way."""
-    op = primitive.op(**params)
+def _expansion(op: Op, primals: tuple[Any, ...]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """The expansion as a function of operands: its program, or where that is open for lack of sizes, its own steps."""
     sizes = decisions()
     known = () if sizes is None else tuple(sizes.guards)
-    expansion_of(op, tuple([x.spec for x in primals]), known, None if sizes is None else sizes.examples)
-    return op
+    specs = tuple([x.spec for x in primals])
+    program = expansion_of(op, specs, known, None if sizes is None else sizes.examples)
+    return partial(apply_expansion, op) if program is None else partial(interpret, program)
 
 
 RULE_MAKERS.append(rule_of_expansion)
