@@ -148,3 +148,26 @@ def test_lossless_chains_are_told_from_lossy_ones() -> None:
     assert not one_step("int64", "int32", "int64")
     assert not one_step("float32", "float64", "int32")
     assert not one_step("int8", "uint8", "int32")
+
+
+BLOCKS = {
+    "read after write": (lambda x, k: x.at[k].set(x[0] * 2)[k], 0, 0),
+    "write twice": (lambda x, k: x.at[k].set(x[0]).at[k].set(x[1]), 0, 1),
+    "write what is there": (lambda x, k: x.at[k].set(x[k]), 0, 0),
+    "write what is elsewhere": (lambda x, k: x.at[k].set(x[1 - k]), 1, 1),
+    "write a part": (lambda x, k: x.at[k].set(1.0).at[k, 0].set(2.0), 0, 2),
+    "constant columns": (lambda x, k: x.at[k, 2].set(1.0).at[k, 2].set(3.0)[k, 2], 0, 0),
+    "read elsewhere": (lambda x, k: x.at[k].set(1.0)[1 - k], 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_at_one_place(name):
+    f, reads, writes = BLOCKS[name]
+    program, better = after(lambda x, i: f(x, i & 1), Spec((2, 3), F8), Spec((), np.dtype("int64")))
+    assert names(better).count("dynamic_slice") == reads
+    assert names(better).count("dynamic_update_slice") + names(better).count("scatter") == writes
+    x = np.arange(6.0).reshape(2, 3)
+    for i in (0, 1, 5):
+        want = program.run(tensor(x), tensor(i))
+        np.testing.assert_array_equal(better.run(tensor(x), tensor(i))[0], want[0])

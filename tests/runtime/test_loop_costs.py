@@ -143,7 +143,7 @@ def test_a_loop_is_explained_with_its_body() -> None:
     loop = only(explained.steps, "scan")
     (body,) = loop.bodies
     assert (body.title, body.times, body.carried_bytes) == ("body", 50, 8)
-    assert {"gather", "tanh"} <= set(names(body.steps)) and loop.flops == 50 * sum(s.flops for s in body.steps)
+    assert {"dynamic_slice", "tanh"} <= set(names(body.steps)) and loop.flops == 50 * sum(s.flops for s in body.steps)
     lines = str(explained).splitlines()
     at = next(i for i, line in enumerate(lines) if "body, 50 times, carries 8 B:" in line)
     assert lines[at - 1].split()[:2] == [str(loop.index), "scan"]
@@ -155,8 +155,8 @@ def test_a_loop_is_explained_with_its_body() -> None:
 def test_a_step_of_a_gradient_moves_what_it_reads() -> None:
     small, large = (tr.trace(grad(diagonal), Spec((n, n), F8)).explain() for n in (50, 100))
     loop = [s for s in large.steps if s.primitive == "scan"][-1]
-    scatter = only(loop.bodies[0].steps, "scatter")
-    assert scatter.over == (0,) and scatter.bytes < 100 and loop.bodies[0].carried_bytes == 8 + 8 * 100 * 100
+    update = only(loop.bodies[0].steps, "dynamic_update_slice")
+    assert update.over == (0,) and update.bytes < 100 and loop.bodies[0].carried_bytes == 8 + 8 * 100 * 100
     loops: list[Any] = [sum(s.bytes for s in steps if s.primitive == "scan") for steps in (small.steps, large.steps)]
     assert loops[1] < 3 * loops[0]
 

@@ -65,7 +65,7 @@ def _update_of(eq: Equation, ins: Specs) -> Spec:
 
 def _gather(ins: Specs, outs: Specs, **_: Any) -> Cost:
     """Only what is taken is read."""
-    return Cost(0, 2 * nbytes(outs[0]) + nbytes(ins[1]))
+    return Cost(0, 2 * nbytes(outs[0]) + sum(map(nbytes, ins[1:])))
 
 
 def _elementwise(p: Primitive) -> Callable[..., Cost]:
@@ -120,12 +120,13 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     table.update(dict.fromkeys(ALONG, _along))
     movers = (
         catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
-        catalog.pad, catalog.concatenate, catalog.scatter, catalog.dynamic_slice, catalog.iota, catalog.dim_value,
+        catalog.pad, catalog.concatenate, catalog.scatter, catalog.iota, catalog.dim_value,
         catalog.dynamic_update_slice,
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})
-    table[catalog.dot_general], table[fused], table[catalog.gather] = _dot_general, _fused, _gather
+    table[catalog.dot_general], table[fused] = _dot_general, _fused
+    table[catalog.gather] = table[catalog.dynamic_slice] = _gather
     return table
 
 

@@ -12,13 +12,13 @@ from tenferro_tensor_core import DimLike
 VIEWS: Final[frozenset[Primitive]] = frozenset(
     {
         catalog.transpose, catalog.reverse, catalog.slice_, catalog.stop_gradient, catalog.broadcast_in_dim,
-        catalog.define_size, catalog.dynamic_slice,
+        catalog.define_size,
     }
 )  # fmt: skip
 """Always views of their operand. (Small broadcasts, and counts of other integers, are copied: too little to count.)"""
 
 SCATTERED: Final[frozenset[Primitive]] = frozenset(
-    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.dynamic_slice}
+    {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
 )
 """Their results may be out of row-major order, so that a reshape of them is a copy."""
 

@@ -13,6 +13,7 @@ from typing import Final
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._accumulating_branches import start_branches_from_sums
 from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
+from tenferro_runtime.passes._blocks import same_starts
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_runtime.passes.schedule import extent_in_trace, weight
@@ -110,6 +111,11 @@ def _block_added(
     if update.__class__ is not int:
         return None
     spec = work.specs[update]
+    cleared = work.maker(total, c.dynamic_update_slice)
+    if cleared is not None and work.specs[cleared.operands[1]] is spec and _is_zero(work, cleared.operands[1]):  # type: ignore[index]
+        x, _, *at = cleared.operands
+        if same_starts(work, at, starts):
+            return work.emit(cleared.op, (x, update, *starts), work.specs[total], eq.source)
     there = work.emit(c.dynamic_slice.op(sizes=spec.shape), (total, *starts), spec, eq.source)
     both = work.emit(c.add.op(), (there, update), spec, eq.source)
     return work.emit(c.dynamic_update_slice.op(), (total, both, *starts), work.specs[total], eq.source)

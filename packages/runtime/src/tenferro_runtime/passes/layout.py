@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.passes._blocks import BLOCKS
 from tenferro_runtime.passes._kinds import Rearranging
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_tensor import Op, Primitive
@@ -206,6 +207,7 @@ _VIEWS: Final[Rules] = {
 
 _RULES: Final[Rules] = {
     **_VIEWS,
+    **BLOCKS,
     **dict.fromkeys(SINKS, (_sunk,)),
     c.transpose: (_transposed,),
     c.reshape: (_reshaped,),

@@ -42,14 +42,14 @@ CARRIED: Final[dict[Primitive, Callable[[Op], Mapping[int, int]]]] = {}
 _MAKING: Final = (
     frozenset({p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise}) - _PASSING
     | UPDATES
-    | {catalog.dot_general}
+    | {catalog.dot_general, catalog.dynamic_slice}
 )
 """Primitives whose results are memory of their own."""
 
 
 LOOK_AT_FIRST: Final = frozenset({
     catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
-    catalog.dynamic_slice, catalog.gather,
+    catalog.gather,
 })  # fmt: skip
 """Primitives that may return a view of their first operand, and of no other."""
 

@@ -249,7 +249,8 @@ def _block(starts: Sequence[Any], sizes: Ints, shape: Ints) -> tuple[slice, ...]
 
 @sized(lambda ins, outs, *, sizes: (sizes,))
 def _dynamic_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, sizes: Ints) -> Kernel:
-    return lambda x, *more: x[_block(more[:-1], more[-1], x.shape)]
+    # A view would keep updates of the array, which often follow, from taking place in its memory.
+    return lambda x, *more: x[_block(more[:-1], more[-1], x.shape)].copy()
 
 
 @any_size
