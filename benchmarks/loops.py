@@ -125,7 +125,7 @@ def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: C
             fusion.wait()
             calls[name]()
             tell({"first": {"ready": clock() - start}})
-            fusion.wait()
+            fusion.wait()  # for kernels that the second call has asked for
     if "tenferro" in results:
         for name in results:
             if name != "tenferro" and (text := differs(results["tenferro"], results[name], program.tolerance)):

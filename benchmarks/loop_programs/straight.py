@@ -15,7 +15,7 @@ def softmax(xp: Namespace, x: Any) -> Any:
 
 
 def softmax_numpy(x: Any) -> Any:
-    return softmax(np, x)  # type: ignore[arg-type]
+    return softmax(np, x)
 
 
 def normalised_rows(xp: Namespace, x: Any, scale: Any, shift: Any) -> Any:
@@ -25,7 +25,7 @@ def normalised_rows(xp: Namespace, x: Any, scale: Any, shift: Any) -> Any:
 
 
 def normalised_rows_numpy(x: Any, scale: Any, shift: Any) -> Any:
-    return normalised_rows(np, x, scale, shift)  # type: ignore[arg-type]
+    return normalised_rows(np, x, scale, shift)
 
 
 def scaled_products(xp: Namespace, a: Any, b: Any, x: Any) -> Any:
@@ -34,7 +34,7 @@ def scaled_products(xp: Namespace, a: Any, b: Any, x: Any) -> Any:
 
 
 def scaled_products_numpy(a: Any, b: Any, x: Any) -> Any:
-    return scaled_products(np, a, b, x)  # type: ignore[arg-type]
+    return scaled_products(np, a, b, x)
 
 
 def rank_two(xp: Namespace, a: Any, u: Any, v: Any, x: Any) -> Any:
@@ -68,7 +68,7 @@ def horizontal_diffusion(xp: Namespace, x: Any, strength: Any) -> Any:
 
 
 def horizontal_diffusion_numpy(x: Any, strength: Any) -> Any:
-    return horizontal_diffusion(np, x, strength)  # type: ignore[arg-type]
+    return horizontal_diffusion(np, x, strength)
 
 
 def shifted_stencil(xp: Namespace, x: Any) -> Any:
@@ -81,7 +81,7 @@ TAPS = (0.1, 0.2, 0.4, 0.2, 0.1)
 
 
 def shifted_stencil_numpy(x: Any) -> Any:
-    return shifted_stencil(np, x)  # type: ignore[arg-type]
+    return shifted_stencil(np, x)
 
 
 def correlation(xp: Namespace, x: Any) -> Any:
@@ -92,7 +92,7 @@ def correlation(xp: Namespace, x: Any) -> Any:
 
 
 def correlation_numpy(x: Any) -> Any:
-    return correlation(np, x)  # type: ignore[arg-type]
+    return correlation(np, x)
 
 
 def great_circles(xp: Namespace, a: Any, b: Any) -> Any:
@@ -103,7 +103,7 @@ def great_circles(xp: Namespace, a: Any, b: Any) -> Any:
 
 
 def great_circles_numpy(a: Any, b: Any) -> Any:
-    return great_circles(np, a, b)  # type: ignore[arg-type]
+    return great_circles(np, a, b)
 
 
 def radial_means(xp: Namespace, radius: Any, values: Any, edges: Any) -> Any:

@@ -13,7 +13,7 @@ import tenferro_runtime as tr
 from tenferro_ad import value_and_grad
 from workspace import ROOT
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 record = import_module("loop_programs.record")
 PROGRAMS = import_module("loop_programs").every()
 DIFFERENTIATED = [name for name, program in PROGRAMS.items() if program.gradient]
