@@ -10,6 +10,7 @@ import tenferro_ad as ad
 import tenferro_einsum as te
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
+from tenferro_runtime.lowering._lower import written
 from tenferro_tensor.loop_ir import interpret, verify
 from whole_functions import Native
 
@@ -143,6 +144,11 @@ def contracted(x: Any, y: Any, z: Any) -> Any:
     )  # fmt: skip
 
 
+def normalised(x: Any) -> Any:
+    x = x - tr.mean(x, axis=1, keepdims=True)
+    return x / tr.sqrt(tr.mean(x**2, axis=1, keepdims=True) + 1e-5)
+
+
 def gradient(x: Any) -> Any:
     def loss(x: Any) -> Any:
         return tr.sum(tr.scan(lambda c, i: (tr.tanh(c * x[i] + 1.0) + c, None), x, tr.arange(5))[0])
@@ -194,6 +200,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         f"products by BLAS of {dtype}": (products_by_blas, (real(20, 20).astype(dtype), real(20, 20).astype(dtype)))
         for dtype in ("float32", "float64", "complex64", "complex128")
     },
+    "normalised": (normalised, (real(20, 30),)),
     "gradient": (gradient, (real(40),)),
     "contracted": (contracted, (real(20, 20), real(20, 20), real(20, 20))),
     "contracted numbers": (contracted, (real(3, 3), real(3, 3), real(3, 3))),
@@ -225,6 +232,16 @@ def test_machine_code_gives_what_the_interpreter_gives(name: str) -> None:
         pytest.skip("its kernels are called by the entry")
     for got, want in zip(Native(function)(*arrays), interpret(function, arrays, ()), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_passes_over_nests_keep_every_bit(name: str) -> None:
+    f, arrays = CASES[name]
+    program = tr.trace(f, *[tr.asarray(a) for a in arrays])
+    before, after = written(program), lower(program)
+    verify(after)
+    for got, want in zip(interpret(after, arrays, ()), interpret(before, arrays, ()), strict=True):
+        assert got.tobytes() == want.tobytes()
 
 
 def test_negative_indices_and_windows_need_no_tests_in_counted_loops() -> None:

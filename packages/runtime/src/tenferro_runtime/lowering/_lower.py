@@ -13,6 +13,7 @@ from tenferro_runtime.lowering._lowering import Lowering, Step
 from tenferro_runtime.lowering._prepared import prepared
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering._values import Lowered, Stored, write
+from tenferro_runtime.lowering.passes import improved
 from tenferro_tensor import REGISTRY
 from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
 from tenferro_tensor_core import UnsupportedError
@@ -25,6 +26,11 @@ def lower(program: Program) -> LoopFunction:
         UnsupportedError: it has a step that is neither loops nor a kernel on arrays in main memory, such as a size
             that depends on data, or a transfer.
     """
+    return improved(written(program))
+
+
+def written(program: Program) -> LoopFunction:
+    """The program equation by equation, before passes over its loop nests."""
     program = prepared(expand(program))
     for spec in program.specs.values():
         if not spec.place.on_host:

@@ -1,0 +1,140 @@
+"""`fuse_nests`: loops over the same extent become one loop where iterations of both meet in memory only as equals.
+
+What one iteration of the first loop stores, the same iteration of the second one may read; then it is in a register, or
+still in the nearest cache. Outer loops come first, then what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
+from tenferro_runtime.lowering.passes._contents import Block, blocks, everything, substituted, with_blocks
+from tenferro_runtime.lowering.passes._footprint import Footprint
+from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Position, Statement
+
+MOST_BUFFERS: Final = 12
+"""Buffers of one nest: more streams than a processor prefetches cost more than another loop."""
+
+MOST_LINES: Final = 200
+"""Statements of one nest: more of them need more registers than there are."""
+
+WINDOW: Final = 32
+"""Statements before a loop among which its partner is looked for."""
+
+MOST_PAIRS: Final = 256
+"""Pairs of accesses that are compared for one fusion."""
+
+
+@dataclass(slots=True)
+class _Measured:
+    """A statement of the block, and what is known about it."""
+
+    statement: Statement
+    footprint: Footprint
+
+
+def fuse_nests(statements: Sequence[Statement]) -> Block:
+    """Statements that give the same bits with fewer loops."""
+    extents: dict[int, object] = {s.index.number: s.extent for s in everything(statements) if isinstance(s, For)}
+    return _fused(statements, extents)  # type: ignore[arg-type]
+
+
+def _fused(statements: Sequence[Statement], extents: Extents) -> Block:
+    joined = _joined(statements, extents) if sum(map(_may_fuse, statements)) > 1 else statements
+    found = []
+    for s in joined:
+        inner = blocks(s)
+        found.append(with_blocks(s, [_fused(b, extents) for b in inner]) if inner else s)
+    return tuple(found)
+
+
+def _may_fuse(s: Statement) -> bool:
+    return isinstance(s, For) and s.order is not Order.GIVEN
+
+
+def _joined(statements: Sequence[Statement], extents: Extents) -> list[Statement]:
+    """The statements of a block, with loops fused as far as they may be."""
+    done: list[_Measured] = []
+    for s in statements:
+        entry = _Measured(s, Footprint(s))
+        if not (_fits(entry) and _join(done, entry, extents)):
+            done.append(entry)
+    return [entry.statement for entry in done]
+
+
+def _fits(entry: _Measured) -> bool:
+    """Whether a statement is a loop that may be fused with another one."""
+    return _may_fuse(entry.statement) and entry.footprint.regular
+
+
+def _join(done: list[_Measured], entry: _Measured, extents: Extents) -> bool:
+    """Fuse a loop with one of the last statements, if it may move up to it."""
+    moving: list[_Measured] = []
+    for k in range(len(done) - 1, max(-1, len(done) - 1 - WINDOW), -1):
+        other = done[k]
+        if (
+            _fits(other)
+            and _fusible(other, entry, extents)
+            and all(m.footprint.commutes_with(other.footprint) for m in moving)
+        ):
+            first, second = other.statement, entry.statement
+            assert isinstance(first, For) and isinstance(second, For)
+            whole = _both(first, second)
+            # In the order in which they stood: numbers for the second loop now come before the first one.
+            kept = [e for e in done[k + 1 :] if all(e is not m for m in moving)]
+            done[k:] = [*reversed(moving), _Measured(whole, Footprint(whole)), *kept]
+            return True
+        if all(m.footprint.commutes_with(other.footprint) for m in (entry, *moving)):
+            continue
+        if not isinstance(other.statement, Let | Position | Load):
+            return False
+        moving.append(other)
+    return False
+
+
+def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
+    """Whether two loops that stand next to each other may become one, and should.
+
+    A reduction and independent iterations stay apart: the sums of one would keep the other from being done in vectors.
+    """
+    a, b, one, two = first.statement, second.statement, first.footprint, second.footprint
+    assert isinstance(a, For) and isinstance(b, For)
+    if (
+        a.extent != b.extent
+        or a.order is not b.order
+        or one.lines + two.lines > MOST_LINES
+        or one.branches != two.branches
+    ):
+        return False
+    if not one.sets.isdisjoint(two.reads) or one.buffers.isdisjoint(two.buffers):
+        return False
+    if len(one.buffers | two.buffers) > MOST_BUFFERS:
+        return False
+    inside = (one.inside | two.inside) - {a.index.number, b.index.number}
+    pairs = 0
+    for mine, its in ((one.stores, two.loads), (one.stores, two.stores), (one.loads, two.stores)):
+        for number in mine.keys() & its.keys():
+            others = {_renamed(at, b, a) for at in its[number]}
+            for at in set(mine[number]):
+                pairs += len(others)
+                if pairs > MOST_PAIRS or any(meet_elsewhere(at, x, a.index, inside, extents) for x in others):
+                    return False
+    return True
+
+
+def _renamed(at: Affine, of: For, to: For) -> Affine:
+    by = at.coefficient(of.index)
+    return at if by.__class__ is int and by == 0 else at - Affine.of(of.index) * by + Affine.of(to.index) * by
+
+
+def _both(first: For, second: For) -> For:
+    """The iterations of both loops, one of the first before one of the second."""
+    body = substituted(second.body, {second.index.number: first.index})
+    following = [first.index if c.following == second.index else c.following for c in second.carries]
+    carries = [
+        *first.carries, *[replace(c, following=v) for c, v in zip(second.carries, following, strict=True)]
+    ]  # fmt: skip
+    return For(first.index, first.extent, (*first.body, *body), tuple(carries), first.order)

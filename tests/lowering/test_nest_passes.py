@@ -1,0 +1,266 @@
+"""Passes over loop nests: the same bits, and the nests that are expected."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tenferro_runtime as tr
+from tenferro_runtime.lowering import lower
+from tenferro_runtime.lowering.passes import dead_code, forward_loads, fuse_nests, improved
+from tenferro_tensor.catalog import arithmetic
+from tenferro_tensor.loop_ir import (
+    Affine,
+    Buffer,
+    For,
+    LoopFunction,
+    LoopIRError,
+    Order,
+    Reg,
+    Store,
+    interpret,
+    verify,
+)
+from tenferro_tensor_core import dim
+from whole_functions import Writing, literal
+
+RNG = np.random.default_rng(11)
+PASSES: dict[str, Callable[[LoopFunction], LoopFunction]] = {
+    "fuse_nests": lambda f: _with(f, fuse_nests(f.body)),
+    "forward_loads": lambda f: _with(f, forward_loads(f.body)),
+    "dead_code": dead_code,
+    "improved": improved,
+}
+
+
+def _with(f: LoopFunction, body: Any) -> LoopFunction:
+    return LoopFunction(f.sizes, f.inputs, f.outputs, f.constants, f.temporaries, body)
+
+
+def same(f: LoopFunction, *arrays: Any, sizes: tuple[int, ...] = ()) -> None:
+    """Every pass gives a lawful function with the same bits."""
+    want = interpret(f, arrays, sizes)
+    for name, run in PASSES.items():
+        after = run(f)
+        verify(after)
+        for got, expected in zip(interpret(after, arrays, sizes), want, strict=True):
+            assert got.tobytes() == expected.tobytes(), f"{name}:\n{f}\n{after}"
+
+
+def nests(f: LoopFunction) -> list[Any]:
+    """The shape of the loops: their orders, with those inside."""
+
+    def of(body: Any) -> list[Any]:
+        return [(s.order.value, *of(s.body)) for s in body if isinstance(s, For)]
+
+    return of(f.body)
+
+
+def traced(f: Callable[..., Any], *shapes: tuple[int, ...]) -> LoopFunction:
+    return lower(tr.trace(f, *[tr.asarray(RNG.random(shape)) for shape in shapes]))
+
+
+def test_softmax_of_rows_is_one_pass_over_rows() -> None:
+    def softmax(x: Any) -> Any:
+        e = tr.exp(x - tr.max(x, axis=1, keepdims=True))
+        return e / tr.sum(e, axis=1, keepdims=True)
+
+    assert nests(traced(softmax, (30, 40))) == [("parallel", ("reduce",), ("parallel",), ("reduce",), ("parallel",))]
+
+
+def test_a_cell_with_several_outputs_is_one_nest() -> None:
+    def cell(x: Any, c: Any) -> Any:
+        c = tr.tanh(x) * c + tr.exp(x)
+        h = tr.tanh(c)
+        return c, h, h * c
+
+    f = traced(cell, (30,), (30,))
+    assert nests(f) == [("parallel",)]
+    assert not f.temporaries
+
+
+def test_two_sums_over_the_same_elements_are_one_loop() -> None:
+    f = traced(lambda x: (tr.sum(x, axis=1), tr.sum(x * x, axis=1)), (30, 40))
+    assert nests(f) == [("parallel", ("reduce",))]
+
+
+def shifted(by: int) -> LoopFunction:
+    """Doubled elements, and then the sum of each with one beside it."""
+    w = Writing()
+    x, y, kept = w.input("f8", 20), w.output("f8", 20), w.temporary("f8", 30)
+    with w.loop(30) as i:
+        w.store(kept, i, literal(3.0))
+    with w.loop(20) as i:
+        w.store(kept, Affine.of(i) + 4, w.let(arithmetic.add, w.load(x, i), w.load(x, i)))
+    with w.loop(20) as i:
+        w.store(y, i, w.let(arithmetic.add, w.load(kept, Affine.of(i) + 4), w.load(kept, Affine.of(i) + 4 + by)))
+    return w.function()
+
+
+@pytest.mark.parametrize("by", [-1, 0, 1])
+def test_neighbours_of_another_iteration_keep_loops_apart(by: int) -> None:
+    f = shifted(by)
+    same(f, RNG.random(20))
+    assert len(nests(improved(f))) == (1 if by == 0 else 3)
+
+
+def test_rows_of_symbolic_length_fuse_where_one_stays_within_the_other() -> None:
+    n, m = dim("n"), dim("m")
+    w = Writing("n", "m")
+    x, y, kept = w.input("f8", n, m), w.output("f8", n, m), w.temporary("f8", n, m)
+    with w.loop(n) as i, w.loop(m) as j:
+        w.store(kept, Affine.of(i) * m + j, w.load(x, Affine.of(i) * m + j))
+    with w.loop(n) as i, w.loop(m) as j:
+        w.store(y, Affine.of(i) * m + j, w.load(kept, Affine.of(i) * m - j + (m - 1)))
+    f = w.function()
+    same(f, RNG.random((3, 4)), sizes=(3, 4))
+    assert nests(improved(f)) == [("parallel", ("parallel",), ("parallel",))]
+
+
+def test_a_number_between_two_loops_moves_before_them() -> None:
+    w = Writing()
+    x, y, z = w.input("f8", 20), w.output("f8", 20), w.output("f8", 20)
+    with w.loop(20) as i:
+        w.store(y, i, w.load(x, i))
+    by = w.let(arithmetic.mul, w.load(x, 3), literal(2.0))
+    with w.loop(20) as i:
+        w.store(z, i, w.let(arithmetic.mul, w.load(y, i), by))
+    f = w.function()
+    same(f, RNG.random(20))
+    assert nests(improved(f)) == [("parallel",)]
+
+
+def test_a_number_that_the_first_loop_stores_keeps_loops_apart() -> None:
+    w = Writing()
+    x, y, z = w.input("f8", 20), w.output("f8", 20), w.output("f8", 20)
+    with w.loop(20) as i:
+        w.store(y, i, w.load(x, i))
+    by = w.load(y, 3)
+    with w.loop(20) as i:
+        w.store(z, i, w.let(arithmetic.mul, w.load(y, i), by))
+    f = w.function()
+    same(f, RNG.random(20))
+    assert len(nests(improved(f))) == 2
+
+
+def test_dead_carries_temporaries_and_loops_go() -> None:
+    w = Writing()
+    x, y, dead = w.input("f8", 20), w.output("f8", 20), w.temporary("f8", 20)
+    w.fold(20, [literal(0.0)], lambda i, c: [w.let(arithmetic.add, c, w.load(x, i))], Order.GROUPED)
+    with w.loop(20) as i:
+        w.store(dead, i, w.load(x, i))
+        w.store(y, i, literal(1.0))
+    f = dead_code(w.function())
+    assert not f.temporaries
+    (loop,) = f.body
+    assert isinstance(loop, For) and len(loop.body) == 1
+
+
+def test_zeros_of_both_signs_stay_apart() -> None:
+    w = Writing()
+    x, y, z = w.input("f8"), w.output("f8"), w.output("f8")
+    number = w.load(x, 0)
+    w.store(y, 0, w.let(arithmetic.mul, number, literal(0.0)))
+    w.store(z, 0, w.let(arithmetic.mul, number, literal(-0.0)))
+    same(w.function(), np.array(2.0))
+
+
+SIZE = 24
+SHAPES = [(4,), (6,), (4, 6), (6, 4), (4, 2, 3)]
+
+
+@st.composite
+def functions(draw: Any) -> LoopFunction:
+    """Sequences of nests over a few buffers, some inside a loop that swaps two of them."""
+    w = Writing()
+    x = w.input("f8", SIZE)
+    outs = [w.output("f8", SIZE) for _ in range(2)]
+    kept = [w.temporary("f8", SIZE) for _ in range(3)]
+    buffers = [x, *outs, *kept]
+    for k, b in enumerate([*outs, *kept]):
+        with w.loop(SIZE) as i:
+            w.store(b, i, w.let(arithmetic.add, w.load(x, i), literal(float(k))))
+    for _ in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):
+            with w.loop(3, Order.GIVEN, swaps=[(kept[0], kept[1])] if draw(st.booleans()) else ()):
+                for _ in range(draw(st.integers(1, 3))):
+                    _nest(draw, w, buffers)
+        else:
+            for _ in range(draw(st.integers(1, 4))):
+                _nest(draw, w, buffers)
+    return w.function()
+
+
+def _nest(draw: Any, w: Writing, buffers: list[Buffer]) -> None:
+    """One nest that the law allows, or else one iteration after the other."""
+    shape = draw(st.sampled_from(SHAPES))
+    strides = draw(st.permutations([int(np.prod(shape[k + 1 :])) for k in range(len(shape))]))
+    if draw(st.integers(0, 3)):
+        strides = sorted(strides, reverse=True)
+    room = SIZE - 1 - sum((n - 1) * by for n, by in zip(shape, strides, strict=True))
+    offset = st.integers(0, max(0, min(room, 3)))
+    assume(room >= 0)
+
+    def place(index: list[Reg]) -> Affine:
+        at = Affine(draw(offset))
+        for i, by in zip(index, strides, strict=True):
+            at = at + Affine.of(i) * by
+        return at
+
+    def statements(index: list[Reg]) -> None:
+        value: Any = literal(1.5)
+        for _ in range(draw(st.integers(1, 3))):
+            value = w.let(arithmetic.sub, w.load(draw(st.sampled_from(buffers)), place(index)), value)
+        for _ in range(draw(st.integers(1, 2))):
+            w.store(draw(st.sampled_from(buffers[1:])), place(index), value)
+
+    def summed(index: list[Reg]) -> None:
+        b = draw(st.sampled_from(buffers))
+        (total,) = w.fold(
+            shape[-1], [literal(0.5)], lambda j, c: [w.let(arithmetic.add, c, w.load(b, place([*index, j])))],
+            Order.GROUPED,
+        )  # fmt: skip
+        w.store(draw(st.sampled_from(buffers[1:])), place([*index, w.position(0)]), total)
+
+    reduce = len(shape) > 1 and draw(st.booleans())
+
+    def level(k: int, index: list[Reg]) -> None:
+        if k == len(shape) - reduce:
+            (summed if reduce else statements)(index)
+            return
+        with w.loop(shape[k]) as i:
+            level(k + 1, [*index, i])
+
+    level(0, [])
+    w.body[-1] = _lawful(w.body[-1], buffers)
+
+
+def _lawful(loop: For, buffers: list[Buffer]) -> For:
+    try:
+        verify(LoopFunction((), tuple(buffers[:1]), tuple(buffers[1:]), (), (), (loop,)))
+    except LoopIRError:
+        body = [_lawful(s, buffers) if isinstance(s, For) and not s.carries else s for s in loop.body]
+        return For(loop.index, loop.extent, tuple(body), loop.carries, Order.GIVEN)
+    return loop
+
+
+@settings(max_examples=150, deadline=None)
+@given(functions())
+def test_passes_keep_every_bit_of_random_nests(f: LoopFunction) -> None:
+    verify(f)
+    same(f, np.arange(SIZE) * 0.37)
+
+
+def test_stores_are_forwarded_within_a_block_only() -> None:
+    w = Writing()
+    x, y = w.input("f8", 8), w.output("f8", 8)
+    with w.loop(8) as i:
+        w.store(y, i, w.load(x, i))
+        w.store(y, i, w.let(arithmetic.add, w.load(y, i), w.load(x, i)))
+    (loop,) = forward_loads(w.function().body)
+    assert isinstance(loop, For)
+    assert [s.__class__ for s in loop.body].count(Store) == 2 and len(loop.body) == 4
+    same(w.function(), RNG.random(8))
