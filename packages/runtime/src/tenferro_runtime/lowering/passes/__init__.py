@@ -1,5 +1,6 @@
 """Passes over loop nests that keep every bit, in the order in which they run.
 
+`_swap_copies` (two buffers in place of a copy in each iteration; `_windows` knows the nests of such copies),
 `_fuse_nests` (one loop for several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody). `_contents`
 and `_footprint` say what statements contain, `_conflicts` whether iterations meet in memory.
 """
@@ -11,11 +12,13 @@ from dataclasses import replace
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
+from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
-__all__ = ["dead_code", "forward_loads", "fuse_nests", "improved"]
+__all__ = ["dead_code", "forward_loads", "fuse_nests", "improved", "swap_copies"]
 
 
 def improved(function: LoopFunction) -> LoopFunction:
     """The function after all passes: the same bits in less time."""
+    function = swap_copies(function)
     return dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))

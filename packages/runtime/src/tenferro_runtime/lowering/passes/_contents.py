@@ -61,6 +61,14 @@ def sets(s: Statement) -> Iterator[Reg]:
             yield info
 
 
+def all_registers(s: Statement) -> Iterator[Reg]:
+    """The registers that a statement sets, those for its bodies too."""
+    yield from sets(s)
+    if isinstance(s, For | While):
+        yield s.index
+        yield from [c.inside for c in s.carries]
+
+
 def reads(s: Statement) -> Iterator[Reg]:
     """The registers that a statement reads itself, without its bodies; of loops, those before the first iteration."""
     match s:

@@ -42,6 +42,13 @@ def fuse_nests(statements: Sequence[Statement]) -> Block:
     return _fused(statements, extents)  # type: ignore[arg-type]
 
 
+def fusible(first: Statement, second: Statement) -> bool:
+    """Whether two statements are loops that may become one."""
+    one, two = (_Measured(s, Footprint(s)) for s in (first, second))
+    extents = {s.index.number: s.extent for s in everything((first, second)) if isinstance(s, For)}
+    return _fits(one) and _fits(two) and _fusible(one, two, extents)
+
+
 def _fused(statements: Sequence[Statement], extents: Extents) -> Block:
     joined = _joined(statements, extents) if sum(map(_may_fuse, statements)) > 1 else statements
     found = []
