@@ -183,6 +183,19 @@ def test_element_wise_operands_broadcast_and_promote(shape: list[int], narrow: s
         close(got, want, 1e-5 if dtype == "float32" else 1e-12)
 
 
+SUMS = tr.compile(lambda x, axis: centred(x * 2, axis=axis), static_argnames="axis")
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=st.tuples(st.integers(0, 5), st.integers(0, 5)), axis=st.integers(0, 1))
+def test_several_results_at_any_sizes(shape: tuple[int, int], axis: int) -> None:
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    total = x.sum(axis)
+    for found in (centred(x, axis=axis), SUMS(x / 2, axis=axis)):
+        close(found[0], total)
+        close(found[1], x - np.expand_dims(total, axis) / 8)
+
+
 def test_it_fuses_and_each_step_names_the_line_of_the_operation() -> None:
     f = tr.compile(of_bump)
     f(X, Y)

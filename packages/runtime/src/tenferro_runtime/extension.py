@@ -1,7 +1,8 @@
 """The door for operation families, those of tenferro and those of third parties alike.
 
 A family declares an entry point ``tenferro.extensions`` that names a function ``register(registry)``, makes its
-primitives with `primitive`, and registers kernels per backend name, rule records, lowerings and prunings::
+primitives with `primitive`, and registers kernels per backend name, rule records, lowerings and prunings, or an
+expansion, a function of other operations that stands for all of them::
 
     from tenferro_runtime.extension import Linear, Spec, family_id, primitive
 

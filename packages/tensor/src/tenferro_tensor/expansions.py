@@ -1,4 +1,7 @@
-"""`Expansion`: an operation of a family in terms of other operations."""
+"""`Expansion`: an operation of a family in terms of other operations.
+
+Core primitives have none. Formulas for those of them that processors lack are a matter of kernels: `device_model`.
+"""
 
 from __future__ import annotations
 
