@@ -16,9 +16,16 @@ from tenferro_tensor.catalog import (
     conj,
     convert,
     dot_general,
+    eq,
+    ge,
+    gt,
     imag,
+    iota,
+    le,
+    ne,
     real,
     reduce_sum,
+    select,
     slice_,
     transpose,
 )
@@ -78,12 +85,33 @@ def _identity_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return lambda x: xp.broadcast_to(xp.eye(*x.shape[-2:], dtype=dtype), x.shape).copy()
 
 
+def _places(x: Any) -> tuple[Any, Any]:
+    """Row and column of every entry."""
+    spec: Spec = x.spec
+    rows, columns = (
+        iota(shape=spec.shape, dtype=np.dtype(np.int64), axis=axis, place=spec.place)
+        for axis in (spec.ndim - 2, spec.ndim - 1)
+    )
+    return rows, columns
+
+
+def _parted(x: Any, *, keep: str) -> Any:
+    compare = {"diagonal": eq, "off_diagonal": ne, "lower": ge, "strict_lower": gt, "upper": le}[keep]
+    return select(compare(*_places(x)), x, 0)
+
+
+def _identities(x: Any) -> Any:
+    return convert(eq(*_places(x)), dtype=x.spec.dtype)
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
     kernels(registry, part_, _part_kernel, blas=False)
     kernels(registry, identity_like_, _identity_kernel, blas=False)
+    registry.expansion(part_, _parted, keep=True)
+    registry.expansion(identity_like_, _identities, keep=True)
     registry.rule(part_, Linear(x=lambda g, keep: part_(g, keep=keep)))
     registry.rule(identity_like_, Inactive())
 

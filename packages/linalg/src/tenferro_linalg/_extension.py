@@ -1,5 +1,8 @@
 """The entry point ``tenferro.extensions``: brings kernels, rules and prunings of every page to a registry."""
 
+from functools import partial
+from typing import Any
+
 from tenferro_linalg import (
     _algebra,
     _cholesky,
@@ -15,9 +18,27 @@ from tenferro_linalg import (
     _svd,
 )
 from tenferro_runtime.extension import Registry
+from tenferro_tensor_core.forks import importing
 
 
 def register(registry: Registry) -> None:
     """Register the family; called once, when one of its primitives first needs something."""
+    _register_loops(registry)
     for page in (_algebra, _degeneracy, _svd, _eigh, _qr, _cholesky, _solve, _det, _pinv, _norms, _spectral, _costs):
         page.register(registry)
+
+
+def _register_loops(registry: Registry) -> None:
+    """How primitives become loops; the rules are loaded when a program first does."""
+    for primitive, name in (
+        (_cholesky.cholesky_, "cholesky"), (_solve.solve_, "solve"), (_solve.lu_factor_, "factors"),
+        (_solve.lu_solve_, "solve_by_factors"), (_solve.solve_triangular_, "solve_triangular"),
+        (_solve.inv_, "inverse"), (_det.det_, "determinant"), (_det.slogdet_, "sign_and_logarithm"),
+    ):  # fmt: skip
+        registry.loops(primitive, partial(_by_rule, name))
+
+
+def _by_rule(name: str, step: Any) -> Any:
+    with importing():
+        from tenferro_linalg import _loops
+    return getattr(_loops, name)(step)

@@ -15,7 +15,7 @@ from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselve
     _reductions,
     _views,
 )
-from tenferro_runtime.lowering._calls import call
+from tenferro_runtime.lowering._calls import call, call_into
 from tenferro_runtime.lowering._lower import lower
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Formula, Lowered, Numbers, Stored, copied, kept, numbers, stored, write
@@ -29,6 +29,7 @@ __all__ = [
     "Step",
     "Stored",
     "call",
+    "call_into",
     "copied",
     "kept",
     "lower",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Lowered, Stored, stored
@@ -18,11 +20,20 @@ def call(step: Step) -> list[Lowered]:
         x = stored(step.w, step.operand(k))
         step.replace(k, x)
         operands.append(x)
+    results = [Stored.whole_of(step.w.buffer(s.dtype, s.shape)) for s in step.outs]
+    call_into(step, operands, results)
+    return list[Lowered](results)
+
+
+def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored]) -> None:
+    """Run the kernel of an op on operands in memory, and write its results to memory without gaps.
+
+    Raises:
+        UnsupportedError: there is no kernel on arrays in main memory.
+    """
     ins = tuple([Spec(x.shape, x.dtype) for x in operands])
     if host_kernel(step.op, ins, step.outs) is None:
         raise step.unsupported("it has no kernel of its own in main memory")
-    results = [Stored.whole_of(step.w.buffer(s.dtype, s.shape)) for s in step.outs]
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
     step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where))
     step.w.written(*[x.buffer for x in results])
-    return list[Lowered](results)

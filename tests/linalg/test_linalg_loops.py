@@ -1,0 +1,83 @@
+"""Linear algebra in programs that run as one native function: LAPACK between loops gives what the kernels give."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_ad as ad
+import tenferro_linalg as la
+import tenferro_runtime as tr
+from tenferro_runtime.extension import NumericalError
+from tenferro_runtime.lowering import lower
+from tenferro_tensor.loop_ir import interpret, verify
+from whole_functions import Native
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "cholesky": lambda x, b: la.cholesky(x),
+    "solve": la.solve,
+    "inv": lambda x, b: la.inv(x),
+    "det": lambda x, b: la.det(x),
+    "slogdet": lambda x, b: la.slogdet(x),
+    "lower": lambda x, b: la.solve_triangular(x, b, lower=True),
+    "upper": lambda x, b: la.solve_triangular(x, b, lower=False, trans="C", unit_diagonal=True),
+}
+
+
+def loss(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def total(x: Any, b: Any) -> Any:
+        out = f(x, b)
+        return sum(tr.sum(tr.real(v * tr.conj(v))) for v in (out if isinstance(out, tuple) else (out,)))
+
+    return total
+
+
+def operands(shape: tuple[int, ...], dtype: str) -> tuple[Any, Any]:
+    rng, n = np.random.default_rng(3), shape[-1]
+    x, b = rng.standard_normal((*shape, n)), rng.standard_normal((*shape, 3))
+    if dtype[0] == "c":
+        x, b = x + 1j * rng.standard_normal(x.shape), b + 1j * rng.standard_normal(b.shape)
+    x = x @ x.conj().swapaxes(-1, -2) / n + np.eye(n)
+    return x.astype(dtype), b.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (20,)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_gradients(name: str, shape: tuple[int, ...], dtype: str) -> None:
+    f = FUNCTIONS[name]
+    arrays = operands(shape, dtype)
+    values = tuple(map(tr.asarray, arrays))
+    by = (0, 1) if name in ("solve", "lower", "upper") else 0
+    tolerance = 1e-9 if dtype in ("float64", "complex128") else 2e-3
+    for g in (f, ad.grad(loss(f), argnums=by)):
+        program = tr.trace(g, *values)
+        function = lower(program)
+        verify(function)
+        want = [np.asarray(v) for v in program.run(*values)]
+        found = [interpret(function, arrays, ())]
+        if name != "det" or g is f:  # the adjugate is a kernel's
+            found.append(Native(function)(*arrays))
+        for got in found:
+            for a, w in zip(got, want, strict=True):
+                np.testing.assert_allclose(a, w, rtol=tolerance, atol=tolerance * np.abs(w).max(initial=1))
+
+
+@pytest.mark.parametrize("x", [np.zeros((3, 3)), -np.eye(3), np.full((3, 3), np.nan)], ids=["zero", "negative", "nan"])
+@pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "lower"])
+def test_reports_run_the_kernel_which_raises(name: str, x: Any) -> None:
+    b = np.ones((3, 1))
+    program = tr.trace(FUNCTIONS[name], tr.asarray(x), tr.asarray(b))
+    function = lower(program)
+    try:
+        want = [np.asarray(v) for v in program.run(tr.asarray(x), tr.asarray(b))]
+    except NumericalError as cause:
+        with pytest.raises(NumericalError, match=re.escape(str(cause)[:40])):
+            interpret(function, (x, b), ())
+        called: list[int] = []
+        status, _, _ = Native(function).run(x, b, call=lambda number, *_: called.append(number) or 7)
+        assert status == 7 and len(called) == 1
+    else:
+        np.testing.assert_array_equal(interpret(function, (x, b), ())[0], want[0])
