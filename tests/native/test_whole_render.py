@@ -220,6 +220,23 @@ def test_buffers_that_trade_their_memory_in_nested_loops_and_cases(rounds, inner
     same(Native(w.function())(sizes={"n": rounds, "m": inner})[0], np.r_[p, q])
 
 
+def test_a_trade_inside_of_the_only_case_of_a_switch_stays():
+    w = Writing()
+    x, y, out = w.temporary("f8", 1), w.temporary("f8", 1), w.output("f8", 2)
+
+    def trade():
+        with w.loop(3, Order.GIVEN, [(x, y)]):
+            w.store(x, 0, w.let(add, w.load(x, 0), literal(1.0)))
+        return []
+
+    for buffer, value in ((x, 1.0), (y, 5.0)):
+        w.store(buffer, 0, literal(value))
+    w.switch(literal(0, "i8"), trade)
+    for k, buffer in enumerate((x, y)):
+        w.store(out, k, w.load(buffer, 0))
+    same(Native(w.function())()[0], np.array([6.0, 3.0]))
+
+
 def test_stores_at_computed_places():
     w = Writing()
     where, values, out = w.input("int32", 8), w.input("f8", 8), w.output("f8", 5)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenferro_tensor.catalog import arithmetic, bits, comparison, numbers
 from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, LoopFunction, Order, Reg
-from tenferro_tensor_core import dim
+from tenferro_tensor_core import DimLike, dim
 from whole_functions import Writing, literal
 
 EDGE = 3
@@ -28,7 +28,8 @@ class RandomLoops:
         self.w = w = Writing("n", "m")
         open_sizes = self.random.random() < 0.5
         self.values = {"n": self.random.choice([0, 1, 3, 6]), "m": self.random.choice([0, 1, 2, 9, 40])}
-        self.n, self.m = (dim("n"), dim("m")) if open_sizes else self.values.values()
+        self.n: DimLike = dim("n") if open_sizes else self.values["n"]
+        self.m: DimLike = dim("m") if open_sizes else self.values["m"]
         self.dtypes = self.random.choice([["f8"], ["f8", "i8"], ["f4", "i4"], ["f8", "i2", "u1"]])
         self.inputs = [w.input(self.dtype(), *self.shape) for _ in range(2)]
         outputs = [w.output(d, *self.shape) for d in self.dtypes]

@@ -88,8 +88,8 @@ class Writer(Frame):
         self.pointers = before
         for number in before:
             pointers = [found[number] for _, _, found in ends]
-            if len({p.name for p in pointers}) > 1:
-                before[number] = Pointer(b, self._merged("ptr", ends, pointers))
+            same = len({p.name for p in pointers}) == 1
+            before[number] = pointers[0] if same else Pointer(b, self._merged("ptr", ends, pointers))
 
     def _merged(self, llvm: str, ends: Sequence[tuple[str, Any, Any]], values: Sequence[Any]) -> str:
         ways = [f"[ {value.names[0]}, %{label} ]" for value, (label, _, _) in zip(values, ends, strict=True)]
