@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
-from tenferro_runtime.lowering.passes import dead_code, forward_loads, fuse_nests, improved
+from tenferro_runtime.lowering.passes import block_loops, dead_code, forward_loads, fuse_nests, improved, order_loops
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor.loop_ir import (
     Affine,
@@ -32,6 +32,8 @@ PASSES: dict[str, Callable[[LoopFunction], LoopFunction]] = {
     "fuse_nests": lambda f: _with(f, fuse_nests(f.body)),
     "forward_loads": lambda f: _with(f, forward_loads(f.body)),
     "dead_code": dead_code,
+    "order_loops": lambda f: _with(f, order_loops(f.body)),
+    "block_loops": lambda f: _with(f, block_loops(f.body)),
     "improved": improved,
 }
 
@@ -157,6 +159,41 @@ def test_dead_carries_temporaries_and_loops_go() -> None:
     assert not f.temporaries
     (loop,) = f.body
     assert isinstance(loop, For) and len(loop.body) == 1
+
+
+def innermost(body: Any) -> list[For]:
+    return [t for s in body if isinstance(s, For) for t in (innermost(s.body) or [s])]
+
+
+def test_the_innermost_loop_goes_along_memory() -> None:
+    w = Writing()
+    x, y, z = w.input("f8", 20, 30, 5), w.input("f8", 5, 20, 30), w.output("f8", 5, 20, 30)
+    with w.loop(20) as i, w.loop(30) as j, w.loop(5) as k:
+        place = Affine.of(k) * 600 + Affine.of(i) * 30 + j
+        w.store(z, place, w.let(arithmetic.add, w.load(x, Affine.of(i) * 150 + Affine.of(j) * 5 + k), w.load(y, place)))
+    f = w.function()
+    same(f, RNG.random((20, 30, 5)), RNG.random((5, 20, 30)))
+    (loop,) = innermost(order_loops(f.body))
+    assert loop.extent == 30
+
+
+@pytest.mark.parametrize("shape", [(67, 73), (64, 64), (16, 257), (10, 1000)])
+def test_transposed_copies_in_blocks(shape: tuple[int, int]) -> None:
+    n, m = shape
+    w = Writing()
+    x, y = w.input("f8", n, m), w.output("f8", m, n)
+    with w.loop(n) as i, w.loop(m) as j:
+        w.store(y, Affine.of(j) * n + i, w.load(x, Affine.of(i) * m + j))
+    f = w.function()
+    same(f, RNG.random(shape))
+    found = improved(f)
+    blocked = any(loop.extent == 8 for loop in innermost(found.body))
+    assert blocked is (n >= 16)
+
+
+def test_rows_far_apart_in_many_sets_of_the_cache_need_no_blocks() -> None:
+    assert len(nests(traced(lambda x: x.T * 2.0, (1000, 1000)))[0]) == 2
+    assert len(innermost(traced(lambda x: x.T * 2.0, (1024, 1024)).body)) == 1
 
 
 def test_zeros_of_both_signs_stay_apart() -> None:

@@ -1,8 +1,9 @@
 """Passes over loop nests that keep every bit, in the order in which they run.
 
-`_swap_copies` (two buffers in place of a copy in each iteration; `_windows` knows the nests of such copies),
-`_fuse_nests` (one loop for several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody). `_contents`
-and `_footprint` say what statements contain, `_conflicts` whether iterations meet in memory.
+`_order_loops` (along memory; at the end, in blocks), `_swap_copies` (two buffers in place of a copy in each iteration;
+`_windows` knows the nests of such copies), `_fuse_nests` (one loop for several), `_forward_loads` (no number twice),
+`_dead_code` (nothing for nobody). `_contents` and `_footprint` say what statements contain, `_conflicts` whether
+iterations meet in memory.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import replace
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
+from tenferro_runtime.lowering.passes._order_loops import block_loops, order_loops
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
-__all__ = ["dead_code", "forward_loads", "fuse_nests", "improved", "swap_copies"]
+__all__ = ["block_loops", "dead_code", "forward_loads", "fuse_nests", "improved", "order_loops", "swap_copies"]
 
 
 def improved(function: LoopFunction) -> LoopFunction:
     """The function after all passes: the same bits in less time."""
-    function = swap_copies(function)
-    return dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
+    function = swap_copies(replace(function, body=order_loops(function.body)))
+    function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
+    return replace(function, body=block_loops(function.body))
