@@ -260,8 +260,8 @@ def test_other_threads_run_meanwhile() -> None:
 def test_python_is_called_with_views() -> None:
     kept: list[Any] = []
 
-    def handler(x: Any, y: Any) -> None:
-        assert not x.flags.writeable and y.flags.writeable
+    def handler(sizes: Any, x: Any, y: Any) -> None:
+        assert sizes in ((1,), (1000,)) and not x.flags.writeable and y.flags.writeable
         kept.append(x)
         y[...] = x + 1
 
@@ -275,7 +275,7 @@ def test_python_is_called_with_views() -> None:
 def test_an_exception_of_python_ends_the_loop() -> None:
     calls = 0
 
-    def handler(x: Any, y: Any) -> None:
+    def handler(sizes: Any, x: Any, y: Any) -> None:
         nonlocal calls
         calls += 1
         if calls == 7:
@@ -291,7 +291,7 @@ def test_an_exception_of_python_ends_the_loop() -> None:
 def test_a_program_calls_itself_in_several_threads() -> None:
     depth = threading.local()
 
-    def handler(x: Any, y: Any) -> None:
+    def handler(sizes: Any, x: Any, y: Any) -> None:
         depth.n = getattr(depth, "n", 0) + 1
         y[...] = x if depth.n == 5 else f((1,), x[::-1]) + 1
         depth.n -= 1
@@ -314,7 +314,7 @@ def test_a_program_calls_itself_in_several_threads() -> None:
 
 
 def test_references_are_given_back() -> None:
-    def handler(x: Any, y: Any) -> None:
+    def handler(sizes: Any, x: Any, y: Any) -> None:
         if x[0] < 0:
             raise ValueError
         y[...] = x

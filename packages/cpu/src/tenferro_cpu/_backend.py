@@ -11,7 +11,6 @@ from tenferro_cpu.native import available
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
 from tenferro_cpu.native.entries import _eager, _eager_reduce
-from tenferro_cpu.native.kernels import _loop
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.products import _products
@@ -21,8 +20,12 @@ from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
+from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
+from tenferro_tensor.kernels import kernel_of
+from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor.reference import kernels
+from tenferro_tensor_core.forks import importing
 
 _VIEWS = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim, catalog.stop_gradient}
@@ -104,11 +107,11 @@ class CpuBackend(Backend):
         copy: np.ndarray[Any, Any] = _pool.pooled_replay(super().copied)(array)
         return copy
 
-    def looped(
-        self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]
-    ) -> Callable[..., Any] | None:
-        """As the contract says: one call of machine code for all steps, where their work is small."""
-        return _loop.looped(region, back, moving)
+    def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
+        """As the contract says: one function of machine code, kept on disk."""
+        with importing():
+            from tenferro_cpu.native.whole import native
+        return native(function, lambda op, ins, outs: kernel_of(self, op, ins, outs, CALLER), bare=bare)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: the native engine, for real and complex numbers."""

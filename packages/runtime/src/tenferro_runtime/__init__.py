@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tenferro_runtime import _namespace
+from tenferro_runtime import whole as _whole  # noqa: F401 - registers the native forms of programs
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
 from tenferro_runtime.compiling._compile import CompiledFunction, compile

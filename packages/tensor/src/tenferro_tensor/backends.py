@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Backend", "OpenKernel", "THREAD", "available_backends", "get_backend", "made", "modules_compiled", "place_of",
+    "Backend", "NativeProgram", "OpenKernel", "THREAD", "available_backends", "get_backend", "made", "modules_compiled",
+    "place_of",
 ]  # fmt: skip
 
 _INSTALL: Final = {
@@ -71,6 +72,19 @@ class OpenKernel(NamedTuple):
     run: Callable[..., Any]
     sizes: tuple[Any, ...]
     large: tuple[DimLike, DimLike] | None = None
+
+
+class NativeProgram(NamedTuple):
+    """A whole program as one native function.
+
+    Attributes:
+        run: takes the tuple of values of the symbolic sizes, then the inputs; returns the tuple of outputs, or the only
+            one. It runs without the interpreter's lock, and sees interrupts.
+        memory: bytes of a run beside inputs and constants, for the tuple of values of the symbolic sizes.
+    """
+
+    run: Callable[..., Any]
+    memory: Callable[[tuple[int, ...]], int]
 
 
 class Backend(ABC):
@@ -236,21 +250,15 @@ class Backend(ABC):
         """
         return None
 
-    def looped(
-        self, region: Region, back: tuple[int | None, ...], moving: tuple[bool, ...]
-    ) -> Callable[..., Any] | None:
-        """A callable that carries a region without reduction out many times in a row, or None where there is none.
-
-        It takes the number of steps, whether moving inputs go from the last row to the first, which outputs are kept
-        of all steps, and the raw inputs; it returns a list with the rows of each output that is kept, each at the
-        index of its step's inputs, and the last value of each other one. It returns None, having done nothing, where
-        one call for each step is the better way.
+    def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
+        """A whole program on raw host arrays, or None where there is no such form; takes as long as a compiler does.
 
         Args:
-            region: what one step computes.
-            back: for each input, the output whose value of the step before it is, else None; the array that is passed
-                is that of the first step.
-            moving: for each input, whether each step has its own row of a leading axis.
+            function: a `LoopFunction` of `tenferro_tensor.loop_ir`.
+            bare: return the only output itself instead of a tuple of one.
+
+        Raises:
+            UnsupportedError: some operation of it has no native form; the text says which.
         """
         return None
 

@@ -272,8 +272,8 @@ class WholeFunction:
         inputs: number of inputs.
         sizes: number of symbolic sizes.
         constants: contiguous arrays.
-        calls: for each statement that Python carries out a callable of operands and of results to write to, the dtypes
-            of these, their numbers of axes, and the number of operands.
+        calls: for each statement that Python carries out a callable of the sizes, of operands and of results to
+            write to, the dtypes of these arrays, their numbers of axes, and the number of operands.
         prepare: gives for sizes, as 64-bit words: bytes of temporary values, of all memory, of the largest block; the
             extents of all inputs and outputs.
         memory: the pool that large blocks come from, or None.

@@ -180,21 +180,21 @@ class Entrance(ProgramsBase):
         return self._slow((args, kwargs)) if self._bind is None else self(*self._bind(*args, **kwargs))
 
     def follow(self, entry: ProgramEntry) -> None:
-        """Keep an entry, and let it take the faster forms of its step as they are made."""
+        """Keep an entry, and let it take the faster forms of its program as they are made."""
         self.remember(entry)
-        if not isinstance(entry.step, Tiered):
+        tier = entry.run if entry.step is None else entry.step
+        if not isinstance(tier, Tiered):
             return
 
-        def become(step: Callable[..., Any]) -> None:
+        def become(form: Callable[..., Any]) -> None:
             nonlocal entry
             if self.entries.get(entry.key) is entry:
                 e = entry
-                entry = ProgramEntry(
-                    e.key, e.run, e.out, e.values, e.finish, e.fresh, e.failed, step, e.order, e.extras
-                )
+                run, step = (form, None) if e.step is None else (e.run, form)
+                entry = ProgramEntry(e.key, run, e.out, e.values, e.finish, e.fresh, e.failed, step, e.order, e.extras)
                 self.remember(entry)
 
-        entry.step.ready(become)
+        tier.ready(become)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import occurring
 from tenferro_runtime.rendering._render import render_open
-from tenferro_runtime.running._execute import device_of_program, executable, lowered
+from tenferro_runtime.running._execute import by_steps, device_of_program, lowered
 from tenferro_tensor import get_backend
 from tenferro_tensor_core import DimLike
 
@@ -36,7 +36,7 @@ def bound_steps(
     """
     given = [donated.get(k, ()) for k in range(len(programs))]
     if not any(p.symbolic for p in programs):
-        ready = tuple([executable(p, which) for p, which in zip(programs, given, strict=True)])
+        ready = tuple([by_steps(p, which) for p, which in zip(programs, given, strict=True)])
         return lambda sizes: ready
     names = tuple(occurring(*programs))
     forms = [render_open(lowered(p), names=names, donated=which) for p, which in zip(programs, given, strict=True)]

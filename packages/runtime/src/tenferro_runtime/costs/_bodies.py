@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from tenferro_runtime.control_flow._in_place import overwritten_by_while, overwritten_carries
-from tenferro_runtime.control_flow._kernels import in_a_list
-from tenferro_runtime.control_flow._recurrence import recurrence
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.costs._costs import MODELS, Specs, cost_of_steps
 from tenferro_runtime.costs._memory import plan_memory
-from tenferro_runtime.costs._storage import PACKED, nbytes
+from tenferro_runtime.costs._storage import nbytes
 from tenferro_runtime.ir._call import call, instance
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import lowered
-from tenferro_tensor import Cost, Op
+from tenferro_tensor import Cost
 from tenferro_tensor_core import Dim, DimLike, dim_max, evaluate
-
-ARRAY_BYTES = 112
-"""Bytes of an array object beside its elements."""
 
 
 def peak_of_steps(program: Program, donated: Sequence[int] = ()) -> DimLike:
@@ -60,15 +54,7 @@ def _scan(ins: Specs, outs: Specs, *, body: Program, consts: int, carry: int, le
     which = overwritten_carries(body, consts, carry)
     once = cost_of_steps(lowered(body), which)
     flops = None if once.flops is None else length * once.flops
-    workspace: DimLike = peak_of_steps(body, which)
-    rows = outs[carry:]
-    found = recurrence(body, consts, carry)
-    if found is not None:  # in one call of machine code
-        workspace = sum([nbytes(s) for s, k in zip(rows, found.rows, strict=True) if k < 0])
-    elif in_a_list(rows, which) and all(isinstance(n, int) for s in rows for n in s.shape[1:]):
-        each = sum([prod(s.shape[1:]) * s.dtype.itemsize + ARRAY_BYTES for s in rows])
-        workspace = workspace + length * each
-    return Cost(flops, None if once.bytes is None else length * once.bytes, workspace)
+    return Cost(flops, None if once.bytes is None else length * once.bytes, peak_of_steps(body, which))
 
 
 def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int, max_steps: DimLike | None) -> Cost:
@@ -77,13 +63,4 @@ def _while(ins: Specs, outs: Specs, *, cond: Program, body: Program, consts: int
     return Cost(None, cost_of_steps(lowered(body), which).bytes, peak_of_steps(body, which))
 
 
-def _rows_of_machine_code(op: Op) -> range:
-    """A loop in machine code takes slices whose elements lie one after the other."""
-    body: Program = op.params["body"]
-    consts, carry = op.params["consts"], op.params["carry"]
-    count = len(body.input_ids)
-    return range(count if recurrence(body, consts, carry) is None else consts + carry, count)
-
-
-PACKED[scan] = _rows_of_machine_code
 MODELS[call], MODELS[cond], MODELS[scan], MODELS[while_loop] = _called, _branches, _scan, _while

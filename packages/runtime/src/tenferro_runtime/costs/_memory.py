@@ -75,7 +75,7 @@ def plan_memory(program: Program, donated: Sequence[int] = ()) -> MemoryPlan:
     for i, eq in enumerate(program.equations):
         made: DimLike = sum([nbytes(specs[v]) for v in eq.results if storage.owner[v] == v])
         held = held + made  # type: ignore[assignment]
-        live.append(held + costs[i].workspace + storage.copied(eq))
+        live.append(held + costs[i].workspace)
         gone: DimLike = sum([nbytes(specs[v]) for v in ending.get(i, ()) if v not in storage.external])
         held = held - gone  # type: ignore[assignment]
     return MemoryPlan(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_tensor import Op, Primitive, Spec, catalog
+from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DimLike
 
 VIEWS: Final[frozenset[Primitive]] = frozenset(
@@ -21,10 +21,6 @@ SCATTERED: Final[frozenset[Primitive]] = frozenset(
     {catalog.transpose, catalog.reverse, catalog.slice_, catalog.broadcast_in_dim}
 )
 """Their results may be out of row-major order, so that a reshape of them is a copy."""
-
-
-PACKED: Final[dict[Primitive, Callable[[Op], Iterable[int]]]] = {}
-"""Which operands a kernel copies where they are out of row-major order, by position."""
 
 
 class Storage:
@@ -58,12 +54,6 @@ class Storage:
     def is_view(self, eq: Equation) -> bool:
         """Whether the result shares the block of an operand."""
         return bool(eq.results) and eq.results[0] in self._views
-
-    def copied(self, eq: Equation) -> DimLike:
-        """Bytes of operands that the kernel of a step copies because of their layout."""
-        packed = PACKED.get(eq.op.primitive)
-        operands = [] if packed is None else [eq.operands[i] for i in packed(eq.op)]
-        return sum([nbytes(self.program.specs[v]) for v in operands if v.__class__ is int and not self._in_order[v]])
 
     def _view(self, eq: Equation) -> int | None:
         """The operand that a result looks at."""

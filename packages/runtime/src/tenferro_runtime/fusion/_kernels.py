@@ -15,7 +15,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_runtime.rendering._render import render_steps
 from tenferro_runtime.rendering._step import Step
-from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_runtime.rendering._tiers import Tiered, build_all
 from tenferro_tensor import REGISTRY, Op, Place, Spec, catalog, get_backend
 from tenferro_tensor.device_model import Region
 from tenferro_tensor.kernels import shapeless_kernel_of
@@ -89,12 +89,11 @@ def _kernel(
 
 
 def wait() -> None:
-    """Finish the kernels of the fused steps that are known; afterwards programs run at full speed.
+    """Finish the kernels that are known, of fused steps and of whole programs; afterwards they run at full speed.
 
     Tests and measurements call it after the first run of a program; nothing needs it.
     """
-    for kernel in list(KERNELS.table.values()):
-        kernel.build()
+    build_all()
     COMPILING.drain()
 
 

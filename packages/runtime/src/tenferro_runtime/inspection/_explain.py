@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from tenferro_runtime import whole
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.fusion import fused
@@ -33,7 +34,8 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         donated: positions of inputs whose memory results may take.
         sizes: values of the symbolic sizes; all of them, or none to see polynomials.
     """
-    program = lowered(promised_like(filled(program, sizes), program))
+    given = filled(program, sizes)
+    program = lowered(promised_like(given, program))
     memory = plan_memory(program, donated)
     steps = step_costs(program, memory)
     known = [s.flops for s in steps if s.flops is not None]
@@ -45,8 +47,9 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         sum([nbytes(program.specs[v]) for v in memory.victims]),
         memory.inputs,
         memory.constants,
-        None if program.symbolic and not sizes else _peak(memory, sizes),
+        None if program.symbolic and not sizes else whole.memory(given) or _peak(memory, sizes),
         dict(sizes),
+        whole.how(given),
     )
 
 

@@ -17,7 +17,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.rendering._overwriting import UPDATES, overwriting
 from tenferro_runtime.rendering._steps import plan_of
 from tenferro_runtime.reports import BodyTime, StepTime
-from tenferro_runtime.running._execute import executable, lowered
+from tenferro_runtime.running._execute import by_steps, lowered
 from tenferro_tensor import Tensor, tensor
 
 MEASURED_ITERATIONS: Final = 16
@@ -69,7 +69,7 @@ def _while(eq: Equation, inside: tuple[Inside, ...], values: Values) -> tuple[Bo
         count += 1
     asked = count + (count != most)
     if count == MEASURED_ITERATIONS:  # only to be counted
-        goes_on, step = executable(params["cond"]), executable(params["body"])
+        goes_on, step = by_steps(params["cond"]), by_steps(params["body"])
         raws, after = tuple([x._data for x in fixed]), tuple([x._data for x in carry])
         while count != most and goes_on(*raws, *after)[0]:
             after = step(*raws, *after)

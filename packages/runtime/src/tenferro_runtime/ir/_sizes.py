@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenferro_runtime.ir._bind import is_open, is_open_op, render_fit, variable_of
 from tenferro_runtime.ir._data_sizes import conditions, definitions, names_in
@@ -135,6 +135,10 @@ def holds(guard: Guard, sizes: Mapping[str, DimLike]) -> bool:
     return ask(filled(guard.lhs, sizes), guard.op, filled(guard.rhs, sizes))
 
 
+OPEN: Final = "open"
+"""Under this name a program remembers the one that it was before sizes were filled in, and these."""
+
+
 def shown(sizes: Mapping[str, DimLike]) -> str:
     """Sizes as text: ``n=3, m=2``."""
     return ", ".join(f"{k}={v}" for k, v in sizes.items())
@@ -179,7 +183,7 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
 
     equations = tuple([Equation(of_op(eq.op), eq.operands, eq.results, eq.source) for eq in program.equations])
     left = [Guard(filled(g.lhs, sizes), g.op, filled(g.rhs, sizes), g.where) for g in program.guards]
-    return Program(
+    found = Program(
         program.input_ids,
         program.constants,
         equations,
@@ -189,6 +193,8 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
         guards=tuple([g for g in left if g.lhs is not g.rhs and (is_open(g.lhs) or is_open(g.rhs))]),
         examples={name: n for name, n in program.examples.items() if name not in sizes},
     )
+    found.memo[OPEN] = program, sizes
+    return found
 
 
 def substituted(op: Op, sizes: Mapping[str, DimLike]) -> Op:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakSet
 
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor_core.forks import new_lock
@@ -12,6 +13,18 @@ CALLS: Final = 2
 """Calls after which a kernel is worth compiling; programs that run once never pay for it."""
 
 Kernel = Callable[..., Any]
+
+TIERS: Final[WeakSet[Tiered]] = WeakSet()
+"""All that there are."""
+_LIVE_LOCK: Final = new_lock()
+
+
+def build_all() -> None:
+    """Make the final form of all that there are."""
+    with _LIVE_LOCK:
+        live = list(TIERS)
+    for tier in live:
+        tier.build()
 
 
 class Tiered:
@@ -33,6 +46,8 @@ class Tiered:
         self.state = "waiting"
         """``"waiting"``, ``"queued"``, ``"native"``, or ``"op by op"`` for ever."""
         self.run: Kernel = self._counted
+        with _LIVE_LOCK:
+            TIERS.add(self)
 
     def __call__(self, *raws: Any) -> Any:
         return self.run(*raws)

@@ -76,6 +76,7 @@ class Explanation:
         constant_bytes: bytes of the constants.
         peak_bytes: largest number of bytes alive at a time beside these, ``None`` where sizes are open.
         sizes: the sizes that were filled in.
+        form: how a program with loops runs, where that is known.
     """
 
     steps: tuple[StepCost, ...]
@@ -87,6 +88,7 @@ class Explanation:
     constant_bytes: DimLike
     peak_bytes: int | None
     sizes: dict[str, int]
+    form: str = ""
 
     def __repr__(self) -> str:
         head = ("step", "primitive", "operands", "result", "flops", "bytes", "live", "device", "kernel", "line")
@@ -99,7 +101,7 @@ class Explanation:
             f"{aligned(rows, frozenset({0, 4, 5, 6}))}\n"
             f"{len(self.steps)} steps{given}: {readable(self.flops, 'flop')}{more}, {readable(self.bytes, 'B')} moved"
             f"{reused}; peak {peak} beside {readable(self.input_bytes, 'B')} of inputs and "
-            f"{readable(self.constant_bytes, 'B')} of constants"
+            f"{readable(self.constant_bytes, 'B')} of constants" + (f"\n{self.form}" if self.form else "")
         )
 
 

@@ -66,6 +66,14 @@ class Ready(NamedTuple):
     direct: Direct | None
 
 
+Prepare = Callable[[tuple[int, ...]], Ready]
+"""Prepares a program for sizes."""
+
+NATIVE_FORMS: Final[list[Callable[[Program, bool, Callable[[], Prepare]], Prepare | None]]] = []
+"""What gives programs on the calling thread another form than steps: of a program, whether its only output is returned
+by itself, and of what prepares its steps; None where they are all there is."""
+
+
 def lowered(program: Program) -> Program:
     """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
     found: Program | None = program.memo.get("lowered")
@@ -93,7 +101,16 @@ WATCH: Final[ContextVar[Callable[[Program], Callable[..., tuple[Any, ...]]] | No
 )
 
 
-def executable(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., tuple[Any, ...]]:
+def executable(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """A program without symbolic sizes over raw arrays, in its fastest form."""
+    form = None if WATCH.get() is not None else _native_form(program, False)
+    if form is None:
+        return by_steps(program)
+    run, sizes, _, _ = form(())
+    return lambda *raws: run(sizes, *raws)
+
+
+def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., tuple[Any, ...]]:
     """A program without symbolic sizes rendered over raw arrays; kept with it for each device that a scope may choose.
 
     Args:
@@ -117,6 +134,15 @@ def executable(program: Program, donated: tuple[int, ...] = ()) -> Callable[...,
     return found
 
 
+def _native_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
+    if scoped_device() not in (None, HOST.device) or program.planned() is not None:
+        return None
+    if device_of_program(program) != HOST.device:
+        return None
+    forms = (form(program, bare, lambda: _steps(program, bare, donated)) for form in NATIVE_FORMS)
+    return next((form for form in forms if form is not None), None)
+
+
 def device_of_program(program: Program) -> ComputeDevice:
     """The device that a program runs on as a whole: that of its steps where they agree, else of its first value."""
     place = next((s.place for s in (*program.inputs, *program.outputs)), HOST)
@@ -137,9 +163,7 @@ def replay(program: Program, *, bare: bool = False, donated: tuple[int, ...] = (
     return found
 
 
-def preparing(
-    program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()
-) -> Callable[[tuple[int, ...]], Ready]:
+def preparing(program: Program, *, bare: bool = False, donated: tuple[int, ...] = ()) -> Prepare:
     """The function that prepares a program for sizes; kept with it for each device that a scope may choose.
 
     Args:
@@ -148,24 +172,30 @@ def preparing(
         donated: positions of inputs that may be written over where they are contiguous and writable.
     """
     key = ("preparing", bare, donated, scoped_device())
-    found: Callable[[tuple[int, ...]], Ready] | None = program.memo.get(key)
+    found: Prepare | None = program.memo.get(key)
     if found is None:
         planned = program.planned()
         if planned is not None:
-            found = program.memo[key] = _prepared(program, planned, bare)
-            return found
-        run, bind, direct = replay(program, bare=bare, donated=donated)
-        home = device_of_program(program)
-        replayed = get_backend(home.kind).replayed
-
-        def prepare(sizes: tuple[int, ...]) -> Ready:
-            COUNTERS.binds += 1
-            values, outputs, largest = bind(*sizes)
-            chosen = replayed(run, largest, home)
-            return Ready(chosen, values, outputs, direct if chosen is run else None)
-
-        found = program.memo[key] = prepare
+            found = _prepared(program, planned, bare)
+        else:
+            found = _native_form(program, bare, donated) or _steps(program, bare, donated)
+        program.memo[key] = found
     return found
+
+
+def _steps(program: Program, bare: bool, donated: tuple[int, ...]) -> Prepare:
+    """Prepares the steps of a program."""
+    run, bind, direct = replay(program, bare=bare, donated=donated)
+    home = device_of_program(program)
+    replayed = get_backend(home.kind).replayed
+
+    def prepare(sizes: tuple[int, ...]) -> Ready:
+        COUNTERS.binds += 1
+        values, outputs, largest = bind(*sizes)
+        chosen = replayed(run, largest, home)
+        return Ready(chosen, values, outputs, direct if chosen is run else None)
+
+    return prepare
 
 
 def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
@@ -173,7 +203,7 @@ def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
     return preparing(program)(sizes)
 
 
-def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Callable[[tuple[int, ...]], Ready]:
+def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Prepare:
     """As `preparing`, for a program that runs by a plan for each combination of sizes."""
 
     def prepare(sizes: tuple[int, ...]) -> Ready:

@@ -27,6 +27,10 @@ from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 from tenferro_tensor_core.forks import cached_property, idle_at_fork, new_lock
 
+RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
+"""Functions that find external functions when an object is loaded, by the prefix of their names; one that is not there
+any more has no address."""
+
 OLDEST_LLVM = 20
 """Opaque pointers, ``splat`` constants and vector ``llvm.ldexp`` of the kernels need it."""
 
@@ -205,7 +209,7 @@ class Engine:
                 found = self._fetched(key, names) or self._made(key, ir_text, names, level)
             return found
 
-    def rendered(self, what: str, name: str, render: Callable[[], str]) -> int:
+    def rendered(self, what: str, name: str, render: Callable[[], str], level: int = 0) -> int:
         """Address of the function `name` of a text that is rendered only where its object is not known.
 
         Rendering takes as long as compiling takes, and far longer than loading.
@@ -213,7 +217,8 @@ class Engine:
         Args:
             what: tells texts apart, with the version of the renderer.
             name: the function.
-            render: gives the text; it needs no symbols.
+            render: gives the text; of symbols it needs those of `RESOLVERS` at most.
+            level: as of `functions`.
         """
         title = f"{name}\0{what}"
         key = self._note(title)
@@ -223,8 +228,8 @@ class Engine:
                 if found is not None:
                     return found[0]
         text = render()
-        address = self.function(text, name)
-        self._write(title, self.key(text, (name,)))
+        address = self.function(text, name, level=level)
+        self._write(title, self.key(text, (name,), level))
         return address
 
     def at_hand(self, what: str, name: str) -> bool:
@@ -329,6 +334,8 @@ class Engine:
         """
         line, _, code = stored.partition(b"\n")
         needs = line.decode(errors="replace").split()
+        for prefix, resolve in RESOLVERS.items():
+            self._define(resolve([n for n in needs if n.startswith(prefix) and n not in self._symbols]))
         missing = [n for n in needs if n not in self._symbols and not self._compiler.llvm.address_of_symbol(n)]
         if missing:
             raise CompileError(

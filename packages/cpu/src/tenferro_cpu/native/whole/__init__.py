@@ -4,11 +4,12 @@ In the order in which one thing needs the other: `_sizes` (symbolic sizes in reg
 registers and in memory), `_functions` (mathematics on them), `_arena` (memory of temporaries), `_frame` (where the
 numbers of a function are), `_calls` (kernels for whole arrays), `_work` (estimates), `_polls` (interrupts),
 `_statements` (loops and branches), `_lanes` and `_vectors` (innermost loops as vectors), `_nests` (nests of loops as
-functions of their own), `_render` (the function).
+functions of their own), `_render` (the function), `_entry` (the function as a callable).
 """
 
 from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._entry import native
 from tenferro_cpu.native.whole._fortran import fortran_symbols
 from tenferro_cpu.native.whole._render import NAME, RenderedFunction, render
 
-__all__ = ["NAME", "RenderedFunction", "arena_bytes", "fortran_symbols", "render"]
+__all__ = ["NAME", "RenderedFunction", "arena_bytes", "fortran_symbols", "native", "render"]

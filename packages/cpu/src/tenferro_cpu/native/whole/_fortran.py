@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from tenferro_cpu.native.machine._jit import RESOLVERS
 from tenferro_cpu.native.threads._blas import provider
 from tenferro_tensor.loop_ir import fortran_address
 
@@ -35,10 +36,14 @@ def fortran(symbol: str) -> tuple[str, int]:
 
 
 def fortran_symbols(names: Iterable[str]) -> Mapping[str, int]:
-    """Addresses of what `fortran` named."""
+    """Addresses of what `fortran` named; code of a process that had another library may name what there is not."""
     symbols = {}
     for name in names:
         symbol = name.removeprefix(PREFIX).split(".")[0]
-        found = _chosen(symbol)
-        symbols[name] = fortran_address(symbol) if found is None else found[0]
+        if fortran(symbol)[0] == name:
+            found = _chosen(symbol)
+            symbols[name] = fortran_address(symbol) if found is None else found[0]
     return symbols
+
+
+RESOLVERS[PREFIX] = fortran_symbols

@@ -117,7 +117,7 @@ static PyObject *view_of(const struct whole_run *run, PyArray_Descr *descr, int 
 static int64_t call_python(struct whole_run *run, const struct python_call *call, void **pointers,
                            const int64_t *extents)
 {
-    PyObject *arrays[MOST_CALL_ARRAYS], *answer = NULL;
+    PyObject *passed[1 + MOST_CALL_ARRAYS] = {run->sizes}, **arrays = passed + 1, *answer = NULL;
     int made = 0;
     for (; made < call->count; made++) {
         const int rank = call->ranks[made];
@@ -128,7 +128,7 @@ static int64_t call_python(struct whole_run *run, const struct python_call *call
         extents += 2 * rank;
     }
     if (made == call->count)
-        answer = PyObject_Vectorcall(call->handler, arrays, (size_t)made, NULL);
+        answer = PyObject_Vectorcall(call->handler, passed, (size_t)made + 1, NULL);
     while (made-- > 0)
         Py_DECREF(arrays[made]);
     Py_XDECREF(answer);

@@ -12,7 +12,7 @@ enum {
 
 /* A statement that Python carries out. */
 struct python_call {
-    PyObject *handler;      /* takes operands, then results to write to */
+    PyObject *handler;      /* takes the sizes, operands, then results to write to */
     PyObject *dtypes;       /* a tuple of those of both */
     int count, operands;
     unsigned char ranks[MOST_CALL_ARRAYS];
@@ -22,6 +22,7 @@ struct whole_run {
     struct tenferro_whole context; /* first: functions get its address */
     const struct python_call *calls;
     int64_t call_count;
+    PyObject *sizes;             /* a tuple */
     PyThreadState *unlocked;     /* that of this thread while it does not hold the interpreter's lock, or NULL */
     int64_t interval;            /* work between two polls */
     int64_t started, last, seen; /* times in nanoseconds: of the first poll, of the last one, of the last signals */

@@ -180,7 +180,7 @@ static int run_function(WholeFunction *self, PyObject *sizes, const int64_t *wor
         if (values[k] == -1 && PyErr_Occurred())
             return -1;
     }
-    struct whole_run run = {.calls = self->python, .call_count = self->call_count, .owners = owners,
+    struct whole_run run = {.calls = self->python, .call_count = self->call_count, .sizes = sizes, .owners = owners,
                             .owner_count = owner_count};
     tenferro_begin_run(&run, words[TOTAL] <= LOCKED_BYTES);
     const int64_t status = self->function(pointers, values, &run.context);

@@ -1,0 +1,154 @@
+"""`native`: a `LoopFunction` as a callable of values of its sizes and of arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.machine._jit import compiles_programs, engine
+from tenferro_cpu.native.memory import _pool
+from tenferro_cpu.native.whole._arena import arena_bytes
+from tenferro_cpu.native.whole._render import NAME, render
+from tenferro_cpu.native.whole._work import nested
+from tenferro_tensor import Op, Spec
+from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor.loop_ir import Buffer, Call, LoopFunction, Statement, show
+from tenferro_tensor_core import Dim, evaluate
+
+LEVEL: Final = 1
+"""Optimiser level of rendered functions."""
+
+MAX_KERNELS: Final = 64
+"""Number of sizes for which one statement keeps its kernel."""
+
+Kernels = Callable[[Op, tuple[Spec, ...], tuple[Spec, ...]], Callable[..., Any]]
+
+
+def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> NativeProgram | None:
+    """Machine code of a function, or None where this process makes none.
+
+    Args:
+        function: what to compute.
+        kernels: makes the kernel of an op for operands and results, for its `Call` statements.
+        bare: return the only output itself instead of a tuple of one.
+
+    Raises:
+        UnsupportedError: it has no native form on this processor.
+        CompileError: LLVM refuses it.
+    """
+    if not compiles_programs():
+        return None
+    arrays = (*function.inputs, *function.outputs)
+    pool = _pool.pool()
+    words = RunWords(function)
+    run = compiled.WholeFunction(
+        address=_address(function),
+        dtypes=tuple([b.dtype for b in arrays]),
+        ranks=bytes([len(b.shape) for b in arrays]),
+        inputs=len(function.inputs),
+        sizes=len(function.sizes),
+        constants=tuple([np.require(c, b.dtype, ("C", "A")) for b, c in function.constants]),
+        calls=tuple([PythonCall(s, function.sizes, kernels).entry() for s in calls(function.body)]),
+        prepare=words,
+        memory=None if pool is None else pool._pool,
+        bare=bare,
+    )
+    return NativeProgram(run, words.memory)
+
+
+def _address(function: LoopFunction) -> int:
+    """The address of the code, which is kept on disk."""
+    what = hashlib.sha256(show(function, where=False).encode()).hexdigest()
+
+    def text() -> str:
+        made = render(function, engine().host)
+        assert made.level == LEVEL and list(made.calls) == list(calls(function.body))
+        return made.text
+
+    return engine().rendered(what, NAME, text, LEVEL)
+
+
+def calls(statements: Iterable[Statement]) -> Iterator[Call]:
+    """The `Call` statements in order."""
+    for s in statements:
+        if isinstance(s, Call):
+            yield s
+        yield from calls(nested(s))
+
+
+class RunWords:
+    """What a run needs of the sizes, as words of `WholeFunction`."""
+
+    def __init__(self, function: LoopFunction) -> None:
+        self.function = function
+
+    def __call__(self, *values: int) -> bytes:
+        sizes, f = self._named(values), self.function
+        blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs]]
+        extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
+        total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
+        return np.array([blocks[0], total, max(blocks), *extents], np.int64).tobytes()
+
+    def memory(self, values: tuple[int, ...]) -> int:
+        """As `NativeProgram` says."""
+        sizes, f = self._named(values), self.function
+        return arena_bytes(f, sizes) + sum([_bytes(b, sizes) for b in f.outputs])
+
+    def _named(self, values: tuple[int, ...]) -> dict[str, int]:
+        return dict(zip(self.function.sizes, values, strict=True))
+
+
+def _bytes(buffer: Buffer, sizes: dict[str, int]) -> int:
+    return prod([evaluate(d, sizes) for d in buffer.shape]) * buffer.dtype.itemsize
+
+
+class PythonCall:
+    """A statement that the kernel of its op carries out, on views of the memory of the run."""
+
+    def __init__(self, call: Call, names: tuple[str, ...], kernels: Kernels) -> None:
+        self.call, self.names, self.make, self.count = call, names, kernels, len(call.operands)
+        self.symbolic = call.op.symbolic or any(s.symbolic for s in call.ins)
+        self.kernels: dict[tuple[int, ...], Callable[..., Any]] = {}
+
+    def entry(self) -> tuple[Callable[..., None], tuple[np.dtype[Any], ...], bytes, int]:
+        """As `WholeFunction` takes it."""
+        views = (*self.call.operands, *self.call.results)
+        return self, tuple([v.buffer.dtype for v in views]), bytes([len(v.shape) for v in views]), self.count
+
+    def __call__(self, sizes: tuple[int, ...], *arrays: np.ndarray[Any, Any]) -> None:
+        try:
+            kernel = self.kernels.get(sizes if self.symbolic else ())
+            if kernel is None:
+                kernel = self._made(sizes)
+            found = kernel(*arrays[: self.count])
+            results = arrays[self.count :]
+            for to, x in zip(results, found if isinstance(found, tuple | list) else (found,), strict=True):
+                to[...] = x
+        except Exception as error:
+            where = self.call.where
+            error.add_note(f"in {self.call.op}" + (f", traced at {where}" if where else ""))
+            raise
+
+    def _made(self, sizes: tuple[int, ...]) -> Callable[..., Any]:
+        if len(self.kernels) >= MAX_KERNELS:
+            self.kernels.clear()
+        known = dict(zip(self.names, sizes, strict=True))
+        op = self.call.op
+        if op.symbolic:
+            op = op.primitive.op(**{k: _filled(v, known) for k, v in op.params.items()})
+        ins = tuple([s.with_(shape=_filled(s.shape, known)) for s in self.call.ins])
+        outs = op.infer(*ins)
+        kernel = self.make(op, ins, (outs,) if isinstance(outs, Spec) else outs)
+        self.kernels[sizes if self.symbolic else ()] = kernel
+        return kernel
+
+
+def _filled(value: Any, sizes: dict[str, int]) -> Any:
+    if value.__class__ is tuple:
+        return tuple([_filled(v, sizes) for v in value])
+    return evaluate(value, sizes) if isinstance(value, Dim) else value

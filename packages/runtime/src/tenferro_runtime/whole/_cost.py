@@ -1,0 +1,75 @@
+"""How long a program takes step by step, and how long its compiler takes: rough, and good enough to choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._program import Equation, Program, inner_programs
+from tenferro_runtime.ir._sizes import filled, named
+from tenferro_tensor_core import evaluate
+
+STEP_NS: Final = 2000
+"""Time of one step beside its work."""
+
+WORTH_WAITING_NS: Final = 20_000_000
+"""Programs that take longer step by step are compiled before they run."""
+
+COMPILER_NS: Final = 50_000_000
+EQUATION_NS: Final = 300_000
+"""Time of the compiler, and for each equation."""
+
+CONTROL: Final = frozenset({scan, while_loop, cond})
+
+
+def has_control(program: Program) -> bool:
+    """Whether a program, or one inside of it, has loops or branches; kept with it."""
+    found: bool | None = program.memo.get("control")
+    if found is None:
+        found = any(eq.op.primitive in CONTROL or any(map(has_control, inside(eq))) for eq in program.equations)
+        program.memo["control"] = found
+    return found
+
+
+def inside(eq: Equation) -> tuple[Program, ...]:
+    """The programs inside of an equation."""
+    return tuple(inner_programs(eq.op.params))
+
+
+def is_worth_waiting(program: Program, sizes: Mapping[str, int]) -> bool:
+    """Whether compiling a program takes less than running it step by step once, and that takes long."""
+    by_steps = STEP_NS * _steps(program, sizes)
+    return by_steps > WORTH_WAITING_NS and by_steps > COMPILER_NS + EQUATION_NS * _equations(program)
+
+
+def _equations(program: Program) -> int:
+    return sum([1 + sum(map(_equations, inside(eq))) for eq in program.equations])
+
+
+def _steps(program: Program, sizes: Mapping[str, int]) -> float:
+    return sum([_steps_of(eq, sizes) for eq in program.equations])
+
+
+def _steps_of(eq: Equation, sizes: Mapping[str, int]) -> float:
+    params, programs = eq.op.params, inside(eq)
+    if eq.op.primitive is call and params["sizes"]:
+        (program,) = programs
+        return _steps(program, named(program, filled(params["sizes"], sizes)))  # type: ignore[arg-type]
+    each = [_steps(p, sizes) for p in programs]
+    if eq.op.primitive is scan:
+        return 1 + each[0] * _number(params["length"], sizes)
+    if eq.op.primitive is while_loop:
+        most = params["max_steps"]
+        return 1 + sum(each) * (math.inf if most is None else _number(most, sizes))
+    return 1 + max(each, default=0)
+
+
+def _number(size: object, sizes: Mapping[str, int]) -> int:
+    """A number of steps; 1 where it depends on data."""
+    try:
+        return evaluate(size, sizes)  # type: ignore[arg-type]
+    except KeyError:
+        return 1

@@ -1,0 +1,142 @@
+"""`Whole`: a program that runs step by step at first, and as one native function when that is compiled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import OPEN, filled, variables
+from tenferro_runtime.rendering._tiers import Tiered
+from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, NATIVE_FORMS, Prepare, Ready
+from tenferro_runtime.runtime import how_of
+from tenferro_runtime.whole._bits import keeps_bits
+from tenferro_runtime.whole._cost import has_control, is_worth_waiting
+from tenferro_tensor import Spec, get_backend
+from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core.forks import importing
+
+FORM: Final = "whole"
+"""Under this name a program remembers its forms: for one output by itself, and for a tuple."""
+
+
+class Whole(Tiered):
+    """A program as a function of values of its sizes, then of raw arrays.
+
+    Where a run step by step would take long, the first call waits for the compiler.
+
+    Args:
+        program: the program.
+        bare: return the only output itself instead of a tuple of one.
+        steps: makes the function that prepares the program step by step.
+
+    Attributes:
+        native: the native function, when there is one.
+        why: why there is no native function, where there is none.
+    """
+
+    def __init__(self, program: Program, bare: bool, steps: Callable[[], Prepare]) -> None:
+        super().__init__(self._by_steps, self._compiled)
+        self.program, self.bare, self._make = program, bare, steps
+        self.native: NativeProgram | None = None
+        self.why = ""
+        self._waits: dict[tuple[int, ...], bool] = {}
+        self._ready: dict[tuple[int, ...], Ready] = {}
+
+    def prepare(self, sizes: tuple[int, ...]) -> Ready:
+        """The program prepared for sizes, without running anything."""
+        return Ready(self, sizes, self._outputs(sizes), None)
+
+    def _outputs(self, sizes: tuple[int, ...]) -> tuple[Spec, ...]:
+        if not sizes:
+            return self.program.outputs
+        known = self._named(sizes)
+        return tuple([s.with_(shape=filled(s.shape, known)) for s in self.program.outputs])
+
+    def _named(self, sizes: tuple[int, ...]) -> dict[str, int]:
+        return dict(zip(variables(self.program), sizes, strict=True))
+
+    @cached_property
+    def _prepare(self) -> Prepare:
+        return self._make()
+
+    def _by_steps(self, sizes: tuple[int, ...], *raws: Any) -> Any:
+        if self.state in ("waiting", "queued") and self._is_worth_waiting(sizes):
+            self.build()
+            return self.run(sizes, *raws)
+        ready = self._ready.get(sizes)
+        if ready is None:
+            if len(self._ready) >= MAX_PREPARED_SIZES:
+                self._ready.clear()
+            ready = self._ready[sizes] = self._prepare(sizes)
+        return ready.run(ready.values, *raws)
+
+    def _is_worth_waiting(self, sizes: tuple[int, ...]) -> bool:
+        found = self._waits.get(sizes)
+        if found is None:
+            if len(self._waits) >= MAX_PREPARED_SIZES:
+                self._waits.clear()
+            found = self._waits[sizes] = is_worth_waiting(self.program, self._named(sizes))
+        return found
+
+    def _compiled(self) -> Callable[..., Any] | None:
+        try:
+            with importing():
+                from tenferro_runtime.lowering import lower
+            self.native = get_backend("cpu").whole(lower(self.program), bare=self.bare)
+            if self.native is not None:
+                return self.native.run
+            self.why = "there is no machine code of programs here"
+        except TenferroError as error:
+            self.why = str(error)
+        except Exception as error:  # the steps serve, whatever went wrong
+            self.why = f"{type(error).__name__}: {error}"
+            logging.getLogger("tenferro").exception("a program was not compiled as a whole; it runs step by step")
+        return None
+
+
+def _form(program: Program, bare: bool, steps: Callable[[], Prepare]) -> Prepare | None:
+    """As the hook says: for programs with loops or branches, and without sizes that depend on data."""
+    if not has_control(program) or definitions(program) or (how_of(program).exact and not keeps_bits(program)):
+        return None
+    forms = program.memo.setdefault(FORM, {})
+    found: Whole | None = forms.get(bare)
+    if found is None:
+        found = forms.setdefault(bare, Whole(program, bare, steps))
+    return found.prepare
+
+
+def _forms(program: Program) -> Iterator[tuple[Whole, Mapping[str, Any]]]:
+    """The forms of a program and of that which it was before sizes were filled in, with these."""
+    sizes: Mapping[str, Any] = {}
+    while True:
+        yield from [(form, sizes) for form in program.memo.get(FORM, {}).values()]
+        if OPEN not in program.memo:
+            return
+        program, sizes = program.memo[OPEN]
+
+
+def how(program: Program) -> str:
+    """In words how a program runs that has loops and has run; an empty text as long as nobody knows."""
+    for form, _ in _forms(program):
+        if form.native is not None:
+            return "runs as one native function"
+        if form.why:
+            return f"runs step by step: {form.why}"
+    return ""
+
+
+def memory(program: Program) -> int | None:
+    """Bytes of a run beside inputs and constants, where a program has a native function and no open sizes."""
+    for form, sizes in _forms(program):
+        values = tuple([sizes.get(name) for name in variables(form.program)])
+        if form.native is not None and all(n.__class__ is int for n in values):
+            return form.native.memory(values)  # type: ignore[arg-type]
+    return None
+
+
+NATIVE_FORMS.append(_form)
