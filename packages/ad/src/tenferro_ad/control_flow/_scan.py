@@ -15,6 +15,7 @@ from tenferro_ad._node import make_node
 from tenferro_ad._partition import Split, split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full, zeros_in, zeros_like
+from tenferro_ad.control_flow._deferring import Deferred, deferred
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._selection import selected
 from tenferro_ad.control_flow._there import operands_there
@@ -113,13 +114,17 @@ class _Backward(NamedTuple):
             residuals and of operands.
         reads: which sources the body takes from all steps and from each: ``(kind, i)`` in order.
         sliced: the same for those that are cut into slices.
-        slices: operands whose cotangents are its rows.
+        sums: constants whose cotangents are summed over the steps, in the order of their carries.
+        slices: operands whose cotangents are its first rows.
+        deferred: sums of products that are formed after the loop.
     """
 
     body: Program
     reads: tuple[tuple[str, int], ...]
     sliced: tuple[tuple[str, int], ...]
+    sums: tuple[int, ...]
     slices: tuple[int, ...]
+    deferred: tuple[Deferred, ...]
 
 
 def _backward(op: Op, forward: _Forward, there: tuple[bool, ...]) -> _Backward:
@@ -141,9 +146,11 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
             found[source] = split.first.constants[source[1]]
     for kind, i in reads:
         found[kind, i] = builder.input((forward.once.outputs if kind == "once" else inputs)[i])
+    second = split.seconds.get(split.active)
+    reached = () if second is None else [need[k] for k in second.places]
     moving = [i for i in need if consts <= i < consts + carry]
     cts = {i - consts: builder.input(inputs[i]) for i in moving}
-    sums = {i: builder.input(inputs[i]) for i in need if i < consts}
+    sums = {i: builder.input(inputs[i]) for i in reached if i < consts}
     for j in restored:
         found["carry", j] = builder.input(inputs[consts + j])
     cts.update({carry + k: builder.input(outputs[carry + k]) for k, g in enumerate(there) if g})
@@ -151,20 +158,23 @@ def _make_backward(forward: _Forward, consts: int, carry: int, there: tuple[bool
         found[kind, i] = builder.input((forward.body.outputs[carry:] if kind == "row" else inputs)[i])
     results: dict[int, Any] = {}
     before: tuple[Any, ...] = ()
-    second = split.seconds.get(split.active)
     if second is not None:
         given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
         pulled = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
-        results = {need[k]: c for k, c in zip(second.places, pulled)}
-        before = pulled[len(second.places) :]
+        results = dict(zip(reached, pulled))
+        before = pulled[len(reached) :]
     slices = tuple([i for i in need if i >= consts + carry and i in results])
     outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
-    outs += [total + results[i] if i in results else total for i, total in sums.items()]
+    outs += [total + results[i] for i, total in sums.items()]
     outs += before
     # Read by read into the sums: a step costs what it reads.
+    exact = how_of(split.first).exact
     body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
-    body = optimise(accumulate_in_body(body, in_turn=how_of(split.first).exact))
-    return _Backward(body, tuple(reads), tuple(sliced), slices)
+    body = optimise(accumulate_in_body(body, in_turn=exact))
+    late: tuple[Deferred, ...] = ()
+    if not exact:
+        body, late = deferred(body, len(reads), len(outs), range(len(moving), len(moving) + len(sums)))
+    return _Backward(body, tuple(reads), tuple(sliced), tuple(sums), slices, late)
 
 
 def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
@@ -202,21 +212,22 @@ def _pull(
     rows = gs[carry:]
     back = _backward(op, forward, tuple([g is not None for g in rows]))
     moving = [i for i in forward.need if consts <= i < consts + carry]
-    sums = [i for i in forward.need if i < consts]
     inputs = params["body"].inputs
+    late = {sum_.carry for sum_ in back.deferred}
+    sums = [i for k, i in enumerate(back.sums) if len(moving) + k not in late]
     start = [full(inputs[i], 0) if gs[i - consts] is None else gs[i - consts] for i in moving]
     start += [full(inputs[i], 0) for i in sums]
     start += [saved["carry", j] for j in forward.restored]
+    slices = [*[g for g in rows if g is not None], *[saved[source] for source in back.sliced]]
     found = scan(
-        *[saved[source] for source in back.reads],
-        *start,
-        *[g for g in rows if g is not None],
-        *[saved[source] for source in back.sliced],
+        *[saved[source] for source in back.reads], *start, *slices,
         body=back.body, consts=len(back.reads), carry=len(start),
         length=params["length"], reverse=not params["reverse"],
     )  # fmt: skip
     results = dict(zip((*moving, *sums), found))
     results.update(zip(back.slices, found[len(start) :]))
+    for sum_ in back.deferred:
+        results[back.sums[sum_.carry - len(moving)]] = sum_.formed(slices, found[len(start) :])
     return [results.get(i) for i in asked]
 
 
