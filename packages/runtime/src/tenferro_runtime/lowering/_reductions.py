@@ -26,6 +26,9 @@ from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
 from tenferro_tensor_core import DimLike
 
+MOST_TERMS: Final = 64
+"""Terms of all elements of a result up to which they are written out one by one."""
+
 Term = Callable[[LoopWriter, Index], Value]
 
 
@@ -73,6 +76,12 @@ def accumulated(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, fir
     return level(0, (), first)
 
 
+def _written_out(shape: Sequence[DimLike], over: Sequence[DimLike]) -> bool:
+    """Whether every element of a small result is computed by itself: there is one, or they have few terms together."""
+    n, terms = count(shape), count(over)
+    return n == 1 or (isinstance(n, int) and isinstance(terms, int) and n * terms <= MOST_TERMS)
+
+
 def _few(shape: Sequence[DimLike]) -> bool:
     """Whether terms of this shape are written out."""
     n = count(shape)
@@ -99,7 +108,7 @@ def reduced(
     def each(w: LoopWriter, i: Index) -> Value:
         return accumulated(w, over, lambda w, r: term(w, i, r), op, first)
 
-    if is_small(shape):
+    if is_small(shape) and _written_out(shape, over):
         return Numbers(shape, first.dtype, [each(w, i) for i in indices(shape)])
     found = Stored.whole_of(w.buffer(first.dtype, shape))
     if inner or _few(over):
@@ -178,8 +187,8 @@ def _wins(w: LoopWriter, better: Primitive, here: Value, best: Value) -> Value:
 
 
 def _computed(step: Step, at: Term) -> Lowered:
-    """An array computed now."""
-    if is_small(step.out.shape):
+    """An array computed now, each element by a loop."""
+    if count(step.out.shape) == 1:
         return Numbers(step.out.shape, step.out.dtype, [at(step.w, i) for i in indices(step.out.shape)])
     found = Stored.whole_of(step.w.buffer(step.out.dtype, step.out.shape))
     write(step.w, Formula(step.out.shape, step.out.dtype, at), found)
