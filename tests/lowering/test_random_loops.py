@@ -11,7 +11,7 @@ from random_loops import SHAPES, Recipe, recipes
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_ir import interpret, plan_arena, verify
 from tenferro_tensor_core import ShapeError, dim
 
 FEW = 3
@@ -36,7 +36,8 @@ def same(got: list[np.ndarray[Any, Any]], want: Any, dtype: str) -> None:
 def check(program: Program, arrays: list[np.ndarray[Any, Any]], sizes: tuple[int, ...], dtype: str) -> None:
     with np.errstate(all="ignore"):
         want = program.run(*map(tr.asarray, arrays))
-    same(interpret(verify(lower(program)), arrays, sizes), want, dtype)
+    function = verify(lower(program))
+    same(interpret(function, arrays, sizes, plan_arena(function)), want, dtype)
 
 
 @settings(max_examples=150)

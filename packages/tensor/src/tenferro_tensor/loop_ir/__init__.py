@@ -1,11 +1,12 @@
 """`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
 
 The form between a program of array operations and machine code: a compiler of programs writes it, a backend renders
-it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they
-mean, `_verify` which functions obey the law, `_text` writes them.
+it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what they mean, `_verify` which functions obey
+the law, `_arena` which temporaries share memory, and `_text` writes functions down.
 """
 
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
+from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
 from tenferro_tensor.loop_ir._errors import LoopIRError
 from tenferro_tensor.loop_ir._fortran import fortran_address
 from tenferro_tensor.loop_ir._function import LoopFunction, show
@@ -34,6 +35,7 @@ from tenferro_tensor.loop_ir._verify import verify
 __all__ = [
     "INDEX",
     "Affine",
+    "ArenaPlan",
     "Case",
     "Buffer",
     "Call",
@@ -56,6 +58,7 @@ __all__ = [
     "While",
     "fortran_address",
     "interpret",
+    "plan_arena",
     "show",
     "verify",
 ]

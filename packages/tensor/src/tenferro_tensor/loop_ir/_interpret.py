@@ -19,6 +19,7 @@ from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import INDEX, Affine
+from tenferro_tensor.loop_ir._arena import ArenaPlan
 from tenferro_tensor.loop_ir._errors import LoopIRError
 from tenferro_tensor.loop_ir._fortran import call_fortran
 from tenferro_tensor.loop_ir._function import LoopFunction
@@ -47,13 +48,16 @@ POISON: Final = 0x5EAD
 """What memory holds before it is written, where its dtype has no NaN: this number modulo its range, or true."""
 
 
-def interpret(function: LoopFunction, inputs: Sequence[Any], sizes: Sequence[int] = ()) -> list[np.ndarray[Any, Any]]:
+def interpret(
+    function: LoopFunction, inputs: Sequence[Any], sizes: Sequence[int] = (), arena: ArenaPlan | None = None
+) -> list[np.ndarray[Any, Any]]:
     """The outputs of a function, in order.
 
     Args:
         function: what to run.
         inputs: arrays, one for each input; they are not written to.
         sizes: values of ``function.sizes``.
+        arena: which temporaries share memory; without it, each has its own.
 
     Raises:
         LoopIRError: an argument does not fit, an index leaves its buffer, or an op gives another dtype than recorded.
@@ -70,7 +74,9 @@ def interpret(function: LoopFunction, inputs: Sequence[Any], sizes: Sequence[int
         run.memory = {buffer.number: run.read_only(buffer, np.asarray(a)) for buffer, a in given}
         outputs = [run.undefined(buffer) for buffer in function.outputs]
         run.memory.update((b.number, flat) for b, flat in zip(function.outputs, outputs, strict=True))
-        run.memory.update((b.number, run.undefined(b)) for b in function.temporaries)
+        slots = [np.empty(evaluate(n, run.sizes), np.uint8) for n in (() if arena is None else arena.slots)]
+        for b in function.temporaries:
+            run.memory[b.number] = run.undefined(b, None if arena is None else slots[arena.slot_of[b.number]])
         run.all(function.body)
         # The caller's memory: swaps change what a name means, not where the results are expected.
         return [flat.reshape(run.shape(b.shape)) for b, flat in zip(function.outputs, outputs, strict=True)]
@@ -102,8 +108,11 @@ class _Interpreter:
         flat.flags.writeable = False
         return flat
 
-    def undefined(self, buffer: Buffer) -> Flat:
-        flat = np.empty(math.prod(self.shape(buffer.shape)), buffer.dtype)
+    def undefined(self, buffer: Buffer, memory: np.ndarray[Any, Any] | None = None) -> Flat:
+        size = math.prod(self.shape(buffer.shape))
+        flat = np.empty(size, buffer.dtype)
+        if memory is not None:
+            flat = memory[: flat.nbytes].view(buffer.dtype)
         flat[...] = np.nan if buffer.dtype.kind in "fc" else np.array(POISON).astype(buffer.dtype)
         return flat
 

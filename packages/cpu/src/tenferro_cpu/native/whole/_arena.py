@@ -7,40 +7,35 @@ from typing import Final
 
 from tenferro_cpu.native.builder import Int, Pointer
 from tenferro_cpu.native.whole._sizes import Sizes
-from tenferro_tensor.loop_ir import Buffer, LoopFunction
-from tenferro_tensor_core import DimLike, evaluate
+from tenferro_tensor.loop_ir import LoopFunction, plan_arena
+from tenferro_tensor_core import evaluate
 
 LINE: Final = 64
 """Bytes to which temporaries are aligned, and the gap between them."""
-
-
-def _bytes(buffer: Buffer) -> DimLike:
-    size: DimLike = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        size = size * extent
-    return size
 
 
 def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
     """Bytes of the arena for values of the symbolic sizes.
 
     >>> import numpy as np
+    >>> from tenferro_tensor.loop_ir import Buffer
     >>> from tenferro_tensor_core import dim
     >>> pair = [Buffer(k, np.dtype("float64"), (dim("n"), 3)) for k in (0, 1)]
-    >>> arena_bytes(LoopFunction(("n",), (), (), (), tuple(pair), ()), {"n": 10})
-    640
+    >>> arena_bytes(LoopFunction(("n",), (), (), (), (pair[0],), ()), {"n": 10})
+    320
+    >>> arena_bytes(LoopFunction(("n",), (), (), (), tuple(pair), ()), {"n": 10})  # nobody uses them
+    320
     """
-    return sum([(evaluate(_bytes(b), sizes) + 2 * LINE - 1) // LINE * LINE for b in function.temporaries])
+    return sum([(evaluate(n, sizes) + 2 * LINE - 1) // LINE * LINE for n in plan_arena(function).slots])
 
 
 def place_temporaries(function: LoopFunction, arena: Pointer, sizes: Sizes) -> dict[int, Pointer]:
     """The address of each temporary, by number of its buffer; in step with `arena_bytes`."""
-    found, offset = {}, Int(sizes.block, "0")
-    for buffer in function.temporaries:
-        found[buffer.number] = arena.element("i8", offset)
-        size = _bytes(buffer)
+    plan, slots, offset = plan_arena(function), [], Int(sizes.block, "0")
+    for size in plan.slots:
+        slots.append(arena.element("i8", offset))
         if isinstance(size, int):
             offset = offset.plus((size + 2 * LINE - 1) // LINE * LINE)
         else:
             offset = offset.plus(sizes.of(size).plus(2 * LINE - 1) & -LINE)
-    return found
+    return {number: slots[k] for number, k in plan.slot_of.items()}

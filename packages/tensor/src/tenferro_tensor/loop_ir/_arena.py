@@ -1,0 +1,172 @@
+"""The arena: which temporaries of a function may share memory, for all values of the symbolic sizes.
+
+A temporary lives from the first statement of a block that mentions it to the last one. If it may be read in a loop
+before that iteration has written all of it, it lives as long as the outermost loop around it. Iterations in any order
+use all that they mention at the same time. Buffers that are swapped live together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tenferro_tensor.loop_ir._function import LoopFunction
+from tenferro_tensor.loop_ir._nodes import Buffer, Call, For, Order, Statement, Store, While
+from tenferro_tensor.loop_ir._traversal import blocks, swapped, touches
+from tenferro_tensor_core import DimLike, decide
+
+Lifetime = tuple[int, int]
+"""Positions of the first and the last statement, in the order of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaPlan:
+    """Where temporaries are.
+
+    Attributes:
+        slots: bytes of each piece of memory.
+        slot_of: index of the piece, by number of the buffer.
+    """
+
+    slots: tuple[DimLike, ...]
+    slot_of: Mapping[int, int]
+
+
+def plan_arena(function: LoopFunction) -> ArenaPlan:
+    """Memory for the temporaries of a function: those that never live at the same time share it.
+
+    Those of symbolic sizes share with those of equal sizes; of the others, a smaller one also takes the memory of a
+    larger one.
+    """
+    lives = lifetimes(function)
+    slots: list[DimLike] = []
+    used: list[list[Lifetime]] = []
+    slot_of: dict[int, int] = {}
+    sized = [(math.prod((b.dtype.itemsize, *b.shape)), b) for b in function.temporaries]
+    largest_first = sorted(sized, key=lambda pair: -pair[0] if isinstance(pair[0], int) else 0)
+    for size, buffer in largest_first:
+        first, last = lives[buffer.number]
+        fitting = [
+            k
+            for k, slot in enumerate(slots)
+            if (slot == size or (isinstance(slot, int) and isinstance(size, int) and slot > size))
+            and all(last < other_first or other_last < first for other_first, other_last in used[k])
+        ]
+        # Slots were made from the largest to the smallest: the last one that fits wastes least.
+        k = fitting[-1] if fitting else len(slots)
+        if not fitting:
+            slots.append(size)
+            used.append([])
+        used[k].append((first, last))
+        slot_of[buffer.number] = k
+    return ArenaPlan(tuple(slots), slot_of)
+
+
+def lifetimes(function: LoopFunction) -> dict[int, Lifetime]:
+    """When each temporary is in use, by its number."""
+    together = _swapped_together(function)
+    members: dict[int, set[int]] = defaultdict(set)
+    for number, group in together.items():
+        members[group].add(number)
+    tree = _Tree(function.body)
+    found: dict[int, Lifetime] = {}
+    for b in function.temporaries:
+        if b.number in together:
+            found[b.number] = tree.lifetime(members[together[b.number]], None)
+        else:
+            found[b.number] = tree.lifetime({b.number}, b)
+    return found
+
+
+def _swapped_together(function: LoopFunction) -> dict[int, int]:
+    """A number for each group of buffers that trade memory, by number of the buffer."""
+    group: dict[int, int] = {}
+    for _, (a, b) in swapped(function.body):
+        old, new = group.get(a.number, a.number), group.get(b.number, b.number)
+        group.update({number: new for number, of in group.items() if of == old})
+        group[a.number] = group[b.number] = new
+    return group
+
+
+class _Tree:
+    """Where the statements of a function stand, and which buffers those inside of them mention."""
+
+    def __init__(self, body: Sequence[Statement]) -> None:
+        self.body = body
+        self.first: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.mentioned: dict[int, frozenset[int]] = {}
+        self._count = 0
+        self._number(body)
+
+    def _number(self, statements: Sequence[Statement]) -> frozenset[int]:
+        inside: frozenset[int] = frozenset()
+        for s in statements:
+            self.first.setdefault(id(s), self._count)
+            self._count += 1
+            own = frozenset([t.buffer.number for t in touches([s])]) if not blocks(s) else frozenset()
+            if isinstance(s, For | While):
+                own |= {b.number for pair in s.swaps for b in pair}
+            for block in blocks(s):
+                own |= self._number(block)
+            self.last[id(s)] = self._count - 1
+            self.mentioned[id(s)] = own
+            inside |= own
+        return inside
+
+    def lifetime(self, numbers: set[int], alone: Buffer | None) -> Lifetime:
+        """When buffers are in use; `alone` is the only one of them."""
+        block, loop = self.body, None
+        while True:
+            users = [s for s in block if self.mentioned[id(s)] & numbers]
+            if not users:
+                return 0, -1
+            inner = self._only_block(users[0], numbers) if len(users) == 1 else None
+            if inner is None:
+                break
+            if loop is None and isinstance(users[0], For | While):
+                loop = users[0]
+            block = inner
+        if loop is not None and (alone is None or not _written_whole(users[0], alone)):
+            users = [loop]
+        return self.first[id(users[0])], self.last[id(users[-1])]
+
+    def _only_block(self, s: Statement, numbers: set[int]) -> Sequence[Statement] | None:
+        """The block inside of a statement with all its uses of buffers."""
+        if isinstance(s, For | While) and any(b.number in numbers for pair in s.swaps for b in pair):
+            return None
+        if isinstance(s, For) and s.order is not Order.GIVEN:
+            return None
+        using = [block for block in blocks(s) if any(self.mentioned[id(t)] & numbers for t in block)]
+        return using[0] if len(using) == 1 else None
+
+
+def _written_whole(s: Statement, buffer: Buffer) -> bool:
+    """Whether a statement, in every case, writes all elements of a buffer and reads none."""
+    used = [t for t in touches([s]) if t.buffer.number == buffer.number]
+    if len(used) != 1 or not used[0].writes:
+        return False
+    extents: dict[int, DimLike] = {}
+    while isinstance(s, For):
+        extents[s.index.number] = s.extent
+        s = next(t for t in s.body if any(u.buffer.number == buffer.number for u in touches([t])))
+    if not isinstance(s, Store | Call):
+        return False
+    at = used[0].at
+    axes = [(by, extents.get(reg.number)) for reg, by in at.terms] + [(by, n) for n, by in used[0].axes]
+    return decide(at.constant, "==", 0) is True and _covers(axes, math.prod(buffer.shape))
+
+
+def _covers(axes: Sequence[tuple[DimLike, DimLike | None]], size: DimLike) -> bool:
+    """Whether steps and extents reach each of `size` places from the first one on."""
+    left = [(by, extent) for by, extent in axes if extent != 1]
+    reached: DimLike = 1
+    while left:
+        k = next((k for k, (by, _) in enumerate(left) if by == reached), None)
+        extent = None if k is None else left.pop(k)[1]
+        if extent is None:
+            return False
+        reached = reached * extent
+    return decide(reached, "==", size) is True
