@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def contestants(program: LoopProgram, size: str, gradients: bool) -> dict[str, C
     def of(xp: Any, differentiated: Callable[..., Any]) -> Callable[..., Any]:
         if gradients:
             return differentiated(loss_of(xp, program.traced), argnums=program.gradient)  # type: ignore[no-any-return]
-        return lambda *args: program.traced(xp, *args)
+        return partial(program.traced, xp)
 
     ours, f = [tr.asarray(x) for x in arguments], tr.compile(of(for_tenferro(), value_and_grad))
     calls["tenferro"] = lambda: f(*ours)

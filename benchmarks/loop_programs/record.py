@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,14 @@ import numpy as np
 Arguments = tuple[Any, ...]
 
 
-class Namespace:
-    """An array namespace with the control flow, `einsum` and `triangular_solve` of its library."""
+class Namespace(ModuleType):
+    """An array namespace with the control flow, `einsum` and `triangular_solve` of its library.
+
+    A module, because a compiled function looks at other objects that it reads in every call.
+    """
 
     def __init__(self, arrays: Any, **functions: Any) -> None:
+        super().__init__(f"{arrays.__name__}.programs")
         self._arrays = arrays
         self.__dict__.update(functions)
 
@@ -68,6 +75,7 @@ def loss_of(xp: Namespace, f: Callable[..., Any]) -> Callable[..., Any]:
         results = results if isinstance(results, tuple) else (results,)
         return sum(xp.sum(xp.real(xp.conj(r) * r)) if "complex" in str(r.dtype) else xp.sum(r * r) for r in results)
 
+    loss.__signature__ = signature(partial(f, xp))  # *args has no fast calls
     return loss
 
 

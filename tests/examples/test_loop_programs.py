@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,7 +28,7 @@ def results(r: Any) -> list[Any]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_program_gives_what_its_twin_gives_at_two_sizes(name: str) -> None:
     program, xp = PROGRAMS[name], record.for_tenferro()
-    compiled = tr.compile(lambda *args: program.traced(xp, *args))
+    compiled = tr.compile(partial(program.traced, xp))
     for extent in (program.sizes["tiny"], program.sizes["tiny"] + 3):
         arguments = program.make(extent, np.random.default_rng(extent))
         given = [x.copy() for x in arguments]
