@@ -129,6 +129,27 @@ def test_a_long_loop_is_compiled_before_it_runs() -> None:
     assert g.explain(x).form == NATIVE
 
 
+def test_bounds_inside_of_an_open_size() -> None:
+    def rows(a: Any) -> Any:
+        n = a.shape[0]
+        return tr.fori_loop(
+            0, n, lambda i, s: s + tr.fori_loop(0, tr.minimum(i, n), lambda j, t: t * 0.5 + a[i, j], 0.0), 0.0
+        )
+
+    f = tr.compile(rows)
+    for n in (4, 4, 6, 1):
+        a = np.random.default_rng(n).normal(size=(n, n))
+        found, want = f(tensor(a)), 0.0
+        for i in range(n):
+            t = 0.0
+            for j in range(i):
+                t = t * 0.5 + a[i, j]
+            want = want + t
+        assert float(found) == want
+        fusion.wait()
+    assert f.explain(tensor(a)).form == NATIVE
+
+
 def test_branches() -> None:
     f = tr.compile(chosen)
     x = tensor(np.arange(3.0))

@@ -157,9 +157,10 @@ class _Interpreter:
         self.end(s.carries)
 
     def repeat(self, s: While) -> None:
+        most = None if s.most is None else evaluate(s.most, self.sizes)
         self.begin(s.carries)
         i = 0
-        while s.most is None or i < s.most:
+        while most is None or i < most:
             self.registers[s.index.number] = INDEX.type(i)
             self.all(s.test)
             if not self.value(s.condition):

@@ -147,7 +147,7 @@ class While:
     index: Reg
     body: tuple[Statement, ...]
     carries: tuple[Carried, ...] = ()
-    most: int | None = None
+    most: DimLike | None = None
     swaps: tuple[tuple[Buffer, Buffer], ...] = ()
 
 

@@ -49,7 +49,7 @@ def head(statement: Statement) -> str:
         case For(index, count, order=order):
             return f"for {index} < {extent(count)}{'' if order is Order.GIVEN else f' {order.value}'}:"
         case While(index=index, most=most):
-            return f"while {index}{'' if most is None else f' < {most}'}:"
+            return f"while {index}{'' if most is None else f' < {extent(most)}'}:"
         case Switch(index):
             return f"switch {_value(index)}:"
         case Call(op, operands, results, ins):

@@ -238,8 +238,10 @@ class _Checker:
             self.broken(s, f"{c.inside} is not accumulated by one associative op")
 
     def repeat(self, s: While, scope: dict[int, Reg]) -> None:
-        if s.most is not None and s.most < 0:
-            self.broken(s, f"at most {s.most} iterations")
+        if s.most is not None:
+            self.extents(s, [s.most])
+            if decide(s.most, "<", 0):
+                self.broken(s, f"at most {s.most} iterations")
         tested = self.block(s.test, self.begin(s, scope))
         self.typed(s, s.condition, np.dtype(bool), tested, "a condition")
         self.private(s)

@@ -127,7 +127,7 @@ class Writer(Frame):
         def more(index: Int, after: str) -> str:
             if s.most is not None:
                 within = b.new_label("within")
-                b.branch((index < s.most).name, within, after)
+                b.branch((index < self.size(s.most)).name, within, after)
                 b.begin(within)
             self.write(s.test)
             condition = self.value(s.condition)

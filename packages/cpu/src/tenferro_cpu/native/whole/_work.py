@@ -29,7 +29,7 @@ def work(statements: tuple[Statement, ...]) -> DimLike:
         elif isinstance(s, For):
             total = total + whole_work(s)
         elif isinstance(s, While):
-            total = total + (work(s.test) + work(s.body)) * min(TRIPS, TRIPS if s.most is None else s.most)
+            total = total + (work(s.test) + work(s.body)) * (min(TRIPS, s.most) if isinstance(s.most, int) else TRIPS)
         elif isinstance(s, Switch):
             costs = [work(case.body) for case in s.cases]
             total = total + max([c for c in costs if isinstance(c, int)], default=0)
