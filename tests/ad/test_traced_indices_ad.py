@@ -17,6 +17,7 @@ FUNCTIONS = {
     "window": lambda x, i: tr.sum(x[i : i + 2, 1:] ** 2 * x[1:, 1:]),
     "dynamic slice": lambda x, i: tr.sum(tr.dynamic_slice(x, [i, -2], [2, 1]) ** 2),
     "dynamic update": lambda x, i: tr.sum(tr.dynamic_update_slice(x, x[:1] * x[1:2], [i, 0]) ** 2),
+    "roll": lambda x, i: tr.sum(tr.roll(x, i, axis=1) ** 2 * x),
     "set": lambda x, i: tr.sum(x.at[i, 1].set(x[0, 0] ** 2) * x),
     "add": lambda x, i: tr.sum(x.at[i].add(x[0] ** 2) ** 2),
     "multiply": lambda x, i: tr.sum(x.at[i, 1:3].multiply(x[0, 0] * x[i, 1:3]) ** 2),

@@ -11,7 +11,15 @@ import tenferro_runtime as tr
 from tenferro_runtime import Spec
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_tensor import Interval
-from tenferro_tensor_core import DTYPES, ArgumentError, AxisError, DTypeError, ShapeError, TracingError
+from tenferro_tensor_core import (
+    DTYPES,
+    ArgumentError,
+    AxisError,
+    DTypeError,
+    ShapeError,
+    TracingError,
+    UnsupportedError,
+)
 
 X = np.arange(24.0).reshape(2, 3, 4)
 I8 = np.dtype("int64")
@@ -293,9 +301,55 @@ def test_dynamic_slices_of_open_sizes():
         np.testing.assert_array_equal(f(tr.asarray(x), 1), x[1:, -1:])
 
 
+@pytest.mark.parametrize("shift", [0, 2, -1, 5, 9, -8])
+def test_rolls_by_traced_shifts(shift):
+    x = tr.asarray(X[0])
+    compiled = tr.compile(
+        lambda x, s: (tr.roll(x, s), tr.roll(x, s, axis=1), tr.roll(x, (s, 1), axis=(0, 1)), tr.roll(x[:0], s, axis=0))
+    )
+    want = [np.roll(X[0], shift), np.roll(X[0], shift, 1), np.roll(X[0], (shift, 1), (0, 1)), X[0, :0]]
+    for found in (compiled(x, shift), compiled(x, np.int8(shift))):
+        for a, b in zip(found, want, strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(tr.roll(x, tr.asarray(shift)), want[0])
+    program = tr.trace(
+        lambda x, s: tr.roll(x, s, axis=0), Spec((tr.dim("n", min=1), 2), np.dtype("float64")), Spec((), I8)
+    )
+    assert len(program.equations) <= 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-5, 5), st.integers(-5, 5), st.sampled_from([1, 2, 3, -1, -2]))
+def test_ranges_between_traced_bounds(start, stop, step):
+    want = np.arange(start, stop, step)
+    np.testing.assert_array_equal(tr.compile(lambda a, b: tr.arange(a, b, step))(start, stop), want)
+    np.testing.assert_array_equal(tr.arange(tr.asarray(start), tr.asarray(stop), step), want)
+    up = np.arange(stop)
+    np.testing.assert_array_equal(tr.compile(lambda n: tr.arange(n, dtype=tr.float32))(stop), up.astype("float32"))
+
+
+def test_ranges_whose_extent_is_known_or_bounded():
+    seen = []
+
+    def f(x, i):
+        seen.extend([tr.arange(i, i + 3), tr.arange(2 * i + x.shape[0], 2 * i, -1), tr.arange(i & 7)])
+        return x[tr.arange(i % x.shape[0])]
+
+    np.testing.assert_array_equal(tr.compile(f)(tr.asarray(X[0, 0]), 3), X[0, 0, :3])
+    fixed, size, data = [v.spec.shape[0] for v in seen]
+    assert (fixed, str(size)) == (3, "n0")
+    assert (data.lower, data.upper) == (0, 7)
+    steps = tr.trace(lambda i: tr.arange(i & 7), Spec((), I8)).equations
+    assert [eq.op.primitive.name for eq in steps] == ["bitwise_and", "define_size", "iota"]
+
+
 @pytest.mark.parametrize(
     ("f", "error", "text"),
     [
+        (lambda x, i: tr.roll(x, 1.0 * i), ArgumentError, "roll shifts by a single integer along each axis"),
+        (lambda x, i: tr.arange(i, 2 * i, 0), ArgumentError, "arange needs a step other than 0"),
+        (lambda x, i: tr.arange(0, i, i), TracingError, "an integer was asked for"),
+        (lambda x, i: tr.fori_loop(0, i, lambda k, c: c + tr.sum(tr.arange(k)), 0), UnsupportedError, "and mask"),
         (lambda x, i: x[i:], TracingError, r"the slice int64\[\] :  for axis 0 has a traced bound.*x\[i : i \+ k\]"),
         (lambda x, i: x[:i], TracingError, "truncate"),
         (lambda x, i: x[i : 2 * i], TracingError, "or where.. with a mask"),

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._known import LinearForm
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor._spec import Spec
@@ -33,8 +34,9 @@ from tenferro_tensor_core import (
 )
 
 __all__ = [
-    "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent", "host_elements",
-    "kept", "number", "own", "positions", "require_concrete", "shape_of", "size_of", "truth", "value", "whole",
+    "AxisOps", "alike", "axes_of", "axis_of", "converted", "copied", "count", "empty_extent", "extent",
+    "host_elements", "kept", "known_integer", "linear_form", "number", "own", "positions", "require_concrete",
+    "shape_of", "size_of", "truth", "value", "whole",
 ]  # fmt: skip
 
 
@@ -237,6 +239,22 @@ def host_elements(x: Any) -> np.ndarray[Any, Any] | None:
         return x._concrete()  # type: ignore[no-any-return]
     except TracingError:
         return None
+
+
+def known_integer(x: Any) -> Any:
+    """A 0-d integer value as the integer, where its element is known without a transfer; anything else as it is."""
+    if not hasattr(x, "spec") or x.spec.ndim or x.spec.dtype.kind not in "iu":
+        return x
+    host = host_elements(x)
+    return x if host is None else int(host)
+
+
+def linear_form(x: Any) -> LinearForm | None:
+    """An integer, a size or a 0-d integer value as a constant plus multiples of variables, where that is known."""
+    x = as_size(x)
+    if not hasattr(x, "spec"):
+        return LinearForm({}, x if isinstance(x, Dim) else operator.index(x))
+    return None if x.spec.ndim or x.spec.dtype.kind not in "iu" else x._linear_form()
 
 
 def require_concrete(x: Any, name: str, way_out: str) -> None:

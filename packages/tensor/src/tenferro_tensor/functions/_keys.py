@@ -11,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_tensor._known import LinearForm
 from tenferro_tensor.functions.searching import nonzero
-from tenferro_tensor.operands import host_elements, value
+from tenferro_tensor.operands import host_elements, known_integer, linear_form, value
 from tenferro_tensor_core import (
     ArgumentError,
     AxisError,
@@ -192,7 +191,7 @@ def _outside(i: Any, axis: int, n: Any) -> str:
 
 
 def _range(axis: int, s: slice, n: DimLike) -> Range | Start:
-    s = slice(*[_known_part(p) for p in (s.start, s.stop, s.step)])
+    s = slice(*[known_integer(p) for p in (s.start, s.stop, s.step)])
     if hasattr(s.start, "spec") or hasattr(s.stop, "spec"):
         return _window(axis, s)
     step = 1 if s.step is None else _slice_part(s.step, s, axis)
@@ -218,14 +217,6 @@ def _range(axis: int, s: slice, n: DimLike) -> Range | Start:
     return Range(axis, first, floordiv(dim_max(first - last, 0) + (-step - 1), -step), step)
 
 
-def _known_part(part: Any) -> Any:
-    """A part of a slice: a 0-d integer value as the integer where its element is known."""
-    if not hasattr(part, "spec") or part.spec.ndim or part.spec.dtype.kind not in "iu":
-        return part
-    host = host_elements(part)
-    return part if host is None else int(host)
-
-
 def _window(axis: int, s: slice) -> Start:
     """A slice between traced bounds whose distance is known, as in ``x[i : i + 3]``.
 
@@ -234,7 +225,7 @@ def _window(axis: int, s: slice) -> Start:
     """
     length = None
     if s.start is not None and s.stop is not None and s.step in (None, 1):
-        first, last = _linear_form(s.start), _linear_form(s.stop)
+        first, last = linear_form(s.start), linear_form(s.stop)
         length = None if first is None or last is None else last.minus(first)
     if length is None:
         raise TracingError(
@@ -245,13 +236,6 @@ def _window(axis: int, s: slice) -> Start:
         )
     start = s.start if hasattr(s.start, "spec") else value(s.start)
     return Start(axis, start, length if ask(length, ">=", 0) else 0, False)
-
-
-def _linear_form(part: Any) -> LinearForm | None:
-    if not hasattr(part, "spec"):
-        part = as_size(part)
-        return LinearForm({}, part if isinstance(part, Dim) else operator.index(part))
-    return None if part.spec.ndim or part.spec.dtype.kind not in "iu" else part._linear_form()
 
 
 def _shown(s: slice) -> str:
@@ -283,7 +267,7 @@ def _chosen(item: Any, axis: int, n: DimLike) -> Choose | Pick | Start:
     """An integer array as an entry, or a single integer."""
     if item.ndim:
         return Choose(axis, _checked(item, axis, n))
-    known = _known_part(item)
+    known = known_integer(item)
     return Start(axis, item, 1, True) if hasattr(known, "spec") else Pick(axis, _pick(axis, int(known), n))
 
 

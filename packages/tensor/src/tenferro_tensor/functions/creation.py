@@ -24,6 +24,8 @@ from tenferro_tensor.functions.placement import to_device
 from tenferro_tensor.operands import (
     converted,
     copied,
+    known_integer,
+    linear_form,
     number,
     own,
     positions,
@@ -37,6 +39,7 @@ from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor_core import (
     ArgumentError,
     Dim,
+    DimLike,
     DType,
     DTypeError,
     ShapeError,
@@ -260,10 +263,16 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
     """Numbers from `start` (0 if only one bound is given) to before `stop`, `step` apart.
 
+    Bounds may be traced integers. How many numbers there are is known where the bounds differ by an integer or a size,
+    as in ``arange(i, i + 3)``; otherwise the extent depends on data.
+
     >>> tr.arange(1, 10, 3)
     Tensor([1, 4, 7])
     """
     start, stop, step = map(as_size, (0, start, step) if stop is None else (start, stop, step))
+    start, stop = known_integer(start), known_integer(stop)
+    if any(hasattr(v, "spec") and not v.spec.ndim and is_integer(v.dtype) for v in (start, stop)):
+        return _traced_range(start, stop, step, dtype, place_of(device))
     if dtype is None:
         given = (start, stop, step)
         whole = all(
@@ -294,6 +303,32 @@ def _open_range(start: Any, stop: Any, step: Any, dtype: DType, place: Place) ->
         length = floordiv(dim_max(start - stop, 0) + (-step - 1), -step)
     steps = catalog.iota(shape=(length,), dtype=int64, axis=0, place=place)
     return converted(catalog.add(catalog.mul(steps, number(step, place)), number(start, place)), dtype)
+
+
+def _traced_range(start: Any, stop: Any, step: Any, dtype: Any, place: Place) -> Any:
+    """A range whose bounds are 0-d integers that only the running kernel sees."""
+    step = whole("arange", "step beside a traced bound", step)
+    if not step:
+        raise ArgumentError(f"arange needs a step other than 0, got {step=}", step=step)
+    size = abs(step)
+    first, last = linear_form(start), linear_form(stop)
+    start, stop = (converted(b, int64) if hasattr(b, "spec") else number(b, place) for b in (start, stop))
+    away = None if first is None or last is None else last.minus(first)
+    length: DimLike
+    if away is None:
+        far, near = (stop, start) if step > 0 else (start, stop)
+        distance = far if near.__class__ is int and near == 0 else catalog.sub(far, near)
+        most = distance._interval().high
+        count = distance if size == 1 else catalog.floor_divide(catalog.add(distance, size - 1), size)
+        length = (count if distance._interval().at_least(0) else catalog.maximum(count, 0))._as_extent(
+            None if most is None else floordiv(dim_max(most, 0) + (size - 1), size)
+        )
+    else:
+        length = floordiv(dim_max(away if step > 0 else -away, 0) + (size - 1), size)
+    steps = catalog.iota(shape=(length,), dtype=int64, axis=0, place=place)
+    steps = steps if step == 1 else catalog.mul(steps, step)
+    numbers = steps if start.__class__ is int and start == 0 else catalog.add(steps, start)
+    return converted(numbers, int64 if dtype is None else known_dtype(dtype))
 
 
 def _plain(x: Any) -> Any:

@@ -8,10 +8,21 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._span import span
-from tenferro_tensor.operands import axes_of, axis_of, host_elements, shape_of, size_of, value
+from tenferro_tensor.functions._starts import starts_of
+from tenferro_tensor.operands import (
+    axes_of,
+    axis_of,
+    converted,
+    extent,
+    host_elements,
+    known_integer,
+    shape_of,
+    size_of,
+    value,
+)
 from tenferro_tensor.promotion import broadcast_shapes, broadcasts_to, brought
 from tenferro_tensor.tables import Table
-from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv
+from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, decide, dim_max, floordiv, int64
 
 __all__ = [
     "broadcast_arrays",
@@ -272,6 +283,8 @@ def flip(x: Any, /, axis: Any = None) -> Any:
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     """The elements moved along axes, those that leave at one end coming back at the other; without axes, of the vector.
 
+    A shift may be a 0-d integer array, which may be traced.
+
     >>> tr.roll(tr.asarray([1, 2, 3]), 1)
     Tensor([3, 1, 2])
     """
@@ -283,8 +296,22 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll needs one shift for each axis, got shift {shift} and axis {axis}")
     for by, a in zip(shifts, axes, strict=True):
-        x = _rolled(x, size_of("roll", "shift", by), axis_of("roll", a, x.spec.ndim))
+        axis = axis_of("roll", a, x.spec.ndim)
+        by = known_integer(by)
+        x = _rolled_by_value(x, by, axis) if hasattr(by, "spec") else _rolled(x, size_of("roll", "shift", by), axis)
     return x
+
+
+def _rolled_by_value(x: Any, by: Any, axis: int) -> Any:
+    """As `_rolled`, by a shift that only the running kernel sees: a block of the array beside itself."""
+    if by.spec.ndim or by.spec.dtype.kind not in "iu":
+        raise ArgumentError(f"roll shifts by a single integer along each axis, got {by.spec!r}; pass one for each axis")
+    shape = x.spec.shape
+    if shape[axis] == 0:
+        return x
+    first = catalog.remainder(catalog.neg(converted(by, int64)), extent(x, axis))
+    starts = starts_of(x, [first if a == axis else 0 for a in range(len(shape))])
+    return catalog.dynamic_slice(catalog.concatenate(x, x, axis=axis), *starts, sizes=shape)
 
 
 def _rolled(x: Any, by: DimLike, axis: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from tenferro_tensor import catalog
 from tenferro_tensor.functions._starts import starts_of
 from tenferro_tensor.functions.updating import admitted
-from tenferro_tensor.operands import host_elements, shape_of, size_of, value
+from tenferro_tensor.operands import known_integer, shape_of, size_of, value
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, ShapeError, as_size, dim_max, dim_min
 
 __all__ = ["dynamic_slice", "dynamic_update_slice"]
@@ -86,10 +86,9 @@ def _start(name: str, start: Any, n: DimLike, size: DimLike) -> Any:
         start = value(start)
         if start.spec.ndim or start.spec.dtype.kind not in "iu":
             raise ArgumentError(f"{name} takes integers as starts, got {start.spec!r}; convert with astype(int64)")
-        host = host_elements(start)
-        if host is None:
+        start = known_integer(start)
+        if hasattr(start, "spec"):
             return start
-        start = int(host)
     start = start if isinstance(start, Dim) else size_of(name, "start", start)
     first = start + n if start.__class__ is int and start < 0 else start
     return first if isinstance(first, Dim) or isinstance(n, Dim) else dim_max(dim_min(first, n - size), 0)
