@@ -34,11 +34,17 @@ def _register_loops(registry: Registry) -> None:
         (_cholesky.cholesky_, "cholesky"), (_solve.solve_, "solve"), (_solve.lu_factor_, "factors"),
         (_solve.lu_solve_, "solve_by_factors"), (_solve.solve_triangular_, "solve_triangular"),
         (_solve.inv_, "inverse"), (_det.det_, "determinant"), (_det.slogdet_, "sign_and_logarithm"),
+        (_det.adjugate_, "adjugate"), (_eigh.eigh_, "eigenpairs"), (_eigh.eigvalsh_, "eigenvalues"),
+        (_svd.svd_, "singular_triplets"), (_svd.svdvals_, "singular_values"), (_qr.qr_, "orthogonal"),
+        (_qr.qr_r_, "triangle"), (_qr.qr_prefix_, "prefix"), (_qr.qr_full_rank_, "full_rank"), (_qr.qr_rows_, "rows"),
+        (_qr.qr_frame_, "frame"), (_degeneracy.checked_, "checked"), (_degeneracy.certified_, "certified"),
+        (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
+        (_degeneracy.cotangent_scale_, "cotangent_scale"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 
 
 def _by_rule(name: str, step: Any) -> Any:
     with importing():
-        from tenferro_linalg import _loops
-    return getattr(_loops, name)(step)
+        from tenferro_linalg import loops
+    return getattr(loops, name)(step)

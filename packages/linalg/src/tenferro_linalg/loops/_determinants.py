@@ -1,0 +1,136 @@
+"""Determinants from triangular factors, and adjugates from singular values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, matrix
+from tenferro_linalg.loops._spectra import svd
+from tenferro_runtime.lowering import Lowered, Step, Stored
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
+
+
+def _determinant(la: Lapack, x: Stored, batch: Batch, first: Sequence[Value], factor: Any) -> tuple[Value, ...]:
+    """What is made of the diagonal of the triangular factor, one entry after the other, with the signs of the swaps."""
+    w, n = la.w, x.shape[-1]
+    factors, pivots = la.in_columns(x, batch), la.scratch(INT32, n)
+    la.call("getrf", la.number(n), la.number(n), factors.view(), la.extent(n), pivots.view(), written=(2, 4))
+    with w.loop(n, first) as loop:
+        i = Affine.of(loop.index)
+        here = w.let(catalog.convert.op(dtype=INDEX), INDEX, pivots.at(w, (i,)))
+        swapped = w.let(catalog.ne.op(), BOOL, here, w.position(i + 1))
+        loop.following = factor(loop.inside, factors.at(w, (i, i)), swapped)
+    return loop.results
+
+
+def _product(la: Lapack) -> Any:
+    """How a determinant takes one more entry of the diagonal."""
+    w = la.w
+
+    def factor(inside: Sequence[Value], entry: Value, swapped: Value) -> tuple[Value, ...]:
+        turned = w.let(catalog.select.op(), la.dtype, swapped, w.let(catalog.neg.op(), la.dtype, entry), entry)
+        return (w.let(catalog.mul.op(), la.dtype, inside[0], turned),)
+
+    return factor
+
+
+def determinant(step: Step) -> list[Lowered]:
+    """Products of the diagonals of triangular factors."""
+    la = Lapack(step)
+    (x,), (out,), w = la.operands, la.results, la.w
+
+    def one(batch: Batch) -> Value:
+        (value,) = _determinant(la, x, batch, [Literal(la.dtype.type(1).item(), la.dtype)], _product(la))
+        w.store(out.buffer, matrix(out, batch).offset, value)
+        return Literal(0, INDEX)
+
+    return la.lower(x.shape[:-2], one)
+
+
+def sign_and_logarithm(step: Step) -> list[Lowered]:
+    """Signs, or phases, and logarithms of absolute values of determinants."""
+    la = Lapack(step)
+    (x,), (signs, logs), w = la.operands, la.results, la.w
+
+    def one(batch: Batch) -> Value:
+        def factor(inside: Sequence[Value], entry: Value, swapped: Value) -> tuple[Value, ...]:
+            size = w.let(catalog.abs.op(), la.real, entry)
+            phase = w.let(catalog.sign.op(), la.dtype, entry)
+            turned = w.let(catalog.select.op(), la.dtype, swapped, w.let(catalog.neg.op(), la.dtype, phase), phase)
+            return (
+                w.let(catalog.mul.op(), la.dtype, inside[0], turned),
+                w.let(catalog.add.op(), la.real, inside[1], w.let(catalog.log.op(), la.real, size)),
+            )
+
+        first = [Literal(la.dtype.type(1).item(), la.dtype), Literal(0.0, la.real)]
+        sign, log = _determinant(la, x, batch, first, factor)
+        w.store(signs.buffer, matrix(signs, batch).offset, sign)
+        w.store(logs.buffer, matrix(logs, batch).offset, log)
+        return Literal(0, INDEX)
+
+    return la.lower(x.shape[:-2], one)
+
+
+def adjugate(step: Step) -> list[Lowered]:
+    """Adjugates ``phase V diag(e) U*`` with e the products of all singular values but one, without division.
+
+    BLAS writes ``U diag(e) Vh`` in columns, which in rows is the transpose: conjugates are left to take.
+    """
+    la = Lapack(step)
+    (x,), (out,), w = la.operands, la.results, la.w
+    n, mul = x.shape[-1], catalog.mul.op()
+    one_ = Literal(la.dtype.type(1).item(), la.dtype)
+
+    def computed(batch: Batch) -> Value:
+        s, to = la.scratch(la.real, n), matrix(out, batch)
+        u, vh, info = svd(la, x, batch, "S", s)
+        phases = [_determinant(la, v, (), [one_], _product(la))[0] for v in (u, vh)]
+        phase = w.let(mul, la.dtype, *phases)
+        others = _excluded(la, s)
+
+        def scale(i: Batch) -> None:
+            by = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, others.at(w, (i[1],)))
+            w.store(vh.buffer, vh.place(i), w.let(mul, la.dtype, vh.at(w, i), by))
+
+        w.nest((n, n), scale)
+        extents = [la.number(n)] * 3
+        zero = Literal(la.dtype.type(0).item(), la.dtype)
+        w.statements.append(
+            Foreign(
+                PREFIX[la.dtype.char] + "gemm",
+                ("N", "N", *extents, one_, u.view(), la.extent(n), vh.view(), la.extent(n), zero, to.view(),
+                 la.extent(n)),
+                (11,),
+            )
+        )  # fmt: skip
+        w.written(to.buffer)
+
+        def turn(i: Batch) -> None:
+            value = to.at(w, i)
+            if la.dtype.kind == "c":
+                value = w.let(catalog.conj.op(), la.dtype, value)
+            w.store(to.buffer, to.place(i), w.let(mul, la.dtype, phase, value))
+
+        w.nest((n, n), turn)
+        return info
+
+    return la.lower(x.shape[:-2], lambda batch: la.of_finite(x, batch, lambda: computed(batch)))
+
+
+def _excluded(la: Lapack, s: Stored) -> Stored:
+    """Products of all values but one."""
+    w, n, mul = la.w, s.shape[0], catalog.mul.op()
+    found, one = la.scratch(la.real, n), Literal(1.0, la.real)
+    with w.loop(n, [one]) as loop:
+        i = Affine.of(loop.index)
+        w.store(found.buffer, found.place((i,)), loop.inside[0])
+        loop.following = (w.let(mul, la.real, loop.inside[0], s.at(w, (i,))),)
+    with w.loop(n, [one]) as loop:
+        i = -Affine.of(loop.index) + (n - 1)
+        before = w.let(mul, la.real, found.at(w, (i,)), loop.inside[0])
+        w.store(found.buffer, found.place((i,)), before)
+        loop.following = (w.let(mul, la.real, loop.inside[0], s.at(w, (i,))),)
+    return found

@@ -1,0 +1,187 @@
+"""Cholesky and LU factors, and the solutions of equations."""
+
+from __future__ import annotations
+
+from tenferro_linalg._host import STACKED_SOLVE_MAX_SIZE
+from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, matrix
+from tenferro_runtime.lowering import Formula, Lowered, Step, Stored, call, write
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
+
+
+def cholesky(step: Step) -> list[Lowered]:
+    """Lower factors of Hermitian parts: to LAPACK, the upper ones of the transposes, which are the conjugates."""
+    la = Lapack(step)
+    (x,), (out,), w = la.operands, la.results, la.w
+    n, half = x.shape[-1], Literal(0.5, la.dtype)
+    zero = Literal(la.dtype.type(0).item(), la.dtype)
+
+    def one(batch: Batch) -> Value:
+        source, to = matrix(x, batch), matrix(out, batch)
+
+        def entry(i: Batch) -> None:
+            here, there = (w.let(catalog.mul.op(), la.dtype, source.at(w, k), half) for k in (i, (i[1], i[0])))
+            if la.dtype.kind == "c":
+                there = w.let(catalog.conj.op(), la.dtype, there)
+            value = w.let(catalog.add.op(), la.dtype, here, there)
+            below = w.let(catalog.le.op(), BOOL, w.position(i[1]), w.position(i[0]))
+            w.store(to.buffer, to.place(i), w.let(catalog.select.op(), la.dtype, below, value, zero))
+
+        w.nest(to.shape, entry)
+        return la.both(la.finite(x, batch), la.call("potrf", "U", la.number(n), to.view(), la.extent(n), written=(2,)))
+
+    return la.lower(x.shape[:-2], one)
+
+
+def solve(step: Step) -> list[Lowered]:
+    """Solutions by LU factors."""
+    la = Lapack(step)
+    (a, b), (out,) = la.operands, la.results
+    return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=False))
+
+
+def _solved(la: Lapack, a: Stored, b: Stored, out: Stored, batch: Batch, *, adjoint: bool) -> Value:
+    n, k = b.shape[-2:]
+    factors, right = la.in_columns(a, batch), la.in_columns(b, batch)
+    if adjoint:
+        factors = _adjoint_in_columns(la, a, batch)
+    pivots = la.scratch(INT32, n)
+    info = la.call(
+        "gesv", la.number(n), la.number(k), factors.view(), la.extent(n), pivots.view(), right.view(), la.extent(n),
+        written=(2, 4, 5),
+    )  # fmt: skip
+    la.from_columns(right, out, batch)
+    return la.both(la.finite(a, batch), info)
+
+
+def _adjoint_in_columns(la: Lapack, a: Stored, batch: Batch) -> Stored:
+    w, to, source = la.w, la.scratch(a.dtype, *a.shape[-2:]), matrix(a, batch)
+
+    def entry(i: Batch) -> None:
+        value = source.at(w, i)
+        w.store(to.buffer, to.place(i), w.let(catalog.conj.op(), a.dtype, value) if a.dtype.kind == "c" else value)
+
+    w.nest(to.shape, entry)
+    return to
+
+
+def factors(step: Step) -> list[Lowered]:
+    """LU factors of one matrix; stacks are solved from the matrices themselves, as the ordinary kernels do."""
+    (x,) = step.operands
+    if len(x.shape) > 2:
+        small = isinstance(x.shape[-1], int) and x.shape[-1] <= STACKED_SOLVE_MAX_SIZE
+        return [x, Formula(step.outs[1].shape, INDEX, lambda w, i: Literal(0, INDEX))] if small else call(step)
+    la = Lapack(step)
+    (x,), (out, swaps), w = la.operands, la.results, la.w
+    n = x.shape[-1]
+
+    def one(batch: Batch) -> Value:
+        columns, pivots = la.in_columns(x, batch), la.scratch(INT32, n)
+        extent = la.number(n)
+        info = la.call("getrf", extent, extent, columns.view(), la.extent(n), pivots.view(), written=(2, 4))
+        la.from_columns(columns, out, batch)
+
+        def pivot(i: Batch) -> None:
+            here = w.let(catalog.convert.op(dtype=INDEX), INDEX, pivots.at(w, i))
+            w.store(swaps.buffer, swaps.place(i), w.let(catalog.sub.op(), INDEX, here, Literal(1, INDEX)))
+
+        w.nest((n,), pivot)
+        return la.both(la.finite(x, batch), info)
+
+    return la.lower((), one)
+
+
+def solve_by_factors(step: Step) -> list[Lowered]:
+    """Solutions from LU factors, of stacks from the matrices."""
+    la = Lapack(step)
+    (a, lu, swaps, b), (out,), w = la.operands, la.results, la.w
+    adjoint = step.params["adjoint"]
+    if len(a.shape) > 2:
+        return la.lower(a.shape[:-2], lambda batch: _solved(la, a, b, out, batch, adjoint=adjoint))
+    n, k = b.shape
+
+    def one(batch: Batch) -> Value:
+        columns, right, pivots = la.in_columns(lu, batch), la.in_columns(b, batch), la.scratch(INT32, n)
+
+        def pivot(i: Batch) -> None:
+            here = w.let(catalog.add.op(), INDEX, swaps.at(w, i), Literal(1, INDEX))
+            w.store(pivots.buffer, pivots.place(i), w.let(catalog.convert.op(dtype=INT32), INT32, here))
+
+        w.nest((n,), pivot)
+        info = la.call(
+            "getrs", "C" if adjoint else "N", la.number(n), la.number(k), columns.view(), la.extent(n), pivots.view(),
+            right.view(), la.extent(n), written=(6,),
+        )  # fmt: skip
+        la.from_columns(right, out, batch)
+        return info
+
+    return la.lower((), one)
+
+
+def solve_triangular(step: Step) -> list[Lowered]:
+    """``a Y = B`` is ``Y' a' = B'`` for transposes, which is how LAPACK sees matrices in rows: no copy is needed."""
+    la = Lapack(step)
+    (a, b), (out,), w = la.operands, la.results, la.w
+    lower, unit, adjoint = (step.params[name] for name in ("lower", "unit", "adjoint"))
+    n, k = b.shape[-2:]
+    a = a if a.without_gaps else _gapless(la, a)
+    one_ = Literal(la.dtype.type(1).item(), la.dtype)
+
+    def one(batch: Batch) -> Value:
+        factor, to = matrix(a, batch), matrix(out, batch)
+        write(w, matrix(b, batch), to)
+        w.statements.append(
+            Foreign(
+                PREFIX[la.dtype.char] + "trsm",
+                ("R", "U" if lower else "L", "C" if adjoint else "N", "U" if unit else "N", la.number(k), la.number(n),
+                 one_, factor.view(), la.extent(n), to.view(), la.extent(k)),
+                (9,),
+            )
+        )  # fmt: skip
+        w.written(to.buffer)
+        return Literal(0, INDEX) if unit else _zero_on_diagonal(la, factor)
+
+    return la.lower(a.shape[:-2], one)
+
+
+def _gapless(la: Lapack, x: Stored) -> Stored:
+    found = la.scratch(x.dtype, *x.shape)
+    write(la.w, x, found)
+    return found
+
+
+def _zero_on_diagonal(la: Lapack, x: Stored) -> Value:
+    w = la.w
+    with w.loop(x.shape[-1], [Literal(0, INDEX)]) as loop:
+        i = Affine.of(loop.index)
+        zero = Literal(la.dtype.type(0).item(), la.dtype)
+        hit = w.let(catalog.eq.op(), BOOL, x.at(w, (i, i)), zero)
+        number = w.let(catalog.convert.op(dtype=INDEX), INDEX, hit)
+        loop.following = (w.let(catalog.bitwise_or.op(), INDEX, loop.inside[0], number),)
+    return loop.results[0]
+
+
+def inverse(step: Step) -> list[Lowered]:
+    """Inverses: solutions for the columns of the identity."""
+    la = Lapack(step)
+    (x,), (out,), w = la.operands, la.results, la.w
+    n = x.shape[-1]
+    numbers = [Literal(la.dtype.type(v).item(), la.dtype) for v in (1, 0)]
+
+    def one(batch: Batch) -> Value:
+        factors, pivots, right = la.in_columns(x, batch), la.scratch(INT32, n), la.scratch(la.dtype, n, n)
+
+        def entry(i: Batch) -> None:
+            on = w.let(catalog.eq.op(), BOOL, *map(w.position, i))
+            w.store(right.buffer, right.place(i), w.let(catalog.select.op(), la.dtype, on, *numbers))
+
+        w.nest((n, n), entry)
+        info = la.call(
+            "gesv", la.number(n), la.number(n), factors.view(), la.extent(n), pivots.view(), right.view(),
+            la.extent(n), written=(2, 4, 5),
+        )  # fmt: skip
+        la.from_columns(right, out, batch)
+        return la.both(la.finite(x, batch), info)
+
+    return la.lower(x.shape[:-2], one)

@@ -1,0 +1,158 @@
+"""What rules that call LAPACK share.
+
+LAPACK stores columns: to it, a matrix in rows is the transpose. Where that does not matter it works in place, else on
+a copy in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Statement, Switch, Value, View
+from tenferro_tensor_core import DimLike, dim_max, real_of
+
+PREFIX: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+"""How LAPACK calls the dtypes, by NumPy's letters."""
+
+INT32: Final = np.dtype(np.int32)
+BOOL: Final = np.dtype(np.bool_)
+
+Batch = tuple[Affine, ...]
+
+
+class Lapack:
+    """The statements of one decomposition of a stack of matrices.
+
+    Args:
+        step: the equation.
+    """
+
+    def __init__(self, step: Step) -> None:
+        self.step, self.w = step, step.w
+        self.operands = []
+        for k in range(len(step.eq.operands)):
+            x = stored(step.w, step.operand(k))
+            step.replace(k, x)
+            self.operands.append(x)
+        self.results = [Stored.whole_of(step.w.buffer(s.dtype, s.shape)) for s in step.outs]
+        self.dtype = self.operands[0].dtype
+        self.real = real_of(self.dtype)
+
+    def lower(self, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> list[Lowered]:
+        """The results of `body` for each matrix of the stack, or of the kernel where one of its reports is not 0."""
+        bad = over(self.w, batch, body)
+        with self.w.block() as again:
+            call_into(self.step, self.operands, self.results)
+        where_not_0(self.w, bad, again)
+        self.w.written(*[x.buffer for x in self.results])
+        return list[Lowered](self.results)
+
+    def of_finite(self, x: Stored, batch: Batch, body: Callable[[], Value]) -> Value:
+        """The report of `body`, which runs where all entries of a matrix are finite; 1 elsewhere."""
+        bad, report = self.finite(x, batch), self.w.reg(INDEX)
+        with self.w.block() as inner:
+            found = body()
+        cases = Case(tuple(inner), (found,)), Case((), (Literal(1, INDEX),))
+        self.w.statements.append(Switch(bad, cases, (report,)))
+        return report
+
+    def call(self, name: str, *arguments: str | Value | View, written: Sequence[int]) -> Value:
+        """A subroutine for the dtype of the operands; its report."""
+        info = self.w.reg(INDEX)
+        self.w.statements.append(Foreign(PREFIX[self.dtype.char] + name, arguments, tuple(written), info))
+        self.w.written(*[arguments[k].buffer for k in written])  # type: ignore[union-attr]
+        return info
+
+    def extent(self, d: DimLike) -> Value:
+        """An extent as a number, at least 1, as leading dimensions are."""
+        return self.w.position(Affine(dim_max(d, 1)))
+
+    def number(self, d: DimLike) -> Value:
+        """An extent as a number."""
+        return self.w.position(Affine(d))
+
+    def scratch(self, dtype: np.dtype[Any], *shape: DimLike) -> Stored:
+        """Memory of its own."""
+        return Stored.whole_of(self.w.buffer(dtype, shape))
+
+    def finite(self, x: Stored, batch: Batch) -> Value:
+        """0 where all entries of a matrix are finite."""
+        w, zero = self.w, Literal(0.0, self.real)
+
+        def term(index: Batch) -> Value:
+            value = x.at(w, (*batch, *index))
+            if x.dtype.kind == "c":
+                parts = [w.let(p.op(), self.real, value) for p in (catalog.real, catalog.imag)]
+                value = w.let(
+                    catalog.add.op(), self.real, *[w.let(catalog.mul.op(), self.real, v, zero) for v in parts]
+                )
+                return value
+            return w.let(catalog.mul.op(), self.real, value, zero)
+
+        total: Value = zero
+        m, n = x.shape[-2:]
+        with w.loop(m, [zero], Order.GROUPED) as rows:
+            with w.loop(n, [rows.inside[0]], Order.GROUPED) as columns:
+                each = term((Affine.of(rows.index), Affine.of(columns.index)))
+                columns.following = (w.let(catalog.add.op(), self.real, columns.inside[0], each),)
+            rows.following = (columns.results[0],)
+        total = rows.results[0]
+        return counted(w, w.let(catalog.ne.op(), BOOL, total, zero))
+
+    def both(self, *reports: Value) -> Value:
+        """Not 0 where one of the reports is not."""
+        found = reports[0]
+        for each in reports[1:]:
+            found = self.w.let(catalog.bitwise_or.op(), INDEX, found, each)
+        return found
+
+    def in_columns(self, x: Stored, batch: Batch) -> Stored:
+        """A matrix of a stack, copied in columns: row ``j`` of the copy is column ``j``."""
+        m, n = x.shape[-2:]
+        to = self.scratch(x.dtype, n, m)
+        source = matrix(x, batch)
+        self.w.nest((n, m), lambda i: self.w.store(to.buffer, to.place(i), source.at(self.w, (i[1], i[0]))))
+        return to
+
+    def from_columns(self, x: Stored, out: Stored, batch: Batch) -> None:
+        """Write a matrix in columns to a matrix of a stack."""
+        to = matrix(out, batch)
+        self.w.nest(to.shape, lambda i: self.w.store(to.buffer, to.place(i), x.at(self.w, (i[1], i[0]))))
+
+
+def over(w: LoopWriter, batch: Sequence[DimLike], body: Callable[[Batch], Value]) -> Value:
+    """0 where all the reports of `body` for the indices of a stack are."""
+
+    def level(index: Batch, bad: Value) -> Value:
+        if len(index) == len(batch):
+            return w.let(catalog.bitwise_or.op(), INDEX, bad, body(index))
+        with w.loop(batch[len(index)], [bad]) as loop:
+            loop.following = (level((*index, Affine.of(loop.index)), loop.inside[0]),)
+        return loop.results[0]
+
+    return level((), Literal(0, INDEX))
+
+
+def where_not_0(w: LoopWriter, report: Value, statements: Sequence[Statement]) -> None:
+    """Run statements where a report is not 0."""
+    number = counted(w, w.let(catalog.ne.op(), BOOL, report, Literal(0, INDEX)))
+    w.statements.append(Switch(number, (Case(()), Case(tuple(statements)))))
+
+
+def counted(w: LoopWriter, condition: Value) -> Value:
+    """1 where a condition holds, else 0."""
+    return w.let(catalog.convert.op(dtype=INDEX), INDEX, condition)
+
+
+def matrix(x: Stored, batch: Batch) -> Stored:
+    """A matrix, or a vector, of a stack."""
+    place = x.offset
+    for i, stride in zip(batch, x.strides, strict=False):
+        place = place + i * stride
+    return Stored(x.buffer, x.shape[len(batch) :], place, x.strides[len(batch) :])

@@ -1,0 +1,140 @@
+"""Eigenvalues and singular values, with vectors and without.
+
+Memory for LAPACK's work is what its pages ask for at least, with columns enough for its blocked algorithms.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenferro_linalg.loops._gaps import irregular
+from tenferro_linalg.loops._lapack import INT32, Batch, Lapack, matrix
+from tenferro_runtime.lowering import Lowered, Step, Stored, call
+from tenferro_tensor import catalog
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import Value
+from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
+
+BLOCK: Final = 64
+"""Columns that LAPACK's blocked algorithms work on at once, at most."""
+
+
+def eigenpairs(step: Step) -> list[Lowered]:
+    """Eigenvalues and eigenvectors; a basis of equal values that is to be generic is left to the kernel."""
+    la = Lapack(step)
+    (x,), (values, vectors) = la.operands, la.results
+    generic = step.params["basis"] == "generic"
+
+    def one(batch: Batch) -> Value:
+        w = matrix(values, batch)
+
+        def decomposed() -> Value:
+            columns = _hermitian(la, x, batch)
+            info = _eigh(la, "V", columns, w)
+            la.from_columns(columns, vectors, batch)
+            return la.both(info, irregular(la.w, w, x.shape[-1], False)) if generic else info
+
+        return la.of_finite(x, batch, decomposed)
+
+    return la.lower(x.shape[:-2], one)
+
+
+def eigenvalues(step: Step) -> list[Lowered]:
+    """Eigenvalues alone."""
+    la = Lapack(step)
+    (x,), (values,) = la.operands, la.results
+
+    def one(batch: Batch) -> Value:
+        return la.of_finite(x, batch, lambda: _eigh(la, "N", _hermitian(la, x, batch), matrix(values, batch)))
+
+    return la.lower(x.shape[:-2], one)
+
+
+def _hermitian(la: Lapack, x: Stored, batch: Batch) -> Stored:
+    """The Hermitian part of a matrix, in columns; halved before the sum, so that it cannot overflow."""
+    w, source, half = la.w, matrix(x, batch), Literal(la.dtype.type(0.5).item(), la.dtype)
+    to = la.scratch(la.dtype, *source.shape)
+
+    def entry(i: Batch) -> None:
+        here, there = (w.let(catalog.mul.op(), la.dtype, source.at(w, k), half) for k in ((i[1], i[0]), i))
+        if la.dtype.kind == "c":
+            there = w.let(catalog.conj.op(), la.dtype, there)
+        w.store(to.buffer, to.place(i), w.let(catalog.add.op(), la.dtype, here, there))
+
+    w.nest(to.shape, entry)
+    return to
+
+
+def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
+    """Divide and conquer on a matrix in columns, which becomes the eigenvectors where `job` is ``"V"``."""
+    n = columns.shape[0]
+    square = 2 * n * n if job == "V" else 0
+    if la.dtype.kind == "c":
+        work, real = square + (BLOCK + 2) * n + 1, [square + 5 * n + 1]
+    else:
+        work, real = square + (BLOCK + 6) * n + 1, []
+    memory = [(la.dtype, work), *[(la.real, m) for m in real], (INT32, 5 * n + 3)]
+    arguments: list[str | Value] = []
+    for dtype, length in memory:
+        arguments += [la.scratch(dtype, length).view(), la.number(length)]  # type: ignore[list-item]
+    name = "heevd" if la.dtype.kind == "c" else "syevd"
+    return la.call(
+        name, job, "L", la.number(n), columns.view(), la.extent(n), values.view(), *arguments,
+        written=(3, 5, *range(6, 6 + len(arguments), 2)),
+    )  # fmt: skip
+
+
+def singular_triplets(step: Step) -> list[Lowered]:
+    """U, S and Vh; bases that are to be generic are left to the kernel where values are equal or zero."""
+    m, n = step.operand(0).shape[-2:]
+    full, generic = step.params["full"], step.params["basis"] == "generic"
+    if full and generic and not decide(m, "==", n):
+        return call(step)
+    la = Lapack(step)
+    (x,), (left, values, right) = la.operands, la.results
+
+    def one(batch: Batch) -> Value:
+        s = matrix(values, batch)
+
+        def decomposed() -> Value:
+            u, vh, info = svd(la, x, batch, "A" if full else "S", s)
+            la.from_columns(u, left, batch)
+            la.from_columns(vh, right, batch)
+            return la.both(info, irregular(la.w, s, dim_max(m, n), True)) if generic else info
+
+        return la.of_finite(x, batch, decomposed)
+
+    return la.lower(x.shape[:-2], one)
+
+
+def singular_values(step: Step) -> list[Lowered]:
+    """Singular values alone."""
+    la = Lapack(step)
+    (x,), (values,) = la.operands, la.results
+
+    def one(batch: Batch) -> Value:
+        return la.of_finite(x, batch, lambda: svd(la, x, batch, "N", matrix(values, batch))[2])
+
+    return la.lower(x.shape[:-2], one)
+
+
+def svd(la: Lapack, x: Stored, batch: Batch, job: str, values: Stored) -> tuple[Stored, Stored, Value]:
+    """U and Vh in columns, and the report of divide and conquer; `job` is ``"A"``, ``"S"``, or ``"N"`` for none."""
+    m, n = x.shape[-2:]
+    k, most = dim_min(m, n), dim_max(m, n)
+    columns, one = la.in_columns(x, batch), 1
+    p, q = {"A": (m, n), "S": (k, k), "N": (one, one)}[job]
+    left = la.scratch(la.dtype, p, m if job != "N" else one)
+    right = la.scratch(la.dtype, n if job != "N" else one, q)
+    square: DimLike = 0 if job == "N" else k * k
+    work = 4 * square + 7 * k + most + BLOCK * (m + n)
+    memory = [la.scratch(la.dtype, work).view(), la.number(work)]
+    if la.dtype.kind == "c":
+        memory.append(la.scratch(la.real, 7 * k + 7 * square + 2 * most * (0 if job == "N" else k)).view())
+    memory.append(la.scratch(INT32, 8 * k).view())
+    written = (3, 5, 6, 8, 10, *range(12, 10 + len(memory)))
+    info = la.call(
+        "gesdd", job, la.number(m), la.number(n), columns.view(), la.extent(m), values.view(), left.view(),
+        la.extent(m) if job != "N" else la.number(1), right.view(), la.extent(q), *memory, written=written,
+    )  # fmt: skip
+    return left, right, info

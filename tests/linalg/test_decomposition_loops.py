@@ -1,0 +1,148 @@
+"""Decompositions and the tests of their derivatives in programs that run as one native function."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_ad as ad
+import tenferro_linalg as la
+import tenferro_runtime as tr
+from tenferro_runtime.extension import TenferroError
+from tenferro_runtime.lowering import lower
+from tenferro_tensor.loop_ir import interpret, verify
+from whole_functions import Native
+
+
+def squares(*parts: Any) -> Any:
+    return sum(tr.sum(tr.real(p * tr.conj(p)) ** 2) for p in parts)
+
+
+def of_svd(x: Any) -> Any:
+    u, s, vh = la.svd(x, full_matrices=False)
+    return squares(u, s, vh)
+
+
+def of_cut(x: Any) -> Any:
+    u, s, vh = la.svd_trunc(x, 2)
+    return squares(u, s, vh)
+
+
+def of_qr(x: Any) -> Any:
+    q, r = la.qr(x)
+    return squares(q, r) + tr.sum(tr.real(q)) * tr.sum(tr.real(r))
+
+
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "svd": lambda x: tuple(la.svd(x, full_matrices=False)),
+    "full": lambda x: tuple(la.svd(x)),
+    "svdvals": la.svdvals,
+    "eigh": lambda x: tuple(la.eigh(x)),
+    "eigvalsh": la.eigvalsh,
+    "qr": lambda x: tuple(la.qr(x)),
+    "complete": lambda x: tuple(la.qr(x, mode="complete")),
+    "triangle": lambda x: la.qr(x)[1],
+    "det": la.det,
+}
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "svd": of_svd,
+    "cut": of_cut,
+    "svdvals": lambda x: squares(la.svdvals(x)),
+    "eigh": lambda x: squares(*la.eigh(x)),
+    "eigvalsh": lambda x: squares(la.eigvalsh(x)),
+    "qr": of_qr,
+    "triangle": lambda x: squares(la.qr(x)[1]),
+    "det": lambda x: squares(la.det(x)),
+}
+SQUARE = ("eigh", "eigvalsh", "det")
+CASES = [
+    ((5, 5), "float64"), ((2, 3, 3), "complex128"), ((4, 7), "complex64"), ((6, 3), "float32"), ((20, 20), "float64"),
+    ((3, 2, 4, 3), "float64"),
+]  # fmt: skip
+
+
+def matrices(shape: tuple[int, ...], dtype: str) -> Any:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+def agree(f: Callable[[Any], Any], x: Any, *, native: bool = True) -> None:
+    """Lowered and run, a function gives what its program gives; `native` code calls no kernel."""
+    value = tr.asarray(x)
+    program = tr.trace(f, value)
+    function = lower(program)
+    verify(function)
+    tolerance = 1e-9 if x.dtype in (np.float64, np.complex128) else 3e-3
+    want = [np.asarray(v) for v in program.run(value)]
+    found = [interpret(function, (x,), ())]
+    if native:
+        found.append(Native(function)(x))
+    for got in found:
+        for a, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, w, rtol=tolerance, atol=tolerance * np.abs(w).max(initial=1))
+
+
+@pytest.mark.parametrize(("shape", "dtype"), CASES)
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name: str, shape: tuple[int, ...], dtype: str) -> None:
+    if name in SQUARE and shape[-1] != shape[-2]:
+        shape = (*shape[:-1], shape[-2])
+    rotated = (name == "full" and shape[-1] != shape[-2]) or (name == "complete" and shape[-1] < shape[-2])
+    agree(VALUES[name], matrices(shape, dtype), native=not rotated)
+
+
+@pytest.mark.parametrize(("shape", "dtype"), CASES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients(name: str, shape: tuple[int, ...], dtype: str) -> None:
+    if name in SQUARE and shape[-1] != shape[-2]:
+        shape = (*shape[:-1], shape[-2])
+    agree(ad.grad(LOSSES[name]), matrices(shape, dtype))
+
+
+def gauge(x: Any) -> Any:
+    """Of vectors of which no particular ones are determined where values are equal."""
+    return tr.sum(la.eigh(x)[1] * tr.asarray(np.arange(9.0).reshape(3, 3)))
+
+
+ODD = {
+    "nan": (of_svd, np.full((3, 3), np.nan)),
+    "infinite": (of_qr, np.full((3, 3), np.inf)),
+    "equal": (gauge, np.eye(3)),
+    "two equal": (gauge, np.diag([1.0, 1.0, 2.0])),
+    "kink": (lambda x: tr.sum(la.svdvals(x)), np.diag([1.0, 0.0, 2.0])),
+    "signs": (lambda x: la.svd(x)[0][0, 2] * la.svd(x)[2][2, 1], np.diag([1.0, 0.0, 2.0])),
+    "cut": (lambda x: squares(la.svd_trunc(x, 1)[0]), np.eye(3)),
+    "dependent": (of_qr, np.ones((3, 3))),
+    "triangle": (lambda x: squares(la.qr(x)[1]), np.ones((3, 2))),
+    "invariant": (lambda x: tr.sum(la.eigh(x)[0] ** 2), np.eye(3)),
+    "singular": (lambda x: la.det(x), np.ones((3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_kernel_decides_about_equal_values_and_dependent_columns(name: str) -> None:
+    f, x = ODD[name]
+    value = tr.asarray(x)
+    program = tr.trace(ad.grad(f), value)
+    function = lower(program)
+    try:
+        want = [np.asarray(v) for v in program.run(value)]
+    except TenferroError as cause:
+        with pytest.raises(type(cause), match=re.escape(str(cause)[:60])):
+            interpret(function, (x,), ())
+    else:
+        np.testing.assert_allclose(interpret(function, (x,), ())[0], want[0], atol=1e-12)
+
+
+def test_second_derivatives_look_at_gaps() -> None:
+    f = ad.grad(lambda x: tr.sum(ad.grad(LOSSES["eigh"])(x) ** 2))
+    agree(f, matrices((4, 4), "float64"))
+    x = np.diag([1.0, 1.0 + 1e-9, 2.0])
+    program = tr.trace(f, tr.asarray(x))
+    with pytest.raises(TenferroError, match="gap") as cause:
+        program.run(tr.asarray(x))
+    with pytest.raises(type(cause.value), match=re.escape(str(cause.value)[:60])):
+        interpret(lower(program), (x,), ())
