@@ -7,6 +7,7 @@ from typing import Any
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_like
+from tenferro_ad.control_flow._counting import counted, counter_of, numbers
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
@@ -17,7 +18,7 @@ from tenferro_tensor.calls import Node
 
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
-    """As a scan over the greatest number of steps whose carry says whether the loop still goes on."""
+    """As a scan over the greatest number of steps; its count or its carry says whether the loop still goes on."""
     consts, steps = op.params["consts"], op.params["max_steps"]
     if steps is None:
         raise GradientError(
@@ -25,13 +26,20 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
             "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n) or "
             "fori_loop(..., max_steps=n), use scan with a fixed length, or use forward mode (jvp)"
         )
+    shifted = tuple([i if i < consts else i + 1 for i in need])
+    carry = lower[consts:]
+    counter = counter_of(op.params["cond"], op.params["body"], consts)
+    if counter is not None:
+        body = counted(op.params["cond"], op.params["body"], consts, counter)
+        step = scan.op(body=body, consts=consts + 1, carry=len(carry), length=steps, reverse=False)
+        operands = [*lower[:consts], carry[counter.carry], *carry, numbers(steps)]
+        return record_scan(step, level, operands, shifted, parents)
     live = applied(op.params["cond"], lower)[0]
     step = scan.op(
         body=_guarded(op.params["cond"], op.params["body"], consts),
-        consts=consts, carry=1 + len(lower) - consts, length=steps, reverse=False,
+        consts=consts, carry=1 + len(carry), length=steps, reverse=False,
     )  # fmt: skip
-    shifted = tuple([i if i < consts else i + 1 for i in need])
-    return record_scan(step, level, [*lower[:consts], live, *lower[consts:]], shifted, parents)[1:]
+    return record_scan(step, level, [*lower[:consts], live, *carry], shifted, parents)[1:]
 
 
 def _guarded(condition: Program, body: Program, consts: int) -> Program:

@@ -1,0 +1,89 @@
+"""Loops that count up to a bound: their counter, and whether they still go on, follow from the number of the step.
+
+So the way back computes both again instead of stacking them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tenferro_runtime.control_flow.primitives import cond
+from tenferro_runtime.extension import Builder, Literal, Program, optimise
+from tenferro_runtime.ir import applied
+from tenferro_tensor import HOST, Spec, tensor
+from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DimLike, int64
+
+
+class LoopCounter(NamedTuple):
+    """A counter among the carries of a `while_loop`.
+
+    Attributes:
+        carry: which carry.
+        by: what a step adds to it.
+    """
+
+    carry: int
+    by: int
+
+
+def counter_of(condition: Program, body: Program, consts: int) -> LoopCounter | None:
+    """The counter that the condition compares with a constant of the loop, if that is all that it does."""
+    if len(condition.equations) != 1 or condition.equations[0].op.primitive is not c.lt:
+        return None
+    (compare,) = condition.equations
+    index, bound = compare.operands
+    if not isinstance(index, int) or index not in condition.input_ids[consts:]:
+        return None
+    if bound in condition.input_ids[consts:] or condition.specs[index].dtype != int64:
+        return None  # a short integer could wrap around after the end of the loop and go on
+    carry = condition.input_ids.index(index) - consts
+    before, after = body.input_ids[consts + carry], body.output_ids[carry]
+    made = next((eq for eq in body.equations if after in eq.results), None)
+    if made is None or made.op.primitive is not c.add or before not in made.operands:
+        return None
+    by = made.operands[made.operands[0] == before]
+    if not isinstance(by, Literal) or not isinstance(by.value, int) or by.value <= 0:
+        return None
+    return LoopCounter(carry, by.value)
+
+
+def counted(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
+    """One step as the body of a scan: of the constants, the first count, the carry and the number of the step.
+
+    Kept with the body of the loop.
+    """
+    key = ("counted", condition, consts)
+    found: Program | None = body.memo.get(key)
+    if found is None:
+        found = body.memo.setdefault(key, _step(condition, body, consts, counter))
+    return found
+
+
+def _step(condition: Program, body: Program, consts: int, counter: LoopCounter) -> Program:
+    specs, at = body.inputs, consts + counter.carry
+    on = Builder()
+    going = on.close(applied(body, [on.input(s) for s in specs]))
+    off = Builder()
+    ended = off.close([off.input(s) for s in specs][consts:])
+    step = Builder()
+    fixed = [step.input(s) for s in specs[:consts]]
+    start = step.input(specs[at])
+    carry = [step.input(s) for s in specs[consts:]]
+    number = c.convert(step.input(Spec((), int64, HOST)), dtype=specs[at].dtype)
+    count = c.add(start, c.mul(number, counter.by) if counter.by > 1 else number)
+    # Once the loop has ended, the carry keeps the count that it ended with.
+    now = [count if j == counter.carry else x for j, x in enumerate(carry)]
+    live = applied(condition, [*fixed, *now])[0]
+    went = cond(live, *fixed, *now, branches=(optimise(ended), optimise(going)))
+    kept = c.select(live, went[counter.carry], carry[counter.carry])
+    return optimise(step.close([kept if j == counter.carry else x for j, x in enumerate(went)]))
+
+
+def numbers(steps: DimLike) -> Any:
+    """The numbers of the steps."""
+    if isinstance(steps, int):
+        return tensor(np.arange(steps, dtype=int64))
+    return c.iota(shape=(steps,), dtype=int64, axis=0, place=HOST)
