@@ -27,6 +27,7 @@ LOOPS = {
     "no steps": lambda x: tr.fori_loop(3, 1, weighted(x), tr.sum(x)),
     "triangle": triangle,
     "updates": lambda x: tr.sum(tr.fori_loop(1, 4, lambda i, c: c.at[i].set(c[i - 1] * c[i]), x) * x),
+    "associative": lambda x: tr.sum(tr.associative_scan(tr.multiply, tr.sin(x)) * x),
     "rows": lambda x: tr.sum(tr.map(lambda v: tr.sin(v) * x, x)),
 }
 

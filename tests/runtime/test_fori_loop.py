@@ -211,3 +211,35 @@ def test_map(n):
     for found in (tr.map(f, xs), tr.compile(lambda xs: tr.map(f, xs))(xs)):
         np.testing.assert_array_equal(found["sum"], x.sum(1))
         np.testing.assert_array_equal(found["row"], x * np.arange(n)[:, None])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 8, 13])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan(n, reverse):
+    rng = np.random.default_rng(n)
+    a, b = rng.integers(-3, 4, (2, n, 2, 2)).astype("float64")
+
+    def after(first, then):  # of affine maps
+        return {"a": then["a"] @ first["a"], "b": then["a"] @ first["b"] + then["b"]}
+
+    want: list[Any] = []
+    for k in reversed(range(n)) if reverse else range(n):
+        now = {"a": a[k], "b": b[k]}
+        want.append(after(want[-1], now) if want else now)
+    want = want[::-1] if reverse else want
+    f = lambda xs: tr.associative_scan(after, xs, reverse=reverse)
+    xs = {"a": tr.asarray(a), "b": tr.asarray(b)}
+    for found in (f(xs), tr.compile(f)(xs)):
+        for name in "ab":
+            np.testing.assert_array_equal(found[name], [w[name] for w in want] if n else a)
+    along = tr.associative_scan(tr.add, tr.asarray(a), axis=-1, reverse=reverse)
+    np.testing.assert_array_equal(along, np.cumsum(a[..., ::-1], -1)[..., ::-1] if reverse else np.cumsum(a, -1))
+
+
+def test_mistakes_of_associative_scans():
+    with pytest.raises(StructureError, match="returned the structure"):
+        tr.associative_scan(lambda a, b: (a, b), tr.ones(3))
+    with pytest.raises(ShapeError, match="associative_scan.* has 2 slices"):
+        tr.associative_scan(lambda a, b: a, (tr.ones(3), tr.ones(2)))
+    with pytest.raises(ArgumentError, match="there are none"):
+        tr.associative_scan(lambda a, b: a, ())

@@ -11,7 +11,16 @@ from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_in
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
-from tenferro_runtime.control_flow import StructureError, cond, fori_loop, map, scan, switch, while_loop
+from tenferro_runtime.control_flow import (
+    StructureError,
+    associative_scan,
+    cond,
+    fori_loop,
+    map,
+    scan,
+    switch,
+    while_loop,
+)
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
@@ -110,6 +119,7 @@ __all__ = [
     "asarray",
     "asin",
     "asinh",
+    "associative_scan",
     "assume",
     "astype",
     "atan",

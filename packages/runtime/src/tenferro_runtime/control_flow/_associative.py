@@ -1,0 +1,74 @@
+"""`associative_scan`: all running results of an associative function in a number of rounds that grows as a logarithm.
+
+Neighbours are combined in pairs, the results of the pairs are scanned in the same way, and the places between are
+filled in: G. E. Blelloch, Prefix sums and their applications, CMU-CS-90-190 (1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_runtime.control_flow._agreement import require_tree
+from tenferro_runtime.control_flow._scan import length_of
+from tenferro_runtime.control_flow._values import leaf_value, require_functions
+from tenferro_runtime.trees._tree import flatten, unflatten
+from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
+
+Leaves = list[Any]
+Combine = Callable[[Leaves, Leaves], Leaves]
+
+
+def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = False, axis: int = 0) -> Any:
+    """The results of ``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, ... along an axis, many at a time.
+
+    The calls of `f` are about twice the binary logarithm of the extent, each on slices with many entries along the
+    axis. As it is free to put the brackets elsewhere, results may be rounded otherwise than those of a loop.
+
+    Args:
+        f: an associative function of two stacks of entries to one, entry by entry: ``f(f(a, b), c) == f(a, f(b, c))``.
+        xs: arrays of one extent along the axis, in any containers.
+        reverse: start from the last entry; `f` still gets what it has met first as its first argument.
+        axis: the axis of every array along which entries follow each other.
+
+    Raises:
+        ArgumentError: `f` is no function, or `xs` holds no array.
+        ShapeError: the extents differ.
+        StructureError: `f` returns other containers than those of `xs`.
+
+    >>> tr.associative_scan(tr.multiply, tr.asarray([1, 2, 3, 4]))
+    Tensor([ 1,  2,  6, 24])
+    """
+    require_functions("associative_scan", f)
+    leaves, tree = flatten(xs)
+    arrays = [asarray(leaf_value(leaf, "xs of associative_scan")) for leaf in leaves]
+    front = [moveaxis(x, axis, 0) if x.ndim else x for x in arrays]
+    length_of("associative_scan", front, list(tree.paths()), None)
+
+    def combine(a: Leaves, b: Leaves) -> Leaves:
+        found, made = flatten(f(unflatten(tree, a), unflatten(tree, b)))
+        require_tree("associative_scan", tree, "xs", made, f)
+        return [asarray(leaf_value(x, "the result of a function given to associative_scan")) for x in found]
+
+    turned = [flip(x, axis=0) for x in front] if reverse else front
+    done = _scanned(combine, turned)
+    back = [flip(x, axis=0) for x in done] if reverse else done
+    return unflatten(tree, [moveaxis(x, 0, axis) for x in back])
+
+
+def _scanned(combine: Combine, xs: Leaves) -> Leaves:
+    n = int(xs[0].shape[0])
+    if n < 2:
+        return xs
+    odd = _scanned(combine, combine([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs]))
+    if n == 2:
+        return [concat([x[:1], o]) for x, o in zip(xs, odd, strict=True)]
+    between = combine([o[: (n - 1) // 2] for o in odd], [x[2::2] for x in xs])
+    return [_interleaved(concat([x[:1], e]), o) for x, e, o in zip(xs, between, odd, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any) -> Any:
+    """Entries at even places, of which there may be one more, and at odd ones."""
+    k = int(odd.shape[0])
+    pairs = reshape(stack([even[:k], odd], axis=1), (2 * k, *odd.shape[1:]))
+    return pairs if even.shape[0] == k else concat([pairs, even[k:]])
