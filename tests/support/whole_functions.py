@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native.machine._jit import engine
+from tenferro_cpu.native.threads._team import team
 from tenferro_cpu.native.whole import NAME, arena_bytes, fortran_symbols, render
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.device_model import Literal
@@ -177,10 +178,20 @@ POLL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
+PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
 class Context(ctypes.Structure):
     """``struct tenferro_whole``."""
 
-    _fields_ = [("countdown", ctypes.c_int64), ("poll", POLL), ("call", CALL)]
+    _fields_ = [
+        ("countdown", ctypes.c_int64),
+        ("poll", POLL),
+        ("call", CALL),
+        ("parallel_for", ctypes.c_void_p),
+        ("threads", ctypes.c_int64),
+    ]
 
 
 class Native:
@@ -201,6 +212,8 @@ class Native:
         poll: Callable[[], int] = lambda: 0,
         call: Callable[..., int] = lambda *_: 0,
         countdown: int = 1 << 40,
+        threads: int = 1,
+        parallel_for: Callable[[Callable[[int], None], int], None] | None = None,
     ) -> tuple[int, list[np.ndarray], Context]:
         """Status, outputs and context of one run."""
         f, sizes = self.function, sizes or {}
@@ -217,6 +230,17 @@ class Native:
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         values = (ctypes.c_int64 * max(1, len(f.sizes)))(*[sizes[name] for name in f.sizes])
         context = Context(countdown, POLL(lambda _: poll()), CALL(lambda _, *args: call(*args)))
+        context.threads, crew = threads, team()
+
+        def pieces(piece: int, arguments: int, count: int, _: int) -> None:
+            assert parallel_for is not None
+            parallel_for(lambda number: PIECE(piece)(arguments, number), count)
+
+        own = PARALLEL_FOR(pieces)
+        if parallel_for is not None:
+            context.parallel_for = ctypes.cast(own, ctypes.c_void_p).value
+        elif crew is not None:
+            context.parallel_for = crew.symbols["tenferro_parallel_for"]
         return self.code(pointers, values, ctypes.byref(context)), outputs, context
 
     def __call__(self, *inputs: np.ndarray, sizes: Mapping[str, int] | None = None) -> list[np.ndarray]:

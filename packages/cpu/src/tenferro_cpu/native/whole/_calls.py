@@ -16,6 +16,8 @@ from tenferro_tensor.loop_ir import Call, Foreign, View
 COUNTDOWN: Final = 0
 POLL: Final = 8
 CALL: Final = 16
+PARALLEL_FOR: Final = 24
+THREADS: Final = 32
 """Offsets of the fields of ``struct tenferro_whole``."""
 
 

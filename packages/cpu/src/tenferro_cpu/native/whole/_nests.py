@@ -13,21 +13,18 @@ from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, Scalar
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
-from tenferro_cpu.native.whole._polls import count_down
+from tenferro_cpu.native.whole._pieces import call_of, in_pieces, is_small
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_cpu.native.whole._vectors import vector_loop
-from tenferro_cpu.native.whole._work import self_contained, whole_work, work
+from tenferro_cpu.native.whole._work import self_contained, whole_work
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Buffer, For
 from tenferro_tensor.loop_ir import Value as Number
-from tenferro_tensor_core import Dim, DimLike, dim_min, floordiv
+from tenferro_tensor_core import Dim, DimLike
 
 TINY: Final = 128
 """Work of the largest nest that stays in line."""
-
-PIECE: Final = 1 << 20
-"""Work of a nest between two polls."""
 
 
 class Nests:
@@ -137,18 +134,13 @@ def write_nest(main: Main, s: For) -> None:
     head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline ATTRIBUTES {{"
     name = main.nests.define(returned, "\n".join([head, *inner.entry.lines, "  br label %body", *block.lines, "}"]))
     given = [f"{llvm} {value}" for llvm, value in inner.arguments]
+    call = f"call {returned} {call_of(name, Int(main.block, '0'), main.size(s.extent), given)}"
     if s.carries:
-        _take(main, s, results, main.block.raw(_call(returned, name, Int(main.block, "0"), main.size(s.extent), given)))
-        return
-    total = whole_work(s)
-    if isinstance(total, int) and total <= PIECE:
-        main.block.do(_call(returned, name, Int(main.block, "0"), main.size(s.extent), given))
+        _take(main, s, results, main.block.raw(call))
+    elif is_small(s):
+        main.block.do(call)
     else:
-        _in_pieces(main, s, name, given)
-
-
-def _call(returned: str, name: str, start: Int, end: Int, given: Sequence[str]) -> str:
-    return f"call {returned} @{name}({', '.join([f'i64 {start.name}', f'i64 {end.name}', *given])})"
+        in_pieces(main, s, name, inner.arguments)
 
 
 def _return(block: ScalarBlock, results: Sequence[Vec]) -> str:
@@ -178,19 +170,3 @@ def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:
     numbers = iter([Vec(b, x.kind, (name,)) for x, name in zip(results, names, strict=True)])
     for c in s.carries:
         main.registers[c.result.number] = joined([next(numbers) for _ in range(1 + (c.result.dtype.kind == "c"))])
-
-
-def _in_pieces(main: Main, s: For, name: str, given: Sequence[str]) -> None:
-    """Calls of a nest for one range of its outermost loop after the other, with polls in between."""
-    b, each = main.block, work(s.body) + 1
-    length = dim_min(s.extent, floordiv(PIECE, each) + 1)
-    first, extent = Int(b, "0"), main.size(s.extent)
-    step = main.size(length)
-
-    def body(start: Int) -> None:
-        end = start.plus(step)
-        last = Int(b, b.raw(f"call i64 @llvm.smin.i64(i64 {end.name}, i64 {extent.name})"))
-        b.do(_call("void", name, start, last, given))
-        count_down(main, each * length)
-
-    main.stepped(first, extent, step, body)

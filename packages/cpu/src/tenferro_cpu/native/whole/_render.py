@@ -24,8 +24,9 @@ class RenderedFunction:
 
     The text defines ``i64 whole(ptr pointers, ptr sizes, ptr context)``: `pointers` are the inputs, the constants, the
     outputs and the arena (`arena_bytes`, aligned to 64 bytes), `sizes` the values of the symbolic sizes, and `context`
-    a ``struct tenferro_whole``, whose `countdown` is work that may be done until `poll` is called, and whose `call`
-    runs a `Call` statement by its number. The result is 0, or what a poll or a call gave that is not 0.
+    a ``struct tenferro_whole``, whose `countdown` is work that may be done until `poll` is called, whose
+    `call` runs a `Call` statement by its number, and whose `parallel_for` serves large nests where `threads` is more
+    than 1. The result is 0, or what a poll or a call gave that is not 0.
 
     Attributes:
         text: the module.

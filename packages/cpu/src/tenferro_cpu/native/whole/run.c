@@ -1,6 +1,7 @@
 /* Polls and calls of a run: see run.h. */
 #include "whole/run.h"
 #include "kernels/walk.h"
+#include "threads/team.h"
 
 #include <time.h>
 
@@ -151,7 +152,7 @@ static int64_t call_run(struct tenferro_whole *context, int64_t number, void **p
 
 void tenferro_begin_run(struct whole_run *run, int locked)
 {
-    run->context = (struct tenferro_whole){FIRST_INTERVAL, poll_run, call_run};
+    run->context = (struct tenferro_whole){FIRST_INTERVAL, poll_run, call_run, tenferro_team_run, tenferro_team_allowed()};
     run->interval = FIRST_INTERVAL;
     run->started = run->last = run->seen = 0;
     run->unmasked = 0;

@@ -12,6 +12,10 @@ struct tenferro_whole {
     int64_t countdown;
     int64_t (*poll)(struct tenferro_whole *);
     int64_t (*call)(struct tenferro_whole *, int64_t number, void **pointers, const int64_t *extents);
+    /* piece(arguments, number) for all numbers below `count`, in any order, on at most `most` threads; needed where
+     * `threads` is more than 1. */
+    void (*parallel_for)(void (*piece)(void *, int64_t), void *arguments, int64_t count, int64_t most);
+    int64_t threads;
 };
 
 /* `pointers`: inputs, constants, outputs, then one block for temporary values, aligned to 64 bytes. */

@@ -1,0 +1,109 @@
+"""Large nests in pieces: polls in between, and the thread team for pieces whose order does not matter.
+
+Iterations of such a nest are independent, so its bits depend neither on the pieces nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenferro_cpu.native.builder import Int, Module, Pointer
+from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS
+from tenferro_cpu.native.whole._polls import count_down
+from tenferro_cpu.native.whole._statements import Writer
+from tenferro_cpu.native.whole._work import whole_work, work
+from tenferro_tensor.loop_ir import For
+from tenferro_tensor_core import dim_min, floordiv
+
+BATCH: Final = 1 << 21
+"""Work of a nest between two polls."""
+
+TEAM_MIN_WORK: Final = 1 << 18
+"""Work for which the team is called: vectors do it in about 50 microseconds."""
+
+TEAM_PIECE: Final = 1 << 15
+"""Work that a thread takes at once."""
+
+SLOT: Final = 8
+"""Bytes of an argument in memory."""
+
+
+def is_small(s: For) -> bool:
+    """Whether a nest is known to be too small for pieces."""
+    total = whole_work(s)
+    return isinstance(total, int) and total <= TEAM_MIN_WORK
+
+
+def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:
+    """The instruction that runs a range of the outermost loop of a nest."""
+    return f"@{name}({', '.join([f'i64 {start.name}', f'i64 {end.name}', *given])})"
+
+
+def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]]) -> None:
+    """All of a nest: one batch after the other, each by the team where that pays.
+
+    Args:
+        main: the function that runs it.
+        s: the nest.
+        name: its function.
+        arguments: LLVM types and names of what it is handed besides a range.
+    """
+    b, each = main.block, work(s.body) + 1
+    length = dim_min(s.extent, floordiv(BATCH, each) + 1)
+    extent, step = main.size(s.extent), main.size(length)
+    least, piece = (main.size(floordiv(limit, each) + 1) for limit in (TEAM_MIN_WORK, TEAM_PIECE))
+    context = Pointer(b, "%context")
+    given = [f"{llvm} {value}" for llvm, value in arguments]
+    slots = main.reserved("i64", 3 + len(arguments))
+    _define_piece(b.module, name, [llvm for llvm, _ in arguments])
+
+    def batch(start: Int) -> None:
+        end = start.plus(step)
+        last = Int(b, b.raw(f"call i64 @llvm.smin.i64(i64 {end.name}, i64 {extent.name})"))
+        count = last - start
+        threads = context.element("i8", THREADS).load_int()
+        team, alone, after = (b.new_label(word) for word in ("team", "alone", "ran"))
+        b.branch(((threads > 1) & (count > least)).name, team, alone)
+        b.begin(team)
+        handed = [("i64", piece.name), ("i64", start.name), ("i64", last.name), *arguments]
+        for k, (llvm, value) in enumerate(handed):
+            slots.element("i64", k).store(llvm, value, SLOT)
+        pieces = (count + piece - 1) // piece
+        run = context.element("i8", PARALLEL_FOR).load_pointer()
+        job = f"ptr @{name}.piece, ptr {slots.name}, i64 {pieces.name}, i64 {threads.name}"
+        b.do(f"call void {run.name}({job})")
+        b.jump(after)
+        b.begin(alone)
+        b.do(f"call void {call_of(name, start, last, given)}")
+        b.jump(after)
+        b.begin(after)
+        count_down(main, each * length)
+
+    main.stepped(Int(b, "0"), extent, step, batch)
+
+
+def _define_piece(module: Module, name: str, types: Sequence[str]) -> None:
+    """The function that runs one piece; the team calls it with the arguments in memory and the number of the piece."""
+
+    def text() -> str:
+        lines = []
+        for k, llvm in enumerate(["i64", "i64", "i64", *types]):
+            lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
+            lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {SLOT}")
+        given = ", ".join(["i64 %from", "i64 %to", *[f"{llvm} %v{k}" for k, llvm in enumerate(types, 3)]])
+        return "\n".join(
+            [
+                f"define private void @{name}.piece(ptr %arguments, i64 %number) nounwind {{",
+                *lines,
+                "  %before = mul nsw i64 %number, %v0",
+                "  %from = add nsw i64 %v1, %before",
+                "  %end = add nsw i64 %from, %v0",
+                "  %to = call i64 @llvm.smin.i64(i64 %end, i64 %v2)",
+                f"  call void @{name}({given})",
+                "  ret void",
+                "}",
+            ]
+        )
+
+    module.require(f"{name}.piece", text)
