@@ -170,8 +170,6 @@ class _StackedValues:
         """The versions of a carry that come from its last one; where the carry is stacked, that one alone."""
         if chain.restores or len(chain.versions) == 1:
             return chain.versions
-        if all(eq.op.primitive.elementwise or eq.op.primitive in VIEWS for eq in self.program.equations):
-            return ()  # all steps of a recurrence run at once only if it computes its carries
         end = chain.versions[-1]
         work = self._work(end)
         return (end,) if work is None or work > self._storage(end) else ()
