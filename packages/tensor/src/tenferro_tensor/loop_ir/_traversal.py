@@ -10,6 +10,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Buffer,
     Call,
     For,
+    Foreign,
     Let,
     Load,
     Position,
@@ -84,6 +85,8 @@ def touches(statements: Sequence[Statement]) -> Iterator[Touch]:
             case Call(operands=operands, results=results):
                 yield from [touch(s, view, False) for view in operands]
                 yield from [touch(s, view, True) for view in results]
+            case Foreign(arguments=arguments, written=written):
+                yield from [touch(s, a, k in written) for k, a in enumerate(arguments) if isinstance(a, View)]
 
 
 def touch(s: Statement, view: View, writes: bool) -> Touch:
