@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tenferro_cpu.native.builder import Int, Module, Pointer
-from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS
+from tenferro_cpu.native.builder import Int, Pointer, ScalarBlock
+from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS, leave_with
+from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._work import whole_work, work
@@ -51,12 +52,25 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
     """
     b, each = main.block, work(s.body) + 1
     length = dim_min(s.extent, floordiv(BATCH, each) + 1)
-    extent, step = main.size(s.extent), main.size(length)
-    least, piece = (main.size(floordiv(limit, each) + 1) for limit in (TEAM_MIN_WORK, TEAM_PIECE))
-    context = Pointer(b, "%context")
+    least, piece = (floordiv(limit, each) + 1 for limit in (TEAM_MIN_WORK, TEAM_PIECE))
+    numbers = [f"i64 {main.size(d).name}" for d in (s.extent, length, least, piece, each * length)]
+    types = [llvm for llvm, _ in arguments]
+    b.module.require(f"{name}.piece", lambda: _piece(name, types))
+    b.module.require(f"{name}.all", lambda: _all(main, name, types))
+    given = ", ".join(["ptr %context", *numbers, *[f"{llvm} {value}" for llvm, value in arguments]])
+    leave_with(main, Int(b, b.raw(f"call i64 @{name}.all({given})")))
+
+
+def _all(main: Writer, name: str, types: Sequence[str]) -> str:
+    """The function that runs all of a nest, and gives what a poll gave that is not 0."""
+    b = ScalarBlock(main.block.module)
+    frame = Writer(EntryBlock(b.module), b, main.sizes, {}, [])
+    frame.entry.begin("entry")
+    b.begin("body")
+    extent, step, least, piece, amount = (Int(b, f"%{word}") for word in ("extent", "step", "least", "piece", "amount"))
+    arguments = [(llvm, f"%q{k}") for k, llvm in enumerate(types)]
     given = [f"{llvm} {value}" for llvm, value in arguments]
-    slots = main.reserved("i64", 3 + len(arguments))
-    _define_piece(b.module, name, [llvm for llvm, _ in arguments])
+    slots, context = frame.reserved("i64", 3 + len(arguments)), Pointer(b, "%context")
 
     def batch(start: Int) -> None:
         end = start.plus(step)
@@ -78,32 +92,39 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
         b.do(f"call void {call_of(name, start, last, given)}")
         b.jump(after)
         b.begin(after)
-        count_down(main, each * length)
+        count_down(frame, amount)
 
-    main.stepped(Int(b, "0"), extent, step, batch)
+    frame.stepped(Int(b, "0"), extent, step, batch)
+    b.do("ret i64 0")
+    head = ["ptr %context", *[f"i64 %{word}" for word in ("extent", "step", "least", "piece", "amount")], *given]
+    return "\n".join(
+        [
+            f"define private i64 @{name}.all({', '.join(head)}) noinline nounwind {{",
+            *frame.entry.lines,
+            "  br label %body",
+            *b.lines,
+            "}",
+        ]
+    )
 
 
-def _define_piece(module: Module, name: str, types: Sequence[str]) -> None:
+def _piece(name: str, types: Sequence[str]) -> str:
     """The function that runs one piece; the team calls it with the arguments in memory and the number of the piece."""
-
-    def text() -> str:
-        lines = []
-        for k, llvm in enumerate(["i64", "i64", "i64", *types]):
-            lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
-            lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {SLOT}")
-        given = ", ".join(["i64 %from", "i64 %to", *[f"{llvm} %v{k}" for k, llvm in enumerate(types, 3)]])
-        return "\n".join(
-            [
-                f"define private void @{name}.piece(ptr %arguments, i64 %number) nounwind {{",
-                *lines,
-                "  %before = mul nsw i64 %number, %v0",
-                "  %from = add nsw i64 %v1, %before",
-                "  %end = add nsw i64 %from, %v0",
-                "  %to = call i64 @llvm.smin.i64(i64 %end, i64 %v2)",
-                f"  call void @{name}({given})",
-                "  ret void",
-                "}",
-            ]
-        )
-
-    module.require(f"{name}.piece", text)
+    lines = []
+    for k, llvm in enumerate(["i64", "i64", "i64", *types]):
+        lines.append(f"  %a{k} = getelementptr inbounds i64, ptr %arguments, i64 {k}")
+        lines.append(f"  %v{k} = load {llvm}, ptr %a{k}, align {SLOT}")
+    given = ", ".join(["i64 %from", "i64 %to", *[f"{llvm} %v{k}" for k, llvm in enumerate(types, 3)]])
+    return "\n".join(
+        [
+            f"define private void @{name}.piece(ptr %arguments, i64 %number) nounwind {{",
+            *lines,
+            "  %before = mul nsw i64 %number, %v0",
+            "  %from = add nsw i64 %v1, %before",
+            "  %end = add nsw i64 %from, %v0",
+            "  %to = call i64 @llvm.smin.i64(i64 %end, i64 %v2)",
+            f"  call void @{name}({given})",
+            "  ret void",
+            "}",
+        ]
+    )

@@ -13,7 +13,6 @@ from tenferro_cpu.native.whole._calls import COUNTDOWN, POLL, leave_with
 from tenferro_cpu.native.whole._frame import Frame
 from tenferro_cpu.native.whole._work import whole_work, work
 from tenferro_tensor.loop_ir import For, While
-from tenferro_tensor_core import DimLike
 
 SHORT: Final = 1 << 16
 """Work of the longest loop that runs to its end without a poll."""
@@ -38,16 +37,16 @@ def write_poll(frame: Frame, s: For | While, index: Int) -> None:
         due = b.new_label("due")
         b.branch((index & (every - 1)).equals(every - 1).name, due, after, rarely=True)
         b.begin(due)
-    count_down(frame, amount * every)
+    count_down(frame, frame.size(amount * every))
     b.jump(after)
     b.begin(after)
 
 
-def count_down(frame: Frame, amount: DimLike) -> None:
+def count_down(frame: Frame, amount: Int) -> None:
     """Take work from the countdown, and poll where nothing is left."""
     b = frame.block
     context = Pointer(b, "%context").element("i8", COUNTDOWN)
-    left = context.load_int() - frame.size(amount)
+    left = context.load_int() - amount
     context.store("i64", left.name, 8)
     spent, on = b.new_label("spent"), b.new_label("unspent")
     b.branch((left < 1).name, spent, on, rarely=True)
