@@ -14,6 +14,7 @@ from tenferro_tensor.loop_ir import (
     Call,
     Case,
     For,
+    Foreign,
     Load,
     LoopFunction,
     Order,
@@ -145,6 +146,15 @@ def test_swapped_buffers_live_together(w: Writing) -> None:
     assert w.shared(w.copy(a), swapping, w.copy(c)) == [{0}, {1, 2}]
     assert w.shared(w.copy(a), swapping, w.copy(c), w.copy(c, a)) == [{0}, {1}, {2}]
     assert w.shared(w.loop(w.copy(a), swapping, w.copy(c))) == [{0}, {1}, {2}]
+
+
+def test_subroutines_use_memory(w: Writing) -> None:
+    a, b, c = w.temporary(8), w.temporary(8), w.temporary(8)
+    eight, one = Literal(8, INDEX), Literal(1, INDEX)
+    views = [View(x, Affine(), (8,), (1,)) for x in (a, b)]
+    copied = Foreign("dcopy", (eight, views[0], one, views[1], one), (3,))
+    assert w.shared(w.copy(a), copied, w.copy(c, b)) == [{0, 2}, {1}]
+    assert w.shared(w.copy(a), w.copy(c), copied, w.copy(c, b)) == [{0}, {1}, {2}]
 
 
 def test_results_of_calls_are_written_whole(w: Writing) -> None:

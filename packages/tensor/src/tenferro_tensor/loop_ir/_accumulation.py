@@ -12,6 +12,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Call,
     Carried,
     For,
+    Foreign,
     Let,
     Load,
     Order,
@@ -20,6 +21,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Store,
     Switch,
     Value,
+    View,
     While,
 )
 from tenferro_tensor.loop_ir._traversal import everything
@@ -98,4 +100,10 @@ def reads(s: Statement) -> Iterator[Reg]:
             values = [index, *[v for case in cases for v in case.values]]
         case Call(operands=operands, results=results):
             values = [reg for view in (*operands, *results) for reg, _ in view.at.terms]
+        case Foreign(arguments=arguments):
+            values = [v for a in arguments if not isinstance(a, str) for v in _of_argument(a)]
     yield from [v for v in values if isinstance(v, Reg)]
+
+
+def _of_argument(a: Value | View) -> Sequence[Value]:
+    return [reg for reg, _ in a.at.terms] if isinstance(a, View) else [a]

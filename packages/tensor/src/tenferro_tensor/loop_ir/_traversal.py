@@ -71,6 +71,8 @@ def registers(s: Statement) -> tuple[Reg, ...]:
             return (index, *[reg for c in carries for reg in (c.inside, c.result)])
         case Switch(results=results):
             return results
+        case Foreign(info=info) if info is not None:
+            return (info,)
     return ()
 
 
