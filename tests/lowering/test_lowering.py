@@ -255,3 +255,25 @@ def test_negative_indices_and_windows_need_no_tests_in_counted_loops() -> None:
 def test_updates_of_dead_values_need_no_memory() -> None:
     assert not lower(tr.trace(cholesky, tr.asarray(definite(8)))).temporaries
     assert not lower(tr.trace(jacobi, tr.asarray(real(30)), tr.asarray(real(30)))).temporaries
+
+
+@pytest.mark.parametrize("first", [1, 2, 4])
+def test_gradients_of_slices_keep_their_sizes_open(first: int) -> None:
+    def f(u: Any) -> Any:
+        def step(u: Any, _: None) -> Any:
+            return u.at[1:-1].set(u[1:-1] * u[:-2] - u[2:]), tr.sum(u[first:-first] ** 3)
+
+        u, rows = tr.scan(step, u, None, length=3)
+        return tr.sum(u**2) + tr.sum(rows)
+
+    gradient = ad.grad(f)
+    program = tr.compile(gradient).program(tr.asarray(real(20)))
+    function = lower(program)
+    verify(function)
+    assert function.sizes == ("n0",)
+    native = Native(function)
+    for n in (2, 3, 4, 5, 7, 8, 20):
+        u = real(n)
+        want = np.asarray(gradient(tr.asarray(u)))
+        np.testing.assert_allclose(interpret(function, [u], (n,))[0], want, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(native.run(u, sizes={"n0": n})[1][0], want, rtol=1e-11, atol=1e-12)

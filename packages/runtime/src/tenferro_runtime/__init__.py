@@ -60,8 +60,8 @@ from tenferro_tensor_core.deferred import deferred
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-    from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, transfers
-    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, Profile, Transfers
+    from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, show_ir, transfers
+    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LoopNests, Profile, Transfers
 
 __all__ = [
     "MissingFamilyError",
@@ -78,6 +78,7 @@ __all__ = [
     "FileLimits",
     "GraphCompiler",
     "GraphExecutor",
+    "LoopNests",
     "MemorySpace",
     "Placement",
     "ProgramError",
@@ -258,6 +259,7 @@ __all__ = [
     "rsqrt",
     "searchsorted",
     "show_config",
+    "show_ir",
     "sign",
     "signbit",
     "sin",
@@ -309,8 +311,8 @@ _deferred = deferred(
     {
         "executing": "CostModel ExecutionPlan Placement",
         "files": "FileLimits ProgramFileError SavedFunction load",
-        "inspection": "explain_dispatch find_nan show_config transfers",
-        "reports": "BadStep Dispatch Explanation Profile Transfers",
+        "inspection": "explain_dispatch find_nan show_config show_ir transfers",
+        "reports": "BadStep Dispatch Explanation LoopNests Profile Transfers",
     },
     _namespace.export,
 )

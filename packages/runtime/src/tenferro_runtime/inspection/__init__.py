@@ -7,6 +7,7 @@ from tenferro_runtime.inspection._draw import draw
 from tenferro_runtime.inspection._explain import explain
 from tenferro_runtime.inspection._find_nan import find_nan
 from tenferro_runtime.inspection._profile import profile
+from tenferro_runtime.inspection._show_ir import show_ir
 from tenferro_runtime.inspection._transfers import transfers
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "plan_memory",
     "profile",
     "show_config",
+    "show_ir",
     "transfers",
 ]

@@ -56,3 +56,8 @@ def _iota(step: Step) -> Lowered:
 @rule(catalog.dim_value)
 def _dim_value(step: Step) -> Lowered:
     return Numbers((), step.out.dtype, [step.w.position(Affine(step.params["size"]))])
+
+
+@rule(catalog.define_size)
+def _define_size(step: Step) -> Lowered:
+    raise step.unsupported("the extents of later values depend on its elements")

@@ -18,7 +18,7 @@ from tenferro_runtime.lowering._views import mapped
 from tenferro_runtime.lowering._writer import never_negative
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import Affine, Value
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, dim_max
 
 
 @rule(catalog.concatenate)
@@ -57,9 +57,9 @@ def _pad(step: Step) -> Lowered:
     low, high, interior = step.params["low"], step.params["high"], step.params["interior"]
     for k, (lo, hi, gap) in enumerate(zip(low, high, interior)):
         if not (never_negative(lo) and never_negative(hi)):
-            if gap or not (isinstance(lo, int) and isinstance(hi, int)):
-                raise step.unsupported("what it takes away has an open size, or lies between elements")
-            x = _cropped(step, x, k, max(-lo, 0), max(-hi, 0))
+            if gap:
+                raise step.unsupported("what it takes away lies between elements")
+            x = _cropped(step, x, k, dim_max(-lo, 0), dim_max(-hi, 0))
     if is_small(shape):
         return _padded_numbers(step, x, value)
     found = Stored.whole_of(w.buffer(dtype, shape))
@@ -73,11 +73,11 @@ def _pad(step: Step) -> Lowered:
 
 
 def _positive(d: DimLike) -> DimLike:
-    return d if never_negative(d) else 0
+    return d if never_negative(d) else dim_max(d, 0)
 
 
-def _cropped(step: Step, x: Lowered, axis: int, first: int, last: int) -> Lowered:
-    shape = tuple([n - first - last if k == axis else n for k, n in enumerate(x.shape)])
+def _cropped(step: Step, x: Lowered, axis: int, first: DimLike, last: DimLike) -> Lowered:
+    shape = tuple([dim_max(n - first - last, 0) if k == axis else n for k, n in enumerate(x.shape)])
     return mapped(step, x, shape, lambda index: tuple([i + first if k == axis else i for k, i in enumerate(index)]))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
+from tenferro_runtime.ir._source import Source
 from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._elementwise import elementwise
 from tenferro_runtime.lowering._lowering import Lowering, Step
@@ -29,13 +30,20 @@ def lower(program: Program) -> LoopFunction:
     return improved(written(program))
 
 
+def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
+    """As `lower`, and the user's lines by the number of the register that was made for them."""
+    lowering = Lowering(_other)
+    return improved(_written(program, lowering)), lowering.w.sources
+
+
 def written(program: Program) -> LoopFunction:
     """The program equation by equation, before passes over its loop nests."""
+    return _written(program, Lowering(_other))
+
+
+def _written(program: Program, lowering: Lowering) -> LoopFunction:
     program = prepared(expand(program))
-    for spec in program.specs.values():
-        if not spec.place.on_host:
-            raise UnsupportedError(f"only programs in main memory are lowered to loops, and a value is {spec!r}")
-    lowering = Lowering(_other)
+    _require_main_memory(program)
     w = lowering.w
     inputs = [w.buffer(s.dtype, s.shape, Role.INPUT) for s in program.inputs]
     outs = lowering.run(program, [Stored.whole_of(b) for b in inputs])
@@ -57,6 +65,22 @@ def written(program: Program) -> LoopFunction:
         tuple([b for b in w.buffers[Role.TEMPORARY] if b.number not in moved]),
         renamed(w.statements, moved) if moved else tuple(w.statements),
     )
+
+
+def _require_main_memory(program: Program) -> None:
+    makers = {v: eq for eq in program.equations for v in eq.results}
+    for v, spec in program.specs.items():
+        if not spec.place.on_host:
+            eq = makers.get(v)
+            by = (
+                ""
+                if eq is None
+                else f", the result of {eq.op.primitive.name}" + (f" at {eq.where}" if eq.where else "")
+            )
+            raise UnsupportedError(
+                f"only programs in main memory are lowered to loops, and a value{by} is {spec!r}",
+                where="" if eq is None else eq.where,
+            )
 
 
 def _other(step: Step) -> Lowered | Sequence[Lowered]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.ir._source import where
 from tenferro_runtime.lowering._values import (
     Formula,
     Lowered,
@@ -93,7 +94,9 @@ class Lowering:
         for eq in program.equations:
             for v in eq.variables:
                 body.left[v] -= 1
+            outer, self.w.source = self.w.source, eq.source or self.w.source
             self._lower(Step(self, body, eq))
+            self.w.source = outer
             for v in eq.variables:
                 if not body.left[v]:
                     body.values.pop(v, None)
@@ -103,6 +106,8 @@ class Lowering:
         found = RULES.get(step.op.primitive, self.fallback)(step)
         results = (found,) if isinstance(found, Lowered) else found
         for v, x in zip(step.eq.results, results, strict=True):
+            if isinstance(x, Formula) and x.source is None:
+                x.source = self.w.source
             readers = step.body.left.get(v, 0)
             if is_small(x.shape) or x.cost > DEEPEST or (readers > 1 and x.cost > RECOMPUTED):
                 x = kept(self.w, x)
@@ -217,7 +222,8 @@ class Step:
                 values[v] = numbers(self.w, x) if is_small(x.shape) else copied(self.w, x)
 
     def unsupported(self, why: str) -> UnsupportedError:
-        """An error that names the equation."""
+        """An error that names the equation and the user's line."""
+        name, line = self.op.primitive.name, where(self.w.source)
         return UnsupportedError(
-            f"{self.op.primitive.name} is not lowered to loops: {why}", primitive=self.op.primitive.name
+            f"{name}{f' at {line}' if line else ''} is not lowered to loops: {why}", primitive=name, where=line
         )

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.ir._source import Source
 from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
@@ -125,7 +126,11 @@ class Stored(Lowered):
 
 
 class Formula(Lowered):
-    """Elements that are computed where they are read."""
+    """Elements that are computed where they are read.
+
+    Attributes:
+        source: the user's line that they are computed for.
+    """
 
     def __init__(
         self,
@@ -138,10 +143,15 @@ class Formula(Lowered):
         self.shape, self.dtype, self._at = tuple(shape), dtype, at
         self.reads = frozenset[int]().union(*[x.reads for x in operands])
         self.cost = cost + sum([x.cost for x in operands])
+        self.source: Source = None
 
     def at(self, w: LoopWriter, index: Index) -> Value:
         """The element, computed."""
-        return self._at(w, index)
+        outer, w.source = w.source, self.source or w.source
+        try:
+            return self._at(w, index)
+        finally:
+            w.source = outer
 
 
 def row_major(shape: Sequence[DimLike]) -> tuple[DimLike, ...]:

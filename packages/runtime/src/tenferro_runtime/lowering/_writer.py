@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.ir._source import Source
 from tenferro_tensor import Op, Spec, catalog, host_kernel
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
@@ -56,12 +57,16 @@ class LoopWriter:
         statements: those of the innermost open block.
         buffers: those made so far, by their role.
         next_buffer: the number of the next one.
+        source: the user's line that statements are written for.
+        sources: the user's lines by the number of the register that was made for them.
     """
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self.buffers: dict[Role, list[Buffer]] = {role: [] for role in Role}
         self.next_buffer = self._registers = 0
+        self.source: Source = None
+        self.sources: dict[int, Source] = {}
         self._affine: dict[int, Affine] = {}
         self._bounds: dict[int, tuple[DimLike | None, DimLike | None]] = {}
         self._known: list[dict[Any, Reg]] = [{}]
@@ -70,6 +75,8 @@ class LoopWriter:
 
     def reg(self, dtype: np.dtype[Any]) -> Reg:
         """A new register."""
+        if self.source is not None:
+            self.sources[self._registers] = self.source
         self._registers += 1
         return Reg(self._registers - 1, dtype)
 

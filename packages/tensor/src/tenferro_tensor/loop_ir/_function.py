@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_tensor.loop_ir._metadata import content
-from tenferro_tensor.loop_ir._nodes import Buffer, Statement
-from tenferro_tensor.loop_ir._text import INDENT, declared, lines
+from tenferro_tensor.loop_ir._nodes import Buffer, Call, Statement
+from tenferro_tensor.loop_ir._text import INDENT, Note, declared, lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +54,33 @@ class LoopFunction:
         return show(self)
 
 
-def show(function: LoopFunction, *, where: bool = True) -> str:
+def show(function: LoopFunction, *, where: bool = True, note: Note | None = None) -> str:
     """The complete text of a function: equal functions have equal text in every process.
 
     Args:
         function: what to write.
         where: whether calls show the user's lines, which do not change what is computed.
+        note: what to write beside each statement in the place of these lines.
     """
-    return "\n".join(_lines(function, where))
+    return "\n".join(_lines(function, note or (_where if where else _nothing)))
 
 
-def _lines(function: LoopFunction, where: bool) -> Iterator[str]:
+def _where(s: Statement) -> str:
+    return s.where if isinstance(s, Call) else ""
+
+
+def _nothing(s: Statement) -> str:
+    return ""
+
+
+def _lines(function: LoopFunction, note: Note) -> Iterator[str]:
     yield f"function({', '.join(function.sizes)})"
     yield from _declarations(function.inputs)
     for buffer, array in function.constants:
         yield f"{INDENT}{declared(buffer)} = {content(array)}"
     yield from _declarations(function.outputs)
     yield from _declarations(function.temporaries)
-    yield from lines(function.body, where)
+    yield from lines(function.body, note)
 
 
 def _declarations(buffers: Iterable[Buffer]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from tenferro_tensor.device_model._kernel_ir import Literal
@@ -28,6 +28,9 @@ from tenferro_tensor.loop_ir._nodes import (
 from tenferro_tensor_core import DimLike
 
 INDENT: Final = "  "
+
+Note = Callable[[Statement], str]
+"""What is said beside a statement; nothing where it is empty."""
 
 
 def declared(buffer: Buffer) -> str:
@@ -68,25 +71,26 @@ def _argument(argument: str | Value | View) -> str:
     return _view(argument) if isinstance(argument, View) else _value(argument)
 
 
-def lines(statements: Sequence[Statement], where: bool, indent: str = INDENT) -> Iterator[str]:
-    """The lines of statements; with `where`, calls show the user's line."""
+def lines(statements: Sequence[Statement], note: Note, indent: str = INDENT) -> Iterator[str]:
+    """The lines of statements, each with what `note` says of it."""
     for s in statements:
-        yield f"{indent}{head(s)}{f'  # {s.where}' if where and isinstance(s, Call) and s.where else ''}"
+        said = note(s)
+        yield f"{indent}{head(s)}{f'  # {said}' if said else ''}"
         inner = indent + INDENT
         if isinstance(s, For | While):
             yield from [f"{inner}carry {_new(c.inside)} = {_value(c.first)}" for c in s.carries]
             if isinstance(s, While):
-                yield from lines(s.test, where, inner)
+                yield from lines(s.test, note, inner)
                 yield f"{inner}if {_value(s.condition)}:"
                 inner += INDENT
-            yield from lines(s.body, where, inner)
+            yield from lines(s.body, note, inner)
             yield from [f"{inner}next {c.inside} = {_value(c.following)}" for c in s.carries]
             yield from [f"{inner}swap {a}, {b}" for a, b in s.swaps]
             yield from [_last(indent, c) for c in s.carries]
         elif isinstance(s, Switch):
             for number, case in enumerate(s.cases):
                 yield f"{inner}case {number}:"
-                yield from lines(case.body, where, inner + INDENT)
+                yield from lines(case.body, note, inner + INDENT)
                 for result, value in zip(s.results, case.values, strict=False):
                     yield f"{inner}{INDENT}{_new(result)} = {_value(value)}"
 

@@ -1,0 +1,97 @@
+"""`show_ir`: the loop nests that a program becomes, beside the lines of user code that they come from."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, Final
+
+from tenferro_runtime.compiling._compile import compile
+from tenferro_runtime.compiling._entry import Entrance
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._source import Source, where
+from tenferro_runtime.lowering import lower_with_sources
+from tenferro_runtime.reports import LoopNests
+from tenferro_tensor.loop_ir import Call, For, Let, Load, Position, Reg, Statement, Store, Switch, While, show
+from tenferro_tensor_core import ArgumentError
+
+COLUMN_MAX: Final = 60
+"""Column up to which the lines of code beside statements are put below each other."""
+
+
+def show_ir(f: Program | Callable[..., Any], /, *args: Any, **kwargs: Any) -> LoopNests:
+    """The loop nests of a whole program: what becomes machine code, in the order in which it runs.
+
+    Buffers are memory (``b0``), registers numbers (``r0``). A loop is ``parallel`` where its iterations may run in any
+    order, ``reduce`` where they accumulate; the others run one after the other, and may carry numbers (``carry``,
+    ``next``, ``last``) or trade buffers (``swap``). ``call`` is a kernel for whole arrays, such as a decomposition.
+    Sizes are open where the program leaves them open.
+
+    Args:
+        f: a program, a compiled function, or a function, which is compiled but not run.
+        args: arguments of the function.
+        kwargs: the same by name.
+
+    Raises:
+        UnsupportedError: the program has a step that is neither loops nor a kernel on arrays in main memory; the
+            message names the step and its line. Such a program runs step by step.
+        ArgumentError: a program is given arguments.
+
+    >>> print(tr.show_ir(tr.trace(lambda x: tr.sum(x * x), tr.Spec((tr.dim("n"),), tr.float64))).text.splitlines()[0])
+    function(n)
+    >>> print(tr.show_ir(lambda x, y: x[0] * y[1], tr.ones(3), tr.ones(3)).function.outputs)
+    (Buffer(number=2, dtype=dtype('float64'), shape=(), role=<Role.OUTPUT: 'output'>),)
+    """
+    if isinstance(f, Program):
+        if args or kwargs:
+            raise ArgumentError(f"show_ir shows a program as it is, but it was given {len(args) + len(kwargs)} values")
+        program = f
+    else:
+        compiled: Any = f if isinstance(f, Entrance) else compile(f)
+        program = compiled.program(*args, **kwargs)
+    function, sources = lower_with_sources(program)
+    return LoopNests(function, _in_line(show(function, note=_Lines(sources))))
+
+
+class _Lines:
+    """The line of user code of each statement; nothing where it is that of the statement before."""
+
+    def __init__(self, sources: Mapping[int, Source]) -> None:
+        self.sources, self.last = sources, ""
+
+    def __call__(self, s: Statement) -> str:
+        found = self._of(s)
+        if not found or found == self.last:
+            return ""
+        self.last = found
+        path, _, line = found.rpartition(":")
+        code = linecache.getline(path, int(line)).strip() if line.isdigit() else ""
+        return f"{PurePath(path).name}:{line}: {code}" if code else f"{PurePath(path).name}:{line}"
+
+    def _of(self, s: Statement) -> str:
+        if isinstance(s, Call):
+            return s.where
+        made = _made(s)
+        return where(self.sources.get(made.number)) if isinstance(made, Reg) else ""
+
+
+def _made(s: Statement) -> object:
+    """The register that says whose line a statement is."""
+    match s:
+        case Let(result) | Load(result) | Position(result):
+            return result
+        case Store(value=value):
+            return value
+        case For(index=index) | While(index=index):
+            return index
+        case Switch(results=(first, *_)):
+            return first
+    return None
+
+
+def _in_line(text: str) -> str:
+    """Comments in one column, as far as lines are not long."""
+    split = [line.partition("  # ") for line in text.splitlines()]
+    column = min(COLUMN_MAX, max([len(code) for code, sign, _ in split if sign], default=0))
+    return "\n".join([f"{code.ljust(column)}{sign}{said}" if sign else code for code, sign, said in split])
