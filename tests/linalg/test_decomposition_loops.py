@@ -10,6 +10,8 @@ import pytest
 import tenferro_ad as ad
 import tenferro_linalg as la
 import tenferro_runtime as tr
+from tenferro_cpu.native import available
+from tenferro_runtime import fusion
 from tenferro_runtime.extension import TenferroError
 from tenferro_runtime.lowering import lower
 from tenferro_tensor.loop_ir import interpret, verify
@@ -146,3 +148,19 @@ def test_second_derivatives_look_at_gaps() -> None:
         program.run(tr.asarray(x))
     with pytest.raises(type(cause.value), match=re.escape(str(cause.value)[:60])):
         interpret(lower(program), (x,), ())
+
+
+@pytest.mark.skipif(not available(), reason="no machine code here")
+@pytest.mark.parametrize("name", ["svd", "cut", "eigh", "qr"])
+def test_compiled_gradients_are_one_native_function(name: str) -> None:
+    f = tr.compile(ad.value_and_grad(LOSSES[name]))
+    for shape in ((4, 4), (6, 6), (6, 6)):
+        x = tr.asarray(matrices(shape, "float64"))
+        for _ in range(2):
+            (value, found), (expected, want) = f(x), ad.value_and_grad(LOSSES[name])(x)
+            fusion.wait()
+            np.testing.assert_allclose(value.numpy(), expected.numpy(), rtol=1e-9)
+            np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-8, atol=1e-9)
+    assert f.explain(x).form == "runs as one native function"
+    with pytest.raises(TenferroError, match="nan"):
+        f(tr.asarray(np.full((6, 6), np.nan)))

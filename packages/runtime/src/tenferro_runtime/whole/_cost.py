@@ -10,6 +10,7 @@ from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.ir._sizes import filled, named
+from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import evaluate
 
 STEP_NS: Final = 2000
@@ -25,13 +26,22 @@ EQUATION_NS: Final = 300_000
 CONTROL: Final = frozenset({scan, while_loop, cond})
 
 
-def has_control(program: Program) -> bool:
-    """Whether a program, or one inside of it, has loops or branches; kept with it."""
-    found: bool | None = program.memo.get("control")
+def gains(program: Program) -> bool:
+    """Whether a program gains much as one function, kept with it.
+
+    One with loops or branches does, here or in a program inside of it, and one with steps that a family has a rule
+    for, which are kernels of their own otherwise.
+    """
+    found: bool | None = program.memo.get("gains")
     if found is None:
-        found = any(eq.op.primitive in CONTROL or any(map(has_control, inside(eq))) for eq in program.equations)
-        program.memo["control"] = found
+        found = any(_gains(eq) for eq in program.equations)
+        program.memo["gains"] = found
     return found
+
+
+def _gains(eq: Equation) -> bool:
+    p = eq.op.primitive
+    return p in CONTROL or REGISTRY.find("loops", p) is not None or any(map(gains, inside(eq)))
 
 
 def inside(eq: Equation) -> tuple[Program, ...]:

@@ -14,7 +14,7 @@ from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, NATIVE_FORMS, Prepare, Ready
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
-from tenferro_runtime.whole._cost import has_control, is_worth_waiting
+from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, get_backend
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor_core import TenferroError
@@ -100,8 +100,8 @@ class Whole(Tiered):
 
 
 def _form(program: Program, bare: bool, steps: Callable[[], Prepare]) -> Prepare | None:
-    """As the hook says: for programs with loops or branches, and without sizes that depend on data."""
-    if not has_control(program) or definitions(program) or (how_of(program).exact and not keeps_bits(program)):
+    """As the hook says: for programs that gain by it, and without sizes that depend on data."""
+    if not gains(program) or definitions(program) or (how_of(program).exact and not keeps_bits(program)):
         return None
     forms = program.memo.setdefault(FORM, {})
     found: Whole | None = forms.get(bare)
