@@ -64,17 +64,19 @@ class _Carries:
 
 def _carries(step: Step, body: Program, consts: int, count: int) -> _Carries:
     """The carries of a loop, in memory of their own or in registers."""
-    found = _Carries({}, {}, {})
+    found, same = _Carries({}, {}, {}), []
     for k in range(consts, consts + count):
         spec = body.inputs[k]
         if body.output_ids[k - consts] == body.input_ids[k]:
             x = step.operand(k, spec.dtype)
-            found.same[k] = kept(step.w, x) if x.cost else x
-            step.replace(k, found.same[k])
+            step.replace(k, kept(step.w, x) if x.cost else x)
+            same.append(k)
         elif is_small(spec.shape):
             found.numbers[k] = numbers(step.w, step.operand(k, spec.dtype))
         else:
             found.memory[k] = step.target(k)
+    for k in same:  # last, for memory that another carry takes over is copied for them
+        found.same[k] = step.operand(k, body.inputs[k].dtype)
     return found
 
 
