@@ -1,6 +1,6 @@
 """`CpuBackend`: the reference kernels on NumPy, and machine code where that is faster, in the calling thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,11 +20,12 @@ from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
-from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor.backends import NativeProgram, ObjectCode
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR, ContractionKernel, Later, Literal, Region
 from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor.reference import kernels
+from tenferro_tensor_core import BackendUnavailableError
 from tenferro_tensor_core.forks import importing
 
 _VIEWS = frozenset(
@@ -112,6 +113,17 @@ class CpuBackend(Backend):
         with importing():
             from tenferro_cpu.native.whole import native
         return native(function, lambda op, ins, outs: kernel_of(self, op, ins, outs, CALLER), bare=bare)
+
+    def object_code(
+        self, entries: Mapping[str, tuple[LoopFunction, str, tuple[str, ...]]], level: str | None
+    ) -> ObjectCode:
+        """As the contract says."""
+        why = _jit.unavailable()
+        if why is not None:
+            raise BackendUnavailableError(f"object code of programs cannot be made here: {why}", reason=why)
+        with importing():
+            from tenferro_cpu.native.whole._export import object_code
+        return object_code(entries, level)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: the native engine, for real and complex numbers."""

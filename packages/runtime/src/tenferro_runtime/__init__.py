@@ -59,11 +59,16 @@ from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
     from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
+    from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
     from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
     from tenferro_runtime.inspection import explain_dispatch, find_nan, show_config, show_ir, transfers
-    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LoopNests, Profile, Transfers
+    from tenferro_runtime.reports import BadStep, Dispatch, Explanation, LibraryFiles, LoopNests, Profile, Transfers
 
 __all__ = [
+    "LibraryFiles",
+    "LibraryFunction",
+    "export_library",
+    "load_library",
     "MissingFamilyError",
     "Profile",
     "Program",
@@ -310,9 +315,10 @@ _deferred = deferred(
     __name__,
     {
         "executing": "CostModel ExecutionPlan Placement",
+        "exporting": "LibraryFunction export_library load_library",
         "files": "FileLimits ProgramFileError SavedFunction load",
         "inspection": "explain_dispatch find_nan show_config show_ir transfers",
-        "reports": "BadStep Dispatch Explanation LoopNests Profile Transfers",
+        "reports": "BadStep Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
     },
     _namespace.export,
 )

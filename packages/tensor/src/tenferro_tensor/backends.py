@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -85,6 +85,18 @@ class NativeProgram(NamedTuple):
 
     run: Callable[..., Any]
     memory: Callable[[tuple[int, ...]], int]
+
+
+class ObjectCode(NamedTuple):
+    """Machine code to be linked.
+
+    Attributes:
+        object: an object file.
+        fortran: whether it calls BLAS or LAPACK.
+    """
+
+    object: bytes
+    fortran: bool
 
 
 class Backend(ABC):
@@ -261,6 +273,19 @@ class Backend(ABC):
             UnsupportedError: some operation of it has no native form; the text says which.
         """
         return None
+
+    def object_code(self, entries: Mapping[str, tuple[Any, str, tuple[str, ...]]], level: str | None) -> ObjectCode:
+        """Object code with a function in the convention of C for each name.
+
+        Args:
+            entries: by name a `LoopFunction` of `tenferro_tensor.loop_ir`, a text that is kept with it, and texts of
+                its codes.
+            level: a vector level; by default that of this processor.
+
+        Raises:
+            UnsupportedError: the backend makes none, or a program needs Python.
+        """
+        raise UnsupportedError(f"{self.name} makes no object code of programs")
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """A kernel for a whole contraction, or a graph of them, or None where it is done step by step."""

@@ -87,7 +87,7 @@ def checked_by_kernel(step: Step, bad: Value) -> None:
     w = step.w
     with w.block() as again:
         operands = [stored(w, x) for x in step.operands]
-        call_into(step, operands, [Stored.whole_of(w.buffer(s.dtype, s.shape)) for s in step.outs])
+        call_into(step, operands, [Stored.whole_of(w.buffer(s.dtype, s.shape)) for s in step.outs], recourse=True)
     where_not_0(w, bad, again)
 
 
@@ -168,7 +168,7 @@ def quotient(step: Step) -> Lowered:
     with w.block() as plain:
         w.nest(out.shape, entry)
     with w.block() as masked:
-        call_into(step, [stored(w, x) for x in step.operands], [out])
+        call_into(step, [stored(w, x) for x in step.operands], [out], recourse=True)
     odd = counted(w, w.let(catalog.ne.op(), BOOL, bad, Literal(0, INDEX)))
     w.statements.append(Switch(odd, (Case(tuple(plain)), Case(tuple(masked)))))
     w.written(out.buffer)

@@ -48,7 +48,7 @@ class Lapack:
         """The results of `body` for each matrix of the stack, or of the kernel where one of its reports is not 0."""
         bad = over(self.w, batch, body)
         with self.w.block() as again:
-            call_into(self.step, self.operands, self.results)
+            call_into(self.step, self.operands, self.results, recourse=True)
         where_not_0(self.w, bad, again)
         self.w.written(*[x.buffer for x in self.results])
         return list[Lowered](self.results)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import library
 
 if TYPE_CHECKING:
-    from tenferro_runtime.reports import BadStep, Explanation, Profile
+    from tenferro_runtime.reports import BadStep, Explanation, LibraryFiles, Profile
 
 
 def above(package: str) -> Any:
@@ -30,6 +31,17 @@ class Tooled:
         """
         content_hash: str = above("files").save(self, path)
         return content_hash
+
+    def export_library(self, path: str | PathLike[str], name: str | None = None, **options: Any) -> LibraryFiles:
+        """Write the program as a function in the convention of C; see `tenferro_runtime.export_library`.
+
+        Args:
+            path: a folder and a name, as in ``"build/heat"``.
+            name: name of the function; by default the last part of the path.
+            options: ``level``, ``libraries`` and ``shared``.
+        """
+        files: LibraryFiles = above("exporting").export_library(path, {name or Path(path).name: self}, **options)
+        return files
 
     @property
     def content_hash(self) -> str:

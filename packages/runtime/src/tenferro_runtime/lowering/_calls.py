@@ -25,8 +25,14 @@ def call(step: Step) -> list[Lowered]:
     return list[Lowered](results)
 
 
-def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored]) -> None:
+def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored], *, recourse: bool = False) -> None:
     """Run the kernel of an op on operands in memory, and write its results to memory without gaps.
+
+    Args:
+        step: the equation.
+        operands: its operands.
+        results: where the results go.
+        recourse: whether this is done only where something else did not succeed.
 
     Raises:
         UnsupportedError: there is no kernel on arrays in main memory.
@@ -35,5 +41,5 @@ def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored])
     if host_kernel(step.op, ins, step.outs) is None:
         raise step.unsupported("it has no kernel of its own in main memory")
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
-    step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where))
+    step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where, recourse))
     step.w.written(*[x.buffer for x in results])

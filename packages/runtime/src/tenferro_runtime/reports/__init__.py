@@ -3,6 +3,7 @@
 from tenferro_runtime.reports._bad_step import BadStep, Statistics
 from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._dispatch import Dispatch, DispatchStep
+from tenferro_runtime.reports._library import LibraryFiles
 from tenferro_runtime.reports._loop_nests import LoopNests
 from tenferro_runtime.reports._table import aligned, readable
 from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
@@ -15,6 +16,7 @@ __all__ = [
     "Dispatch",
     "DispatchStep",
     "Explanation",
+    "LibraryFiles",
     "LoopNests",
     "Profile",
     "Statistics",

@@ -29,6 +29,7 @@ from tenferro_tensor.loop_ir._nodes import (
     Value,
     View,
     While,
+    recourses,
 )
 from tenferro_tensor.loop_ir._verify import verify
 
@@ -59,6 +60,7 @@ __all__ = [
     "fortran_address",
     "interpret",
     "plan_arena",
+    "recourses",
     "show",
     "verify",
 ]

@@ -7,6 +7,7 @@ function serves all sizes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -197,6 +198,7 @@ class Call:
         results: arrays without gaps.
         ins: specs of the operands; weak Python numbers among the operands of the equation are arrays here.
         where: the line of user code.
+        recourse: whether this is the second attempt after a subroutine that did not succeed, which mostly raises.
     """
 
     op: Op
@@ -204,6 +206,7 @@ class Call:
     results: tuple[View, ...]
     ins: tuple[Spec, ...]
     where: str = ""
+    recourse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +229,18 @@ class Foreign:
 
 Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call | Foreign
 """What a body consists of."""
+
+
+def recourses(statements: Sequence[Statement]) -> Iterator[Call]:
+    """All calls in statements, in order, that are made only where something else did not succeed."""
+    for s in statements:
+        if isinstance(s, Call):
+            if s.recourse:
+                yield s
+        elif isinstance(s, For):
+            yield from recourses(s.body)
+        elif isinstance(s, While):
+            yield from recourses((*s.test, *s.body))
+        elif isinstance(s, Switch):
+            for case in s.cases:
+                yield from recourses(case.body)

@@ -57,9 +57,8 @@ def head(statement: Statement) -> str:
             return f"switch {_value(index)}:"
         case Call(op, operands, results, ins):
             specs = ", ".join(f"{s.dtype.name}{extents(s.shape)}" for s in ins)
-            return (
-                f"{', '.join(map(_view, results))} = call {op_text(op)}({', '.join(map(_view, operands))}) of {specs}"
-            )
+            how = f"{'recourse to ' * statement.recourse}call {op_text(op)}"
+            return f"{', '.join(map(_view, results))} = {how}({', '.join(map(_view, operands))}) of {specs}"
         case Foreign(symbol, arguments, written, info):
             shown = [f"{'&' * (k in written)}{_argument(a)}" for k, a in enumerate(arguments)]
             return f"{'' if info is None else f'{_new(info)} = '}{symbol}({', '.join(shown)})"

@@ -8,7 +8,7 @@ from typing import Final
 from tenferro_cpu.native.builder import Int, Pointer
 from tenferro_cpu.native.whole._sizes import Sizes
 from tenferro_tensor.loop_ir import LoopFunction, plan_arena
-from tenferro_tensor_core import evaluate
+from tenferro_tensor_core import DimLike, evaluate
 
 LINE: Final = 64
 """Bytes to which temporaries are aligned, and the gap between them."""
@@ -29,13 +29,25 @@ def arena_bytes(function: LoopFunction, sizes: Mapping[str, int]) -> int:
     return sum([(evaluate(n, sizes) + 2 * LINE - 1) // LINE * LINE for n in plan_arena(function).slots])
 
 
+def arena_size(function: LoopFunction, sizes: Sizes) -> Int:
+    """As `arena_bytes`, in a register."""
+    total = Int(sizes.block, "0")
+    for size in plan_arena(function).slots:
+        total = total.plus(_slot(size, sizes))
+    return total
+
+
+def _slot(size: DimLike, sizes: Sizes) -> Int | int:
+    """Bytes of a slot with the gap after it."""
+    if isinstance(size, int):
+        return (size + 2 * LINE - 1) // LINE * LINE
+    return sizes.of(size).plus(2 * LINE - 1) & -LINE
+
+
 def place_temporaries(function: LoopFunction, arena: Pointer, sizes: Sizes) -> dict[int, Pointer]:
     """The address of each temporary, by number of its buffer; in step with `arena_bytes`."""
     plan, slots, offset = plan_arena(function), [], Int(sizes.block, "0")
     for size in plan.slots:
         slots.append(arena.element("i8", offset))
-        if isinstance(size, int):
-            offset = offset.plus((size + 2 * LINE - 1) // LINE * LINE)
-        else:
-            offset = offset.plus(sizes.of(size).plus(2 * LINE - 1) & -LINE)
+        offset = offset.plus(_slot(size, sizes))
     return {number: slots[k] for number, k in plan.slot_of.items()}

@@ -20,9 +20,15 @@ PARALLEL_FOR: Final = 24
 THREADS: Final = 32
 """Offsets of the fields of ``struct tenferro_whole``."""
 
+FIRST_REPORT: Final = 2
+"""What a function that runs without Python gives where its first `Call` should run; the next ones follow."""
+
 
 def write_call(frame: Frame, call: Call, number: int) -> None:
     """Run statement `number` of the function's calls; leave the function with its status where that is not 0."""
+    if frame.alone:
+        leave_with(frame, Int(frame.block, str(FIRST_REPORT + number)))
+        return
     b, views = frame.block, (*call.operands, *call.results)
     pointers = frame.reserved("ptr", len(views))
     extents = frame.reserved("i64", sum([len(v.shape) + len(v.strides) for v in views]))
@@ -46,7 +52,7 @@ def _first(frame: Frame, view: View) -> Pointer:
 
 def write_foreign(frame: Frame, s: Foreign) -> None:
     """Call a subroutine of BLAS or LAPACK: every argument is an address."""
-    b, (symbol, width) = frame.block, fortran(s.symbol)
+    b, (symbol, width) = frame.block, (f"{s.symbol}_", 4) if frame.alone else fortran(s.symbol)
     integer = f"i{8 * width}"
     addresses = []
     for a in s.arguments:

@@ -32,7 +32,10 @@ class Frame:
     Attributes:
         registers: numbers, by the numbers of their registers.
         pointers: where buffers are now.
+        alone: whether it runs without Python.
     """
+
+    alone = False
 
     def __init__(
         self, entry: ScalarBlock, block: ScalarBlock, sizes: Sizes, pointers: dict[int, Pointer], calls: list[Call]

@@ -41,8 +41,14 @@ class RenderedFunction:
     foreign: tuple[str, ...] = ()
 
 
-def render(function: LoopFunction, host: Host) -> RenderedFunction:
+def render(function: LoopFunction, host: Host, *, alone: bool = False) -> RenderedFunction:
     """LLVM text of a function for a processor.
+
+    Args:
+        function: what to render.
+        host: the processor.
+        alone: whether it runs without Python: where a `Call` should run it ends with `FIRST_REPORT` and the number of
+            the call, and subroutines have the names and integers that Fortran's compilers give them.
 
     Raises:
         UnsupportedError: an op has no native form on this processor.
@@ -64,11 +70,11 @@ def render(function: LoopFunction, host: Host) -> RenderedFunction:
     placed = {number: Pointer(block, p.name) for number, p in pointers.items()}
     calls: list[Call] = []
     main = Main(entry, block, sizes, placed, calls)
-    main.nests = Nests(module, host)
+    main.nests, main.alone = Nests(module, host), alone
     main.write(function.body)
     block.do("ret i64 0")
     entry.jump("body")
     head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"
     text = module.text(head, *entry.lines, *block.lines, "}")
-    foreign = tuple([name for name in module.definitions if name.startswith(PREFIX)])
+    foreign = tuple([name for name in module.definitions if name.startswith(PREFIX) or (alone and name[-1] == "_")])
     return RenderedFunction(text, tuple(calls), 1, foreign)

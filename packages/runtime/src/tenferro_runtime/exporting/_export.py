@@ -1,0 +1,99 @@
+"""`export_library`: programs as a header, an object file and a shared library with functions in the convention of C."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+from tenferro_runtime.exporting._description import describe
+from tenferro_runtime.exporting._header import header
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.lowering import lower
+from tenferro_runtime.reports import LibraryFiles
+from tenferro_tensor import get_backend
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
+
+
+def export_library(
+    path: str | PathLike[str],
+    programs: Mapping[str, Program],
+    *,
+    level: str | None = None,
+    libraries: Sequence[str] = ("lapack", "blas"),
+    shared: bool = True,
+) -> LibraryFiles:
+    """Write programs as functions in the convention of C, which run without Python.
+
+    The function of a program takes the symbolic sizes as ``int64_t``, then pointers to its inputs, then pointers to
+    memory for its outputs; see the header. Its bits are those of the compiled program. Products of matrices and
+    decompositions call BLAS and LAPACK by their usual names (``dgemm_``), with integers of 32 bits.
+
+    Args:
+        path: a folder and a name: ``"build/heat"`` writes ``heat.h``, ``heat.o`` and ``libheat.so`` in ``build``.
+        programs: by name of the function, a name in C. A gradient is one more program.
+        level: the vector level of the machine code: ``"avx512"``, ``"avx2"``, ``"generic"`` or ``"neon"``, which is
+            for AArch64; by default this processor.
+        libraries: what a shared library is linked with where it calls BLAS or LAPACK.
+        shared: whether to make a shared library, by the C compiler ``cc`` or what the variable ``CC`` names.
+
+    Returns:
+        The files.
+
+    Raises:
+        ArgumentError: a name is not one of C, or there is no such level.
+        UnsupportedError: a program has steps that only Python can run; the text names the line.
+        ProgramError: an open size is not the extent of an input.
+        BackendUnavailableError: there is no llvmlite, or no C compiler to link with.
+
+    >>> import tempfile
+    >>> import tenferro_runtime as tr
+    >>> n = tr.dim("n")
+    >>> double = tr.trace(lambda x: x * 2, tr.Spec((n,), tr.float64))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = tr.export_library(f"{folder}/twice", {"twice": double}, shared=False)
+    ...     print([line for line in files.header.read_text().splitlines() if line.startswith("int ")][0])
+    int twice(int64_t n, const double *x0, double *result);
+    """
+    for name in programs:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ArgumentError(f"{name!r} is not a name that a function of C can have", name=name)
+    if not programs:
+        raise ArgumentError("a library needs at least one program")
+    path = Path(path)
+    functions = {name: lower(program) for name, program in programs.items()}
+    described = {name: describe(name, programs[name], function) for name, function in functions.items()}
+    code = get_backend("cpu").object_code(
+        {name: (function, described[name].text(), described[name].reports) for name, function in functions.items()},
+        level,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = LibraryFiles(
+        path.with_suffix(".h"), path.with_suffix(".o"), path.with_name(f"lib{path.name}.so") if shared else None
+    )
+    guard = re.sub(r"\W", "_", f"{path.name}_H").upper()
+    files.header.write_text(header(guard, list(described.values())))
+    files.object.write_bytes(code.object)
+    if files.library is not None:
+        _link(files.object, files.library, libraries if code.fortran else ())
+    return files
+
+
+def _link(code: Path, library: Path, libraries: Sequence[str]) -> None:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise BackendUnavailableError(
+            f"{code} is written, but there is no C compiler to make a shared library of it; install one, name it by "
+            "the variable CC, or export with shared=False"
+        )
+    command = [compiler, "-shared", "-o", str(library), str(code), *[f"-l{name}" for name in libraries], "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise BackendUnavailableError(
+            f"{code} is written, but {' '.join(command)} did not make a shared library of it: "
+            f"{done.stderr.strip()[-600:]}"
+        )

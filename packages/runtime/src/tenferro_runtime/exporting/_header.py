@@ -1,0 +1,53 @@
+"""The header of a library: declarations that C and C++ read, with the shapes of arrays as comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenferro_runtime.exporting._description import ArrayArgument, Described
+
+_TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
+
+
+def header(guard: str, functions: Sequence[Described]) -> str:
+    """The text of the header.
+
+    Args:
+        guard: a name for the include guard.
+        functions: what the library has.
+    """
+    lines = [
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+        "/* Arrays lie row-major and without gaps; complex numbers are pairs of a real and an imaginary part. Results",
+        " * share no memory with anything else. A function returns 0, or a code that its _error function words. */",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+    ]
+    for f in functions:
+        lines += _declaration(f)
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
+
+
+def _declaration(f: Described) -> list[str]:
+    shown = [f"{a.name}: {a.dtype}[{', '.join(map(str, a.shape))}]" for a in (*f.inputs, *f.outputs)]
+    arguments = [f"int64_t {size}" for size in f.sizes]
+    arguments += [f"const {_type(a)} *{a.name}" for a in f.inputs] + [f"{_type(a)} *{a.name}" for a in f.outputs]
+    return [
+        f"/* {'; '.join(shown)} */",
+        f"int {f.name}({', '.join(arguments) or 'void'});",
+        f"const char *{f.name}_error(int code);",
+        f"void {f.name}_extents(const int64_t *sizes, int64_t *extents);",
+        f"extern const char {f.name}_description[];",
+        "",
+    ]
+
+
+def _type(a: ArrayArgument) -> str:
+    return _TYPES.get(a.dtype, f"{a.dtype}_t")

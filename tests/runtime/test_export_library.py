@@ -1,0 +1,174 @@
+"""Programs as libraries: headers that C and C++ compile, functions that give the bits of compiled programs."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_ad as ad
+import tenferro_fft as fft
+import tenferro_linalg as la
+import tenferro_runtime as tr
+from tenferro_cpu.native.machine._jit import available
+from tenferro_runtime.extension import NumericalError
+from tenferro_runtime.reports import LibraryFiles
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, ShapeError, UnsupportedError
+
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="no machine code of programs here"),
+    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+]
+SIZE = tr.dim("n", min=2)
+ARGUMENTS = (tr.Spec((SIZE,), tr.float64), tr.Spec((), tr.float64))
+U, RATE = np.sin(np.arange(23.0)), np.array(0.2)
+
+
+def heat(u: Any, rate: Any) -> Any:
+    """Twenty steps of the heat equation, and how the total of exponentials changes."""
+
+    def step(u: Any, _: None) -> Any:
+        return u.at[1:-1].set(u[1:-1] + rate * (u[2:] - 2 * u[1:-1] + u[:-2])), tr.sum(tr.exp(u))
+
+    return tr.scan(step, u, None, length=20)
+
+
+def loss(u: Any, rate: Any) -> Any:
+    return tr.sum(heat(u, rate)[0] ** 2)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> LibraryFiles:
+    programs = {
+        "heat": tr.trace(heat, *ARGUMENTS),
+        "heat_gradient": tr.trace(ad.value_and_grad(loss, argnums=(0, 1)), *ARGUMENTS),
+    }
+    return tr.export_library(tmp_path_factory.mktemp("library") / "heat", programs)
+
+
+def built(folder: Path, compiler: str, source: Path, *others: object) -> str:
+    """Output of a program that was compiled from a source and linked with object files."""
+    command = [compiler, str(source), "-I", str(folder), "-o", str(folder / source.stem), *map(str, others), "-lm"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return subprocess.run([folder / source.stem], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("n", [2, 3, 23])
+def test_functions_give_the_bits_of_compiled_programs(files: LibraryFiles, n: int) -> None:
+    assert files.library is not None
+    library = tr.load_library(files.library, "heat", "heat_gradient")
+    values = tr.asarray(U[:n]), tr.asarray(RATE)
+    for got, want in zip(library["heat"](U[:n], RATE), tr.compile(heat)(*values), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    value, *gradients = library["heat_gradient"](U[:n], RATE)
+    want_value, want_gradients = ad.value_and_grad(loss, argnums=(0, 1))(*values)
+    for got, want in zip([value, *gradients], [want_value, *want_gradients], strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-13)
+
+
+CALLER = """
+#include "heat.h"
+#include <math.h>
+#include <stdio.h>
+int main(void) {
+    double u[23], rate = 0.2, result[23], totals[20];
+    for (int i = 0; i < 23; i++) u[i] = sin((double)i);
+    int code = heat(23, u, &rate, result, totals);
+    printf("%d %a %a %s\\n", code, result[11], totals[19], heat_error(1));
+    return code;
+}
+"""
+
+
+@pytest.mark.parametrize(("compiler", "suffix"), [("cc", "c"), ("c++", "cpp")])
+def test_c_and_cpp_programs_call_them(files: LibraryFiles, tmp_path: Path, compiler: str, suffix: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    shutil.copy(files.header, tmp_path)
+    source = tmp_path / f"caller.{suffix}"
+    source.write_text(CALLER)
+    code, element, total, *text = built(tmp_path, compiler, source, files.object).split()
+    result, totals = tr.compile(heat)(tr.asarray(U), tr.asarray(RATE))
+    assert code == "0" and " ".join(text) == "heat: there is no memory for temporaries"
+    assert float.fromhex(element) == float(result[11]) and float.fromhex(total) == float(totals[19])
+
+
+FACTOR = """
+#include "factor.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdint.h>
+/* The upper factor of a matrix in columns, as LAPACK has it. */
+void dpotrf_(const char *half, const int32_t *n, double *a, const int32_t *lda, int32_t *info) {
+    for (int j = 0; j < *n; j++) {
+        for (int i = 0; i <= j; i++) {
+            double s = a[i + j * *lda];
+            for (int k = 0; k < i; k++) s -= a[k + i * *lda] * a[k + j * *lda];
+            if (i == j && s <= 0) { *info = j + 1; return; }
+            a[i + j * *lda] = i == j ? sqrt(s) : s / a[i + i * *lda];
+        }
+    }
+    *info = *half == 'U' ? 0 : -1;
+}
+int main(void) {
+    double good[4] = {4, 2, 2, 5}, bad[4] = {1, 2, 2, 1}, l[4];
+    int first = factor(good, l), second = factor(bad, l);
+    printf("%d %g %g %g %g|%d %s", first, l[0], l[1], l[2], l[3], second, factor_error(second));
+    return first;
+}
+"""
+
+
+def test_lapack_is_called_by_name_and_its_reports_are_codes(tmp_path: Path) -> None:
+    program = tr.trace(la.cholesky, tr.Spec((2, 2), tr.float64))
+    files = program.export_library(tmp_path / "factor", shared=False)
+    source = tmp_path / "caller.c"
+    source.write_text(FACTOR)
+    good, bad = built(tmp_path, "cc", source, files.object).split("|")
+    code, text = bad.split(" ", 1)
+    assert int(code) >= 2 and "cholesky" in text and "LAPACK did not succeed" in text
+    assert good.startswith("0 ") and files.library is None
+
+
+def test_object_code_for_other_processors(tmp_path: Path) -> None:
+    program = tr.trace(lambda u, rate: tr.scan(lambda u, _: (u + rate * u, None), u, None, length=9)[0], *ARGUMENTS)
+    machines = {"neon": 183, "generic": 62, "avx2": 62, "avx512": 62}  # EM_AARCH64, EM_X86_64
+    for level, machine in machines.items():
+        code = program.export_library(tmp_path / level, "heat", level=level, shared=False).object.read_bytes()
+        assert code[:4] == b"\x7fELF" and int.from_bytes(code[18:20], "little") == machine
+
+
+def test_what_is_refused(files: LibraryFiles, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="not a name that a function of C can have"):
+        tr.export_library(tmp_path / "x", {"not a name": tr.trace(heat, *ARGUMENTS)})
+    with pytest.raises(ArgumentError, match="vector level 'sse'"):
+        tr.trace(heat, *ARGUMENTS).export_library(tmp_path / "x", level="sse")
+    with pytest.raises(UnsupportedError, match=r"test_export_library\.py:\d+.*runs a kernel of Python"):
+        tr.trace(lambda z: fft.fft(z), tr.Spec((8,), tr.complex128)).export_library(tmp_path / "x")
+    assert files.library is not None
+    run = tr.load_library(files.library, "heat")["heat"]
+    with pytest.raises(ArgumentError, match="takes 2 arrays, got 1"):
+        run(U)
+    with pytest.raises(DTypeError, match="is float64, got float32"):
+        run(U.astype(np.float32), RATE)
+    with pytest.raises(ShapeError, match="has the shape"):
+        run(U, np.zeros(3))
+    with pytest.raises(BackendUnavailableError, match="has no function 'other'"):
+        tr.load_library(files.library, "other")
+
+
+def test_a_report_is_an_error_of_python(tmp_path: Path) -> None:
+    stub = tmp_path / "stub.c"
+    stub.write_text("void dpotrf_(void *h, void *n, void *a, void *l, int *info) { *info = 1; }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(tmp_path / "libstub.so"), str(stub)], check=True)
+    program = tr.trace(la.cholesky, tr.Spec((2, 2), tr.float64))
+    files = program.export_library(tmp_path / "factor", libraries=())
+    assert files.library is not None
+    subprocess.run(
+        ["cc", "-shared", "-o", str(tmp_path / "libboth.so"), str(files.object), str(tmp_path / "libstub.so"),
+         f"-Wl,-rpath,{tmp_path}"], check=True,
+    )  # fmt: skip
+    with pytest.raises(NumericalError, match="cholesky at .*: LAPACK did not succeed"):
+        tr.load_library(tmp_path / "libboth.so", "factor")["factor"](np.eye(2))
