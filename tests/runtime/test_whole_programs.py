@@ -250,6 +250,20 @@ def test_an_interrupt_ends_an_endless_loop() -> None:
         f(tensor("x"))
 
 
+def test_an_interrupted_compiler_is_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tenferro_runtime.whole import _form
+
+    def interrupted(name: str) -> Any:
+        raise KeyboardInterrupt
+
+    f, x = tr.compile(newton), tensor([4.0, 9.0])
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(_form, "get_backend", interrupted)
+        f(x)
+    np.testing.assert_allclose(f(x).numpy(), [2.0, 3.0])
+    assert f.explain(x).form == NATIVE
+
+
 def test_an_exception_inside_a_loop_names_the_line() -> None:
     from tenferro_tensor import REGISTRY, Primitive
 

@@ -69,14 +69,23 @@ class Tiered:
             if self.state in ("native", "op by op"):
                 return
             self.state = "queued"
-        made: Kernel | None = None
         try:
             made = self._build()
-        finally:
+        except KeyboardInterrupt:  # somebody who waited gave up, and the next call may try again
             with self._lock:
-                self.state = "op by op" if made is None else "native"
-                self._become(self._first if made is None else made)
-                self._tell.clear()
+                self.state, self._calls = "waiting", 0
+                self._become(self._counted)
+            raise
+        except BaseException:
+            self._end(None)
+            raise
+        self._end(made)
+
+    def _end(self, made: Kernel | None) -> None:
+        with self._lock:
+            self.state = "op by op" if made is None else "native"
+            self._become(self._first if made is None else made)
+            self._tell.clear()
 
     def _become(self, kernel: Kernel) -> None:
         self.run = kernel
