@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Backend", "NativeProgram", "OpenKernel", "THREAD", "available_backends", "get_backend", "made", "modules_compiled",
-    "place_of",
+    "Backend", "NativeProgram", "ObjectCode", "OpenKernel", "THREAD", "available_backends", "get_backend", "made",
+    "modules_compiled", "place_of",
 ]  # fmt: skip
 
 _INSTALL: Final = {
