@@ -89,11 +89,44 @@ def test_the_run_of_a_loop_that_makes_it_is_counted() -> None:
     x = tensor([1.0, 0.5, 3.0])
     for f in (loop, grad(loop)):
         bad = tr.find_nan(f, x)
-        assert "sqrt" in bad.step and "in run 3 of step" in bad.step and len(bad.path) == 2
+        assert "sqrt" in bad.step and "in iteration 2 (from 0) of the scan at " in bad.step and len(bad.path) == 2
+        assert bad.iterations == (2,)
         assert bad.where.startswith(f"{__file__}:{loop.__code__.co_firstlineno + 3}"[:-1])
     assert tr.find_nan(loop, tensor([1.0, 0.5, 0.1])) is None
     chosen = tr.trace(lambda x: tr.cond(x > 0, tr.sqrt, lambda x: tr.log(x), x), Spec((), F8))
     assert "log" in chosen.find_nan(-1.0).step and chosen.find_nan(4.0) is None
+
+
+def test_every_loop_around_names_its_iteration() -> None:
+    def f(x):
+        def row(c, y):
+            halved = tr.fori_loop(0, 6, lambda i, t: tr.where(i > 2, tr.sqrt(t - y), t), c)
+            return halved, c
+
+        return tr.scan(row, tr.sum(x), x)[0]
+
+    bad = tr.find_nan(f, tensor([0.1, 0.05, 1.3]))
+    assert bad.iterations == (2, 3) and len(bad.path) == 3 and "sqrt" in bad.step
+    assert bad.step.index("in iteration 3") < bad.step.index("in iteration 2")
+
+
+def test_a_while_loop_that_never_ends_with_a_nan_stops_where_it_comes_up() -> None:
+    def f(x):
+        return tr.while_loop(lambda v: ~(v < -1e9), lambda v: tr.sqrt(v - 0.35), x)
+
+    v, count = 4.0, 0
+    while v >= 0.35:
+        v, count = np.sqrt(v - 0.35), count + 1
+    for g in (f, tr.compile(f), lambda x: tr.scan(lambda c, _: (f(c), None), x, length=2)[0]):
+        bad = tr.find_nan(g, tensor(4.0))
+        assert count in bad.iterations and "sqrt" in bad.step and bad.where == line_of(f)
+
+
+def test_a_nan_that_an_iteration_does_not_hand_on_is_no_harm() -> None:
+    def f(x):
+        return tr.scan(lambda c, y: (c + tr.where(y > 0, tr.sqrt(y), 0.0), None), 0.0, x)[0]
+
+    assert tr.find_nan(f, tensor([4.0, -1.0])) is None
 
 
 def test_a_step_of_a_derivative_names_the_line_of_the_function() -> None:

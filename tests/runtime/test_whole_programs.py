@@ -20,6 +20,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available
 from tenferro_runtime import fusion
+from tenferro_runtime.rendering._background import COMPILING
 from tenferro_runtime.whole import how
 from tenferro_tensor import Spec, tensor
 
@@ -177,7 +178,7 @@ def test_gradients_go_through_native_loops() -> None:
 
 def test_recorded_programs_run_natively() -> None:
     program = tr.trace(lambda x: tr.scan(lambda c, i: (c + i, None), x, tr.arange(4.0))[0], np.ones(3))
-    assert how(program) == ""
+    assert how(program).startswith("runs step by step at first")
     for _ in range(3):
         np.testing.assert_array_equal(program.run(np.ones(3))[0].numpy(), np.full(3, 7.0))
         fusion.wait()
@@ -196,12 +197,12 @@ def test_deterministic_programs_keep_the_bits_of_single_steps() -> None:
         return tr.scan(lambda c, row: (tr.sin(c * 0.5 + row), None), tr.zeros(77), x)[0]
 
     x = tensor(np.random.default_rng(0).normal(size=(30, 77)))
-    for f, form in ((added, ""), (scaled, NATIVE)):
+    for f, form in ((added, "runs step by step: it is to keep the bits of single steps"), (scaled, NATIVE)):
         exact = tr.compile(f, deterministic=True)
         for _ in range(3):
             assert exact(x).numpy().tobytes() == f(x).numpy().tobytes()
             fusion.wait()
-        assert exact.explain(x).form == form
+        assert exact.explain(x).form.startswith(form)
 
 
 def test_sizes_that_depend_on_data_stay_steps() -> None:
@@ -213,7 +214,21 @@ def test_sizes_that_depend_on_data_stay_steps() -> None:
     for _ in range(3):
         assert float(compiled(tensor([1.0, 2.0, -1.0]))) == 3 / 8
         fusion.wait()
-    assert compiled.explain(tensor([1.0, 2.0, -1.0])).form == ""
+    assert compiled.explain(tensor([1.0, 2.0, -1.0])).form == "runs step by step: it has sizes that depend on data"
+
+
+def test_a_program_says_how_it_runs_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tensor([1.0, 2.0, -1.0])
+    f = tr.compile(lambda x: tr.scan(lambda c, _: (tr.sin(c), None), x, None, length=3)[0])
+    assert f.explain(x).form == "runs step by step at first, and as one native function when that is compiled"
+    submitted: list[Any] = []
+    monkeypatch.setattr(COMPILING, "submit", submitted.append)
+    f(x), f(x)
+    assert f.explain(x).form == "runs step by step while its native function is being compiled"
+    for build in submitted:
+        build()
+    assert f.explain(x).form == NATIVE
+    assert tr.compile(tr.sin).explain(x).form == ""
 
 
 def test_threads_share_a_function() -> None:

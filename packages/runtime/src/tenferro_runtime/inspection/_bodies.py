@@ -22,6 +22,7 @@ class Inside(NamedTuple):
         times: how often it runs; ``None`` where only the data says.
         carried: bytes that go from one time to the next.
         donated: inputs that it writes over, by position.
+        most: how often it runs at most, where only the data says how often.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Inside(NamedTuple):
     times: DimLike | None
     carried: DimLike = 0
     donated: tuple[int, ...] = ()
+    most: DimLike | None = None
 
 
 def programs_inside(eq: Equation) -> tuple[Inside, ...]:
@@ -42,7 +44,9 @@ def programs_inside(eq: Equation) -> tuple[Inside, ...]:
     if p is while_loop:
         condition, body, consts = params["cond"], params["body"], params["consts"]
         which = overwritten_by_while(condition, body, consts)
-        return Inside("condition", condition, None), Inside("body", body, None, _bytes(body.outputs), which)
+        most = params["max_steps"]
+        asked = Inside("condition", condition, None, most=most)
+        return asked, Inside("body", body, None, _bytes(body.outputs), which, most)
     if p is cond:
         return tuple([Inside(f"branch {k}", branch, None) for k, branch in enumerate(params["branches"])])
     if p is call:

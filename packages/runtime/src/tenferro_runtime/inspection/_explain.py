@@ -81,7 +81,7 @@ def _inside(inside: Inside) -> BodyCost:
     """The cost of one run of the program inside a step."""
     program = lowered(inside.program)
     steps = step_costs(program, plan_memory(program, inside.donated))
-    return BodyCost(inside.title, inside.times, inside.carried, steps)
+    return BodyCost(inside.title, inside.times, inside.carried, steps, inside.most)
 
 
 def _name(eq: Equation) -> str:

@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 
 from tenferro_runtime.compiling._trace import trace
+from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.reports import BadStep, Statistics
-from tenferro_runtime.running._execute import WATCH
+from tenferro_runtime.running._execute import WATCH, by_steps
 from tenferro_runtime.trees._tree import flatten
+from tenferro_runtime.trees._tree_code import wrapped
+from tenferro_runtime.whole._cost import gains
 from tenferro_tensor import REGISTRY, Array, Tensor
 
 
 def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = True, **kwargs: Any) -> BadStep | None:
     """The first step that makes a NaN or an infinity, with statistics of what went in; ``None`` if there is none.
 
-    A function is traced, and run step by step. It may be a derivative: its steps know their lines too.
+    A function is traced, and run step by step. It may be a derivative: its steps know their lines too. Of a loop, only
+    what an iteration hands on is looked at, and the first iteration that hands on a bad number is run step by step: so
+    the loop takes little more time and memory than it always does.
 
     Args:
         f: a program, or a function of arrays in any containers.
@@ -28,7 +33,8 @@ def find_nan(f: Program | Callable[..., Any], /, *args: Any, infinities: bool = 
         kwargs: the same by name, for a function.
 
     Returns:
-        The step. Where an input or constant is not finite already, that is named instead.
+        The step, and the iteration of each loop around it. Where an input or constant is not finite already, that is
+        named instead.
 
     >>> import tenferro_runtime as tr
     >>> tr.find_nan(lambda x: tr.sqrt(x - 2) * 3, tr.asarray([1.0, 6.0])).results[0].nan
@@ -51,64 +57,96 @@ def _first(program: Program, values: tuple[Tensor, ...], infinities: bool) -> Ba
 
 def _walk(program: Program, values: tuple[Tensor, ...], infinities: bool, env: dict[int, Any]) -> BadStep | None:
     for i, (eq, operands) in enumerate(steps(program, values, env)):
-        results = store(env, eq, eq.op(*operands))
-        if any(_bad(x, infinities) for x in results):
-            return _inside(eq, operands, results, infinities, i) or _report(program, eq, operands, results, i)
+        if inner_programs(eq.op.params):
+            results, bad = _watched(eq, operands, infinities, i)
+            if bad is not None:
+                return bad
+        else:
+            results = eq.op(*operands)
+        if any(_bad(x, infinities) for x in store(env, eq, results)):
+            return _report(program, eq, operands, tuple([env[v] for v in eq.results]), i)
     return None
 
 
 class _Found(Exception):
     """Carries the bad step out of the kernel that ran it."""
 
-    def __init__(self, bad: BadStep, run: int) -> None:
-        self.bad, self.run = bad, run
+    def __init__(self, bad: BadStep, iteration: int) -> None:
+        self.bad, self.iteration = bad, iteration
 
 
-def _inside(
-    eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], infinities: bool, i: int
-) -> BadStep | None:
-    """The step that causes it in a program that the equation runs: a call, a branch, the body of a loop.
+def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) -> tuple[Any, BadStep | None]:
+    """The results of an equation that runs programs, or the first bad step in what they hand on.
 
     The kernel is made anew while programs are watched; it runs them as it always does.
     """
-    if not inner_programs(eq.op.params):
-        return None
-    runs = 0
-
-    def watched(inner: Program) -> Callable[..., tuple[Any, ...]]:
-        def run(*raws: Any) -> tuple[Any, ...]:
-            nonlocal runs
-            runs += 1
-            number = runs
-            values = tuple([Tensor.wrap(raw, spec) for raw, spec in zip(raws, inner.inputs, strict=True)])
-            env: dict[int, Any] = {}
-            bad = _walk(inner, values, infinities, env)
-            if bad is not None:
-                raise _Found(bad, number)
-            return tuple([env[v]._data for v in inner.output_ids])
-
-        return run
-
     ins = tuple([x.spec for x in operands if isinstance(x, Tensor)])
-    outs = tuple([x.spec for x in results])
-    token = WATCH.set(watched)
+    make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind) if ins else None
+    if make is None:
+        return eq.op(*operands), None
+    inferred = eq.op.infer(*ins)
+    outs = inferred if isinstance(inferred, tuple) else (inferred,)
+    token = WATCH.set(lambda inner: _Watched(inner, infinities))
     try:
-        make = REGISTRY.find("kernel", eq.op.primitive, ins[0].place.device.kind)
-        if make is not None:
-            make(ins, outs, **eq.op.params)(*[x._data if isinstance(x, Tensor) else x for x in operands])
+        raws = make(ins, outs, **eq.op.params)(*[x._data if isinstance(x, Tensor) else x for x in operands])
     except _Found as found:
-        bad, number = found.bad, found.run
-        times = f"run {number} of " if number > 1 else ""
-        return BadStep(
-            f"{bad.step}, in {times}step {i}: {eq.op.primitive.name}",
-            (i, *bad.path),
-            bad.where or eq.where,
-            bad.operands,
-            bad.results,
-        )
+        return None, _within(found, eq, i)
     finally:
         WATCH.reset(token)
-    return None
+    raws = raws if isinstance(raws, tuple | list) else (raws,)
+    return tuple([wrapped(raw, spec) for raw, spec in zip(raws, outs, strict=True)]), None
+
+
+class _Watched:
+    """A program inside of an equation; raises at the first time that it hands on a bad number.
+
+    A program without loops runs as it always does, and is run again step by step on the same operands when its results
+    are bad. One with loops is always run step by step: a loop inside of it may never end with a NaN.
+    """
+
+    def __init__(self, program: Program, infinities: bool) -> None:
+        self.program, self.infinities, self.iteration = program, infinities, -1
+        self.quick = None if gains(program) else self._unwatched(by_steps, program)
+
+    def __call__(self, *raws: Any) -> tuple[Any, ...]:
+        self.iteration += 1
+        if self.quick is not None:
+            found: tuple[Any, ...] = self._unwatched(self.quick, *raws)
+            if not any(_bad(x, self.infinities) for x in found):
+                return found
+        values = tuple([wrapped(raw, spec) for raw, spec in zip(raws, self.program.inputs, strict=True)])
+        env: dict[int, Any] = {}
+        bad = _walk(self.program, values, self.infinities, env)
+        if bad is not None:
+            raise _Found(bad, self.iteration)
+        return tuple([env[v]._data for v in self.program.output_ids])
+
+    @staticmethod
+    def _unwatched(f: Callable[..., Any], *args: Any) -> Any:
+        token = WATCH.set(None)
+        try:
+            return f(*args)
+        finally:
+            WATCH.reset(token)
+
+
+def _within(found: _Found, eq: Equation, i: int) -> BadStep:
+    """A bad step of a program as one of the program that ran it."""
+    bad, name = found.bad, eq.op.primitive.name
+    loop = eq.op.primitive in (scan, while_loop)
+    if loop:
+        at = f" at {eq.where}" if eq.where else ""
+        around = f"in iteration {found.iteration} (from 0) of the {name}{at}, step {i}"
+    else:
+        around = f"in step {i}: {name}"
+    return BadStep(
+        f"{bad.step}, {around}",
+        (i, *bad.path),
+        bad.where or eq.where,
+        bad.operands,
+        bad.results,
+        (found.iteration if loop else None, *bad.iterations),
+    )
 
 
 def _report(program: Program, eq: Equation, operands: tuple[Any, ...], results: tuple[Any, ...], i: int) -> BadStep:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime import whole
 from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._explain import step_costs
@@ -62,7 +63,7 @@ def _measured(program: Program, ready: tuple[Tensor, ...], repeat: int) -> Profi
         StepTime(c, ms, ms / total, tuple([run[i] for run in runs]), bodies[i])
         for i, (c, ms) in enumerate(zip(costs, each, strict=True))
     ]
-    return Profile(tuple(times), _replayed(program, ready, repeat), repeat)
+    return Profile(tuple(times), _replayed(program, ready, repeat), repeat, whole.how(program))
 
 
 def _timed(

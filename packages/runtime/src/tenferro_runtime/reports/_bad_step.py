@@ -42,6 +42,8 @@ class BadStep:
         where: line of user code.
         operands: what went in.
         results: what came out.
+        iterations: for each step of the path but the last the iteration of that loop, counted from 0; ``None`` for a
+            step that is no loop.
     """
 
     step: str
@@ -49,6 +51,7 @@ class BadStep:
     where: str
     operands: tuple[Statistics, ...]
     results: tuple[Statistics, ...]
+    iterations: tuple[int | None, ...] = ()
 
     def __repr__(self) -> str:
         made = [f"  made   {s}" for s in self.results]

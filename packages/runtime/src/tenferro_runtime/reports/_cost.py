@@ -54,17 +54,32 @@ class BodyCost:
         times: how often it runs, ``None`` where only the data says.
         carried_bytes: bytes that go from one time to the next.
         steps: what its steps cost each time.
+        most: how often it runs at most, where only the data says how often.
     """
 
     title: str
     times: DimLike | None
     carried_bytes: DimLike
     steps: tuple[StepCost, ...]
+    most: DimLike | None = None
+
+    @property
+    def flops(self) -> DimLike:
+        """Operations each time, of all steps that are described."""
+        return sum([s.flops for s in self.steps if s.flops is not None])
+
+    @property
+    def bytes(self) -> DimLike:
+        """Bytes that the steps read and write each time."""
+        return sum([s.bytes for s in self.steps])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """The cost of a program; prints as a table.
+
+    The row of a loop has what all its iterations cost, where their number is known; else one iteration. The rows of its
+    body have one iteration.
 
     Attributes:
         steps: the steps, in order of execution.
@@ -74,9 +89,11 @@ class Explanation:
         reused_bytes: bytes of results that take the memory of operands which nobody needs any more.
         input_bytes: bytes of the inputs.
         constant_bytes: bytes of the constants.
-        peak_bytes: largest number of bytes alive at a time beside these, ``None`` where sizes are open.
+        peak_bytes: largest number of bytes alive at a time beside these, ``None`` where sizes are open; those of the
+            native function (its temporaries and its outputs) where the program runs as one.
         sizes: the sizes that were filled in.
-        form: how a program with loops runs, where that is known.
+        form: how a program with loops or branches runs: as one native function, step by step while that is compiled,
+            or step by step and why.
     """
 
     steps: tuple[StepCost, ...]
@@ -121,7 +138,8 @@ def _rows(steps: Sequence[StepCost], outer: str, depth: int) -> Iterator[tuple[s
             s.where,
         )
         for body in s.bodies:
-            yield "", "  " * (depth + 1) + titled(body), *[""] * 8
+            each = readable(body.flops), readable(body.bytes, "B")
+            yield "", "  " * (depth + 1) + titled(body), "", "", *each, *[""] * 4
             yield from _rows(body.steps, f"{outer}{s.index}.", depth + 2)
 
 
@@ -130,8 +148,11 @@ def titled(body: BodyCost) -> str:
 
     >>> titled(BodyCost("body", 40, 16, ()))
     'body, 40 times, carries 16 B:'
+    >>> titled(BodyCost("condition", None, 0, (), most=8))
+    'condition, at most 8 times:'
     """
     often = "" if body.times is None or body.times == 1 else f", {body.times} times"
+    often = often if body.most is None else f", at most {body.most} times"
     carries = (
         ""
         if isinstance(body.carried_bytes, int) and not body.carried_bytes

@@ -67,20 +67,26 @@ class Profile:
         ms: median time of a whole replay in milliseconds; less than the sum of the steps where these are short, because
             a replay does not stop between them.
         repeat: number of runs.
+        form: how the replay runs a program with loops or branches, as of `Explanation`; the steps are measured one by
+            one in any case.
     """
 
     steps: tuple[StepTime, ...]
     ms: float
     repeat: int
+    form: str = ""
 
     def __repr__(self) -> str:
-        head = ("step", "primitive", "result", "ms", "share", "rate", "kernel", "line")
-        rows = [head, *_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0)]
+        head = ("step", "primitive", "result", "ms each", "ms in all", "share", "rate", "kernel", "line")
+        rows = [head, *_rows(sorted(self.steps, key=lambda s: -s.ms), "", 0, 1)]
         total = sum(s.ms for s in self.steps)
+        inside = any(s.bodies for s in self.steps)
         return (
-            f"{aligned(rows, frozenset({0, 3, 4, 5}))}\n"
+            f"{aligned(rows, frozenset({0, 3, 4, 5, 6}))}\n"
             f"{len(self.steps)} steps, {total:.4f} ms one by one, {self.ms:.4f} ms replayed; "
             f"medians of {self.repeat} runs"
+            + ("\nwhat is inside of a step was measured step by step, in the first iterations of a loop" * inside)
+            + (f"; the replay {self.form}" if self.form else "")
         )
 
     def to_chrome_trace(self, path: str | PathLike[str]) -> None:
@@ -113,20 +119,23 @@ class Profile:
         return sorted({s.cost.device for s in self.steps})
 
 
-def _rows(steps: Iterable[StepTime], outer: str, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each step; the steps inside of one follow it, numbered within it and indented, with their own times."""
+def _rows(steps: Iterable[StepTime], outer: str, depth: int, times: int) -> Iterator[tuple[str, ...]]:
+    """A row for each step; the steps inside of one follow it, numbered within it and indented, with the time of one run
+    and of all."""
     for s in steps:
         yield (
             f"{outer}{s.cost.index}",
             "  " * depth + s.cost.primitive,
             ", ".join(map(str, s.cost.outputs)),
             f"{s.ms:.4f}",
+            f"{s.ms * times:.4f}",
             f"{s.share:.1%}",
             "" if not s.rate else readable(s.rate, "flop/s"),
             s.cost.kernel,
             s.cost.where,
         )
         for body in s.bodies:
-            often = "once" if body.times == 1 else f"{body.times} times, each"
-            yield "", f"{'  ' * (depth + 1)}{body.title}, {often}:", "", f"{body.ms:.4f}", *[""] * 4
-            yield from _rows(body.steps, f"{outer}{s.cost.index}.", depth + 2)
+            often, total = "once" if body.times == 1 else f"{body.times} times", times * body.times
+            title = f"{'  ' * (depth + 1)}{body.title}, {often}:"
+            yield "", title, "", f"{body.ms:.4f}", f"{body.ms * total:.4f}", *[""] * 4
+            yield from _rows(body.steps, f"{outer}{s.cost.index}.", depth + 2, total)

@@ -101,13 +101,22 @@ class Whole(Tiered):
 
 def _form(program: Program, bare: bool, steps: Callable[[], Prepare]) -> Prepare | None:
     """As the hook says: for programs that gain by it, and without sizes that depend on data."""
-    if not gains(program) or definitions(program) or (how_of(program).exact and not keeps_bits(program)):
+    if not gains(program) or _refused(program):
         return None
     forms = program.memo.setdefault(FORM, {})
     found: Whole | None = forms.get(bare)
     if found is None:
         found = forms.setdefault(bare, Whole(program, bare, steps))
     return found.prepare
+
+
+def _refused(program: Program) -> str:
+    """Why a program is not compiled as a whole whatever its steps are; an empty text where it may be."""
+    if definitions(program):
+        return "it has sizes that depend on data"
+    if how_of(program).exact and not keeps_bits(program):
+        return "it is to keep the bits of single steps, and some of them add or multiply in an order of their own"
+    return ""
 
 
 def _forms(program: Program) -> Iterator[tuple[Whole, Mapping[str, Any]]]:
@@ -121,13 +130,25 @@ def _forms(program: Program) -> Iterator[tuple[Whole, Mapping[str, Any]]]:
 
 
 def how(program: Program) -> str:
-    """In words how a program runs that has loops and has run; an empty text as long as nobody knows."""
-    for form, _ in _forms(program):
-        if form.native is not None:
-            return "runs as one native function"
-        if form.why:
-            return f"runs step by step: {form.why}"
-    return ""
+    """In words how a program runs that gains by being compiled as a whole; an empty text for all others."""
+    if not gains(program) or not all(s.place.on_host for s in program.specs.values()):
+        return ""
+    forms = [form for form, _ in _forms(program)]
+    if any(form.native is not None for form in forms):
+        return "runs as one native function"
+    why = next((form.why for form in forms if form.why), "") or _refused(_opened(program))
+    if why:
+        return f"runs step by step: {why}"
+    if any(form.state == "queued" for form in forms):
+        return "runs step by step while its native function is being compiled"
+    return "runs step by step at first, and as one native function when that is compiled"
+
+
+def _opened(program: Program) -> Program:
+    """The program that it was before sizes were filled in."""
+    while OPEN in program.memo:
+        program, _ = program.memo[OPEN]
+    return program
 
 
 def memory(program: Program) -> int | None:
