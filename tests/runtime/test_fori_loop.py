@@ -243,3 +243,11 @@ def test_mistakes_of_associative_scans():
         tr.associative_scan(lambda a, b: a, (tr.ones(3), tr.ones(2)))
     with pytest.raises(ArgumentError, match="there are none"):
         tr.associative_scan(lambda a, b: a, ())
+
+
+def test_a_body_that_changes_the_structure_is_named() -> None:
+    def body(i, c):
+        return [c[0] + 1, c[1]]
+
+    with pytest.raises(StructureError, match=r"fori_loop at .*: body \(.*test_fori_loop\.py:\d+\) returned"):
+        tr.fori_loop(0, 4, body, (X, X))

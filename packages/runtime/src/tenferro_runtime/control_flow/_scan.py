@@ -166,13 +166,13 @@ def _traced_body(
     def body(values: list[Any]) -> Any:
         kept, row = _pair(f(unflatten(carry.tree, values[:count]), unflatten(slices, values[count:])), f)
         leaves, tree = flatten(kept)
-        require_tree(what, carry.tree, "the carry", tree, f)
+        require_tree(what, carry.tree, "the carry", tree, carry.f)
         outs, row_tree = flatten(row)
         trees[:] = [row_tree]
         return [*leaves, *outs]
 
     run, kinds = settled(what, body, [kind_of(v) for v in carry.leaves], others)
-    outs = same_carry(what, list(carry.tree.paths()), kinds, run.leaves[:count], f)
+    outs = same_carry(what, list(carry.tree.paths()), kinds, run.leaves[:count], carry.f)
     return run, kinds, outs, (run.leaves[count:], trees[0])
 
 
