@@ -1,7 +1,6 @@
 """`WholeFunction`: operands, memory, interrupts and calls of Python, for functions written by hand."""
 
 import gc
-import signal
 import sys
 import threading
 import time
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from interrupts import interrupt_after
 from tenferro_cpu.native import available, engine
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.memory import _pool
@@ -232,16 +232,8 @@ def test_scalars_without_axes() -> None:
 def test_an_interrupt_ends_a_long_loop() -> None:
     f = counted()
     assert f((1000,)) == 1000
-
-    def interrupt() -> None:
-        time.sleep(0.2)
-        signal.raise_signal(signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupt_after(0.2), pytest.raises(KeyboardInterrupt):
         f((1 << 50,))
-    thread.join()
     assert f((1000,)) == 1000
 
 

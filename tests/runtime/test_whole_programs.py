@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from interrupts import interrupt_after
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available
 from tenferro_runtime import fusion
@@ -256,11 +256,8 @@ def endless(x: Any) -> Any:
 
 def test_an_interrupt_ends_an_endless_loop() -> None:
     f = tr.compile(endless)
-    interrupted = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
-    interrupted.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupt_after(0.5), pytest.raises(KeyboardInterrupt):
         f(tensor(0.0))
-    interrupted.join()
     with pytest.raises(TypeError):
         f(tensor("x"))
 
