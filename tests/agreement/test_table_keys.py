@@ -86,7 +86,7 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
     assert len(keys) > 500 and len({owner for owner, _ in keys}) > 40
 
 
-MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "device", "user_cache"}
+MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "device", "fortran_address", "user_cache"}
 """Functions with arguments under `functools.cache`: sizes, dtypes, specs and names of our own."""
 
 

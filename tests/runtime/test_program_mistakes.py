@@ -149,7 +149,7 @@ TABLE = [
     (While.chained, TracingError, "a truth value was asked for"),
     (While.both, TracingError, "a truth value was asked for"),
     (While.count, TracingError, "an integer was asked for"),
-    (While.item, TracingError, r"an integer was asked for .*take\(\)"),
+    (While.item, TracingError, r"an integer was asked for .*index an array of tenferro.*fori_loop\(\)"),
     (While.text, TracingError, "formatting was asked for .*return the value"),
     (While.rounded, TracingError, r"round\(\) was asked for .*use tr\.round"),
     (While.elements, TracingError, "the elements were asked for"),

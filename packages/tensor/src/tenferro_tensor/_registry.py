@@ -197,8 +197,9 @@ class Registry:
         """
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
-            # No expansion is nothing amiss where kernels are registered already, by the extension or by hand.
-            if primitive.extension not in self._loaded and not (table == "expansion" and self.backends_of(primitive)):
+            # No expansion and no loops are nothing amiss where kernels are registered already, by whomever.
+            optional = table in ("expansion", "loops") and self.backends_of(primitive)
+            if primitive.extension not in self._loaded and not optional:
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.
             found = self._look_up(table, primitive, key)

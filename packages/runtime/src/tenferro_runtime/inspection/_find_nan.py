@@ -86,7 +86,7 @@ def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) 
         return eq.op(*operands), None
     inferred = eq.op.infer(*ins)
     outs = inferred if isinstance(inferred, tuple) else (inferred,)
-    token = WATCH.set(lambda inner: _Watched(inner, infinities))
+    token = WATCH.set(lambda inner: _WatchedProgram(inner, infinities))
     try:
         raws = make(ins, outs, **eq.op.params)(*[x._data if isinstance(x, Tensor) else x for x in operands])
     except _Found as found:
@@ -97,7 +97,7 @@ def _watched(eq: Equation, operands: tuple[Any, ...], infinities: bool, i: int) 
     return tuple([wrapped(raw, spec) for raw, spec in zip(raws, outs, strict=True)]), None
 
 
-class _Watched:
+class _WatchedProgram:
     """A program inside of an equation; raises at the first time that it hands on a bad number.
 
     A program without loops runs as it always does, and is run again step by step on the same operands when its results
