@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tenferro_tensor.loop_ir import Buffer, Call, Case, For, Foreign, Load, Statement, Store, Switch, View, While
+from tenferro_tensor.loop_ir import (
+    Buffer,
+    Call,
+    Case,
+    For,
+    Foreign,
+    Load,
+    Statement,
+    Store,
+    Switch,
+    View,
+    While,
+    everything,
+)
 
 
-def swapped(statements: Iterable[Statement]) -> set[int]:
+def swapped(statements: Sequence[Statement]) -> set[int]:
     """Numbers of the buffers that trade places in some loop."""
-    found: set[int] = set()
-    for s in statements:
-        if isinstance(s, For | While):
-            found.update([buffer.number for pair in s.swaps for buffer in pair])
-            found |= swapped(s.body)
-        elif isinstance(s, Switch):
-            for case in s.cases:
-                found |= swapped(case.body)
-    return found
+    loops = [s for s in everything(statements) if isinstance(s, For | While)]
+    return {buffer.number for s in loops for pair in s.swaps for buffer in pair}
 
 
 def renamed(statements: Sequence[Statement], to: Mapping[int, Buffer]) -> tuple[Statement, ...]:

@@ -29,8 +29,8 @@ from tenferro_tensor.loop_ir._nodes import (
     Value,
     View,
     While,
-    recourses,
 )
+from tenferro_tensor.loop_ir._traversal import blocks, everything, recourses
 from tenferro_tensor.loop_ir._verify import verify
 
 __all__ = [
@@ -57,6 +57,8 @@ __all__ = [
     "Value",
     "View",
     "While",
+    "blocks",
+    "everything",
     "fortran_address",
     "interpret",
     "plan_arena",

@@ -7,7 +7,6 @@ function serves all sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -229,18 +228,3 @@ class Foreign:
 
 Statement: TypeAlias = Let | Position | Load | Store | For | While | Switch | Call | Foreign
 """What a body consists of."""
-
-
-def recourses(statements: Sequence[Statement]) -> Iterator[Call]:
-    """All calls in statements, in order, that are made only where something else did not succeed."""
-    for s in statements:
-        if isinstance(s, Call):
-            if s.recourse:
-                yield s
-        elif isinstance(s, For):
-            yield from recourses(s.body)
-        elif isinstance(s, While):
-            yield from recourses((*s.test, *s.body))
-        elif isinstance(s, Switch):
-            for case in s.cases:
-                yield from recourses(case.body)

@@ -42,7 +42,7 @@ class Touch:
     writes: bool
 
 
-def blocks(s: Statement) -> tuple[Sequence[Statement], ...]:
+def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The statements right inside of a statement, in order of execution."""
     match s:
         case For(body=body):
@@ -101,3 +101,8 @@ def swapped(statements: Sequence[Statement]) -> Iterator[tuple[For | While, tupl
     for s in everything(statements):
         if isinstance(s, For | While):
             yield from [(s, pair) for pair in s.swaps]
+
+
+def recourses(statements: Sequence[Statement]) -> Iterator[Call]:
+    """All calls in statements, in order, that are made only where something else did not succeed."""
+    yield from [s for s in everything(statements) if isinstance(s, Call) and s.recourse]

@@ -23,29 +23,10 @@ from tenferro_tensor.loop_ir import (
     Value,
     View,
     While,
+    blocks,
 )
 
 Block: TypeAlias = tuple[Statement, ...]
-
-
-def blocks(s: Statement) -> tuple[Block, ...]:
-    """The bodies of a statement."""
-    match s:
-        case For(body=body):
-            return (body,)
-        case While(test=test, body=body):
-            return test, body
-        case Switch(cases=cases):
-            return tuple([case.body for case in cases])
-    return ()
-
-
-def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements, each before those inside of it."""
-    for s in statements:
-        yield s
-        for body in blocks(s):
-            yield from everything(body)
 
 
 def sets(s: Statement) -> Iterator[Reg]:

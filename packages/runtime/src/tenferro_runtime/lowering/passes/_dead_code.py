@@ -6,16 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tenferro_runtime.lowering.passes._contents import (
-    Block,
-    blocks,
-    everything,
-    mentioned,
-    reads,
-    registers,
-    sets,
-    with_blocks,
-)
+from tenferro_runtime.lowering.passes._contents import Block, mentioned, reads, registers, sets, with_blocks
 from tenferro_tensor.loop_ir import (
     Call,
     For,
@@ -30,6 +21,8 @@ from tenferro_tensor.loop_ir import (
     Store,
     Switch,
     While,
+    blocks,
+    everything,
 )
 
 

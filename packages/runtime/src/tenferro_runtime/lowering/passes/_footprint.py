@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tenferro_runtime.lowering.passes._contents import blocks, changed, hands_on, mentioned, reads, sets
-from tenferro_tensor.loop_ir import Affine, For, Load, Statement, Store, Switch, While
+from tenferro_runtime.lowering.passes._contents import changed, hands_on, mentioned, reads, sets
+from tenferro_tensor.loop_ir import Affine, For, Load, Statement, Store, Switch, While, blocks
 
 
 class Footprint:

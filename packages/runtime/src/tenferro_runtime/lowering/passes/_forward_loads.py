@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from tenferro_runtime.lowering.passes._contents import (
     Block,
-    blocks,
     changed,
     substituted_place,
     with_blocks,
     with_ends,
     with_values,
 )
-from tenferro_tensor.loop_ir import INDEX, Affine, Let, Load, Position, Reg, Statement, Store, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Let, Load, Position, Reg, Statement, Store, Value, blocks
 
 MOST_PLACES: Final = 64
 """Places of one buffer that are remembered at a time."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
-from tenferro_runtime.lowering.passes._contents import Block, blocks, everything, substituted, with_blocks
+from tenferro_runtime.lowering.passes._contents import Block, substituted, with_blocks
 from tenferro_runtime.lowering.passes._footprint import Footprint
-from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Position, Statement
+from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Position, Statement, blocks, everything
 
 MOST_BUFFERS: Final = 12
 """Buffers of one nest: more streams than a processor prefetches cost more than another loop."""

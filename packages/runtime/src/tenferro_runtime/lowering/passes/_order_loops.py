@@ -14,8 +14,6 @@ from typing import Final
 from tenferro_runtime.lowering.passes._contents import (
     Block,
     all_registers,
-    blocks,
-    everything,
     reads,
     substituted,
     with_blocks,
@@ -33,6 +31,8 @@ from tenferro_tensor.loop_ir import (
     Statement,
     Store,
     Value,
+    blocks,
+    everything,
 )
 
 BLOCK: Final = 8

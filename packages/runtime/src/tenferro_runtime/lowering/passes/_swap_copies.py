@@ -13,15 +13,7 @@ from itertools import count
 from typing import Final
 
 from tenferro_runtime.lowering._rewriting import renamed
-from tenferro_runtime.lowering.passes._contents import (
-    Block,
-    all_registers,
-    blocks,
-    changed,
-    everything,
-    mentioned,
-    with_blocks,
-)
+from tenferro_runtime.lowering.passes._contents import Block, all_registers, changed, mentioned, with_blocks
 from tenferro_runtime.lowering.passes._fuse_nests import fusible
 from tenferro_runtime.lowering.passes._windows import copied_borders, copy_nest, stores_to, window_of
 from tenferro_tensor.loop_ir import (
@@ -37,6 +29,8 @@ from tenferro_tensor.loop_ir import (
     Statement,
     Store,
     While,
+    blocks,
+    everything,
 )
 from tenferro_tensor_core import DimLike
 
