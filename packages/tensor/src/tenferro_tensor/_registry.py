@@ -166,7 +166,7 @@ class Registry:
     ) -> Registration:
         """Register what a primitive is in terms of other operations.
 
-        Programs run these operations in the place of the primitive, so that they fuse with the steps around it. Where
+        Programs run these operations instead of the primitive, so that they fuse with the steps around it. Where
         nothing else is registered, the expansion is also the kernel on every backend, the StableHLO lowering, and
         what derivatives are taken of. Deterministic programs keep the primitive, and so the bits of its eager calls.
 

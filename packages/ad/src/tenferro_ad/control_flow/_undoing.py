@@ -159,7 +159,7 @@ class _Logging:
         return found
 
     def replace(self, old: Equation, new: Equation) -> None:
-        """Put an equation with the same results and more in the place of another one."""
+        """Replace an equation by one with the same results and more."""
         self.equations[self.equations.index(old)] = new
         self.made.update(dict.fromkeys(new.results, new))
 

@@ -1,4 +1,4 @@
-"""The pass that puts expansions in the place of the operations that have one, in loops and branches, too."""
+"""The pass that replaces operations by their expansions, in loops and branches, too."""
 
 from __future__ import annotations
 

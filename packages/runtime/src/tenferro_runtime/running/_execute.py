@@ -91,7 +91,7 @@ def lowered(program: Program) -> Program:
 
 
 def expanded(program: Program) -> Program:
-    """The program with expansions in the place of the operations that have one, after the passes."""
+    """The program with operations replaced by their expansions, after the passes."""
     found = expand(program)
     return program if found is program else optimised_like(found, program)
 

@@ -60,7 +60,7 @@ def show(function: LoopFunction, *, where: bool = True, note: Note | None = None
     Args:
         function: what to write.
         where: whether calls show the user's lines, which do not change what is computed.
-        note: what to write beside each statement in the place of these lines.
+        note: what to write beside each statement instead of these lines.
     """
     return "\n".join(_lines(function, note or (_where if where else _nothing)))
 

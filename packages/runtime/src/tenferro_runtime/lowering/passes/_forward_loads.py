@@ -1,7 +1,7 @@
 """`forward_loads`: numbers that are known are neither loaded nor computed again.
 
 A load gives the number that was stored to, or loaded from, the same place before, and equal formulas are computed once:
-within a block, and from a block into those inside of it. A store of the number that is there already goes.
+within a block, and from a block into those inside of it. A store of the number that memory already holds is dropped.
 """
 
 from __future__ import annotations
