@@ -12,6 +12,7 @@ import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_runtime.extension import NumericalError
 from tenferro_runtime.lowering import lower
+from tenferro_tensor import Spec
 from tenferro_tensor.loop_ir import interpret, verify
 from whole_functions import Native
 
@@ -60,6 +61,51 @@ def test_values_and_gradients(name: str, shape: tuple[int, ...], dtype: str) -> 
         for got in (interpret(function, arrays, ()), Native(function)(*arrays)):
             for a, w in zip(got, want, strict=True):
                 np.testing.assert_allclose(a, w, rtol=tolerance, atol=tolerance * np.abs(w).max(initial=1))
+
+
+def svd_products(u: Any, s: Any, vh: Any) -> Any:
+    return (u * s) @ (vh + s)
+
+
+def eigh_products(w: Any, v: Any) -> Any:
+    return (v * tr.sin(w)) @ v.T
+
+
+def qr_products(q: Any, r: Any) -> Any:
+    return q * r + q
+
+
+BODIES: dict[str, Callable[[Any], Any]] = {
+    "svd": lambda x: svd_products(*la.svd(x, full_matrices=False)),
+    "eigh": lambda x: eigh_products(*la.eigh(x + x.T)),
+    "qr": lambda x: qr_products(*la.qr(x)),
+    "cholesky": lambda x: la.cholesky(x @ x.T + tr.eye(x.shape[0])),
+    "solve": lambda x: la.solve(x + 9.0 * tr.eye(x.shape[0]), x.T),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_gradients_of_loops_with_open_sizes(name: str) -> None:
+    def total(xs: Any) -> Any:
+        n, m, k = xs.shape[:3]
+
+        def step(state: Any, x: Any) -> Any:
+            state = BODIES[name](x + 0.1 * state)
+            return state, tr.sum(state * state)
+
+        return tr.sum(tr.scan(step, tr.zeros((m * k, m * k)), tr.reshape(xs, (n, m * k, m * k)))[1])
+
+    n, m, k = map(tr.dim, "nmk")
+    program = tr.trace(ad.value_and_grad(total), Spec((n, m, k, m, k), np.dtype("float64")))
+    function = lower(program)
+    verify(function)
+    x = np.random.default_rng(5).standard_normal((3, 2, 2, 2, 2))
+    want = [np.asarray(v) for v in program.run(tr.asarray(x))]
+    sizes = {"n": 3, "m": 2, "k": 2}
+    values = tuple([sizes[name] for name in function.sizes])
+    for got in (interpret(function, [x], values), Native(function)(x, sizes=sizes)):
+        for a, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, w, rtol=1e-9, atol=1e-9 * np.abs(w).max())
 
 
 @pytest.mark.parametrize("x", [np.zeros((3, 3)), -np.eye(3), np.full((3, 3), np.nan)], ids=["zero", "negative", "nan"])

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.expanding._apply import apply_expansion, has_expansion, nested, within
-from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._data_sizes import definitions, named_in, names_in
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Program, inner_programs
 from tenferro_runtime.tracing._builder import Builder
@@ -92,6 +92,8 @@ def _traced(
         decisions = Decisions(examples, builder)
         names = op.primitive.operands
         values = [builder.input(s, names[min(i, len(names) - 1)].lstrip("*")) for i, s in enumerate(specs)]
+        sizes = set().union(named_in(op), *[names_in(s.shape) for s in specs])
+        decisions.unknown |= sizes - examples.keys()  # arrays made of them belong to this trace, too
         try:
             with decisions:
                 for guard in guards:

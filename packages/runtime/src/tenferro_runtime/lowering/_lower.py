@@ -44,7 +44,7 @@ def written(program: Program) -> LoopFunction:
 def _written(program: Program, lowering: Lowering) -> LoopFunction:
     program = prepared(expand(program))
     _require_main_memory(program)
-    w = lowering.w
+    w, lowering.guards, lowering.examples = lowering.w, program.guards, program.examples
     inputs = [w.buffer(s.dtype, s.shape, Role.INPUT) for s in program.inputs]
     outs = lowering.run(program, [Stored.whole_of(b) for b in inputs])
     outputs, taken = [], swapped(w.statements)
@@ -89,8 +89,8 @@ def _other(step: Step) -> Lowered | Sequence[Lowered]:
     if rule is not None:
         return rule(step)  # type: ignore[no-any-return]
     if has_expansion(step.op.primitive):
-        around = step.body.program
-        found = expansion_of(step.op, specs_of(around.specs, step.eq), around.guards, around.examples)
+        known = step.lowering
+        found = expansion_of(step.op, specs_of(step.body.program.specs, step.eq), known.guards, known.examples)
         if found is not None:
             dtypes = [s.dtype for s in found.inputs]
             return step.lowering.run(prepared(found), [step.operand(k, dtype) for k, dtype in enumerate(dtypes)])

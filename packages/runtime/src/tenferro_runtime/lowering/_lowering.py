@@ -8,7 +8,7 @@ equation itself reads, and whose elements are read from that memory, is written 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,7 @@ from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, Spec, Tensor
 from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor.loop_ir import INDEX, Buffer, Role
-from tenferro_tensor_core import UnsupportedError
+from tenferro_tensor_core import Guard, UnsupportedError
 
 RECOMPUTED: Final = 12
 """Cost up to which an element that several equations read is computed by each of them."""
@@ -78,10 +78,17 @@ class Body:
 
 
 class Lowering:
-    """The state of lowering one program: what is written, and the arrays that it holds."""
+    """The state of lowering one program: what is written, and the arrays that it holds.
+
+    Attributes:
+        guards: what the program knows of its open sizes; bodies of loops and branches have the same sizes.
+        examples: an example of each of them.
+    """
 
     def __init__(self, fallback: Rule) -> None:
         self.w = LoopWriter()
+        self.guards: tuple[Guard, ...] = ()
+        self.examples: Mapping[str, int] = {}
         self.fallback = fallback
         self.constants: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
         self._constants: dict[int, Lowered] = {}
