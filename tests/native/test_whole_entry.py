@@ -127,21 +127,21 @@ def scaled(factor: float = 3.0, bare: bool = True, prepare: Any = None, memory: 
     return compiled.WholeFunction(
         address=engine().function(SCALED, "scaled"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1,
         constants=(np.array(factor),), calls=(), bare=bare, memory=memory,
-        prepare=prepare or (lambda n: words(64, 16 * n, 8 * n, n, n)),
+        prepare=prepare or (lambda n: words(64, 16 * n, 8 * n, 0, n, n)),
     )  # fmt: skip
 
 
 def counted() -> Any:
     return compiled.WholeFunction(
         address=engine().function(COUNTED, "counted"), dtypes=(I8,), ranks=b"\0", inputs=0, sizes=1, constants=(),
-        calls=(), bare=True, memory=None, prepare=lambda n: words(0, 8, 8),
+        calls=(), bare=True, memory=None, prepare=lambda n: words(0, 8, 8, 0),
     )  # fmt: skip
 
 
 def called(handler: Any) -> Any:
     return compiled.WholeFunction(
         address=engine().function(CALLED, "called"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1, constants=(),
-        calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, prepare=lambda n: words(0, 48, 24, 3, 3),
+        calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, prepare=lambda n: words(0, 48, 24, 0, 3, 3),
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_one_binding_serves_a_size() -> None:
 
     def prepare(n: int) -> bytes:
         asked.append(n)
-        return words(64, 16 * n, 8 * n, n, n)
+        return words(64, 16 * n, 8 * n, 0, n, n)
 
     f = scaled(prepare=prepare, bare=False)
     for n in (5, 3, 5, 3, 0):
@@ -196,7 +196,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="Cannot cast"):
         f((5,), X.astype(complex))
     with pytest.raises(OverflowError):
-        scaled(prepare=lambda n: words(0, 0, 0, 0, 0))((1 << 64,), np.ones(0))
+        scaled(prepare=lambda n: words(0, 0, 0, 0, 0, 0))((1 << 64,), np.ones(0))
     with pytest.raises(TypeError, match="bytes of 64-bit words"):
         scaled(prepare=lambda n: words(1))((5,), X)
     with pytest.raises(ZeroDivisionError):
@@ -222,7 +222,7 @@ def test_scalars_without_axes() -> None:
     text = SCALED.replace("@scaled", "@first").replace("load i64, ptr %sizes", "add i64 0, 1")
     f = compiled.WholeFunction(
         address=engine().function(text, "first"), dtypes=(F8, F8), ranks=b"\0\0", inputs=1, sizes=0,
-        constants=(np.array(2.0),), calls=(), bare=True, memory=None, prepare=lambda: words(64, 16, 8),
+        constants=(np.array(2.0),), calls=(), bare=True, memory=None, prepare=lambda: words(64, 16, 8, 0),
     )  # fmt: skip
     for x in (np.array(2.5), np.float64(2.5), 2.5, np.float32(2.5)):
         found = f((), x)

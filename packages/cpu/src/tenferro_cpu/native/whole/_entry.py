@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from math import prod
 from typing import Any, Final
 
@@ -14,11 +15,11 @@ from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.whole._arena import arena_bytes
 from tenferro_cpu.native.whole._render import NAME, render
-from tenferro_cpu.native.whole._work import nested
+from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, nested, team_works
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.loop_ir import Buffer, Call, LoopFunction, Statement, show
-from tenferro_tensor_core import Dim, evaluate
+from tenferro_tensor_core import Dim, DimLike, evaluate
 
 LEVEL: Final = 1
 """Optimiser level of rendered functions."""
@@ -87,12 +88,18 @@ class RunWords:
     def __init__(self, function: LoopFunction) -> None:
         self.function = function
 
+    @cached_property
+    def _works(self) -> list[DimLike]:
+        """What nests that the team may share cost, as far as they are not small for sure."""
+        return list(dict.fromkeys(team_works(self.function.body)))
+
     def __call__(self, *values: int) -> bytes:
         sizes, f = self._named(values), self.function
+        team = any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
         blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs]]
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
         total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
-        return np.array([blocks[0], total, max(blocks), *extents], np.int64).tobytes()
+        return np.array([blocks[0], total, max(blocks), team, *extents], np.int64).tobytes()
 
     def memory(self, values: tuple[int, ...]) -> int:
         """As `NativeProgram` says."""

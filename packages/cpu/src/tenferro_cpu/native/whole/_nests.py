@@ -13,11 +13,11 @@ from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, Scalar
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
-from tenferro_cpu.native.whole._pieces import call_of, in_pieces, is_small
+from tenferro_cpu.native.whole._pieces import call_of, in_pieces
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_cpu.native.whole._vectors import vector_loop
-from tenferro_cpu.native.whole._work import self_contained, whole_work
+from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Buffer, For
 from tenferro_tensor.loop_ir import Value as Number

@@ -13,27 +13,18 @@ from tenferro_cpu.native.whole._calls import PARALLEL_FOR, THREADS, leave_with
 from tenferro_cpu.native.whole._frame import EntryBlock
 from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
-from tenferro_cpu.native.whole._work import whole_work, work
+from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, work
 from tenferro_tensor.loop_ir import For
 from tenferro_tensor_core import dim_min, floordiv
 
 BATCH: Final = 1 << 21
 """Work of a nest between two polls."""
 
-TEAM_MIN_WORK: Final = 1 << 18
-"""Work for which the team is called: vectors do it in about 50 microseconds."""
-
 TEAM_PIECE: Final = 1 << 15
 """Work that a thread takes at once."""
 
 SLOT: Final = 8
 """Bytes of an argument in memory."""
-
-
-def is_small(s: For) -> bool:
-    """Whether a nest is known to be too small for pieces."""
-    total = whole_work(s)
-    return isinstance(total, int) and total <= TEAM_MIN_WORK
 
 
 def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES
@@ -13,6 +13,9 @@ from tenferro_tensor_core import DimLike
 
 TRIPS: Final = 16
 """Iterations of a `While` that are assumed."""
+
+TEAM_MIN_WORK: Final = 1 << 18
+"""Work for which the team is called: vectors do it in about 50 microseconds."""
 
 _SLOW: Final[dict[Primitive, int]] = {
     **dict.fromkeys([*COMPLEX_RULES, *FUSED_RULES], 10),
@@ -69,3 +72,19 @@ def _contained(s: Statement) -> bool:
     if isinstance(s, Call | Foreign) or endless or (isinstance(s, For | While) and s.swaps):
         return False
     return all(map(_contained, nested(s)))
+
+
+def is_small(s: For) -> bool:
+    """Whether a nest is known to be too small for pieces."""
+    total = whole_work(s)
+    return isinstance(total, int) and total <= TEAM_MIN_WORK
+
+
+def team_works(statements: Iterable[Statement]) -> Iterator[DimLike]:
+    """The work of nests that may run in pieces."""
+    for s in statements:
+        if isinstance(s, For) and self_contained(s):
+            if not is_small(s):
+                yield whole_work(s)
+        else:
+            yield from team_works(nested(s))

@@ -150,9 +150,10 @@ static int64_t call_run(struct tenferro_whole *context, int64_t number, void **p
     return status;
 }
 
-void tenferro_begin_run(struct whole_run *run, int locked)
+void tenferro_begin_run(struct whole_run *run, int locked, int team)
 {
-    run->context = (struct tenferro_whole){FIRST_INTERVAL, poll_run, call_run, tenferro_team_run, tenferro_team_allowed()};
+    run->context = (struct tenferro_whole){FIRST_INTERVAL, poll_run, call_run, tenferro_team_run,
+                                           team ? tenferro_team_allowed() : 1};
     run->interval = FIRST_INTERVAL;
     run->started = run->last = run->seen = 0;
     run->unmasked = 0;

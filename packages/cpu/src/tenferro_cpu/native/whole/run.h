@@ -31,8 +31,8 @@ struct whole_run {
     int64_t owner_count;
 };
 
-/* Set up a run; `locked` holds the lock for as long as the run is short. */
-void tenferro_begin_run(struct whole_run *run, int locked);
+/* Set up a run; `locked` holds the lock for as long as the run is short, and only with `team` it has several threads. */
+void tenferro_begin_run(struct whole_run *run, int locked, int team);
 
 /* Take the lock again where the run has given it back. */
 void tenferro_end_run(struct whole_run *run);

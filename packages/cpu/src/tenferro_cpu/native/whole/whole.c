@@ -1,7 +1,7 @@
 /* `WholeFunction`: the machine code of a whole program as a callable of values of its sizes, as a tuple, and arrays.
  *
  * What the sizes settle, extents and the memory for temporary values, is computed in Python once for each of them:
- * `prepare` gives the words of a binding. */
+ * `prepare` gives the words of a binding, to which the sizes are added. */
 #include "kernels/walk.h"
 #include "memory/handlers.h"
 #include "memory/pool.h"
@@ -13,8 +13,9 @@ enum {
     NEAR_BYTES = 2048,           /* temporary values that have their place on the stack */
     LOCKED_BYTES = 1 << 16,      /* runs that touch more memory do without the lock from the start */
     MOST_BINDINGS = 256,
-    ARENA = 0, TOTAL, LARGEST, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest block; then
-                                     * the extents of the inputs, then those of the outputs */
+    ARENA = 0, TOTAL, LARGEST, TEAM, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest
+                                           * block, whether a nest is large enough for the team; then the extents of
+                                           * the inputs, those of the outputs, and the sizes */
 };
 
 typedef struct {
@@ -36,17 +37,35 @@ static PyArray_Descr *descr_of(const WholeFunction *self, int k)
     return (PyArray_Descr *)PyTuple_GET_ITEM(self->dtypes, k);
 }
 
+/* The words that Python computed, with the sizes behind them; takes over the reference, and gives a new one. */
+static PyObject *with_sizes(const WholeFunction *self, PyObject *words, PyObject *sizes)
+{
+    const int64_t count = HEAD + self->extents;
+    if (!PyBytes_Check(words) || PyBytes_GET_SIZE(words) != count * 8) {
+        PyErr_SetString(PyExc_TypeError, "a binding is the bytes of 64-bit words");
+        Py_DECREF(words);
+        return NULL;
+    }
+    PyObject *all = PyBytes_FromStringAndSize(NULL, (count + self->sizes) * 8);
+    int64_t *into = all == NULL ? NULL : (int64_t *)PyBytes_AS_STRING(all);
+    if (all != NULL)
+        memcpy(into, PyBytes_AS_STRING(words), (size_t)count * 8);
+    for (int k = 0; all != NULL && k < self->sizes; k++) {
+        into[count + k] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, k));
+        if (into[count + k] == -1 && PyErr_Occurred())
+            Py_CLEAR(all);
+    }
+    Py_DECREF(words);
+    return all;
+}
+
 /* The binding that Python computes for sizes; a new reference. */
 static PyObject *new_binding(WholeFunction *self, PyObject *sizes)
 {
     PyObject *words = PyObject_Call(self->prepare, sizes, NULL);
+    words = words == NULL ? NULL : with_sizes(self, words, sizes);
     if (words == NULL)
         return NULL;
-    if (!PyBytes_Check(words) || PyBytes_GET_SIZE(words) != (HEAD + self->extents) * 8) {
-        PyErr_SetString(PyExc_TypeError, "a binding is the bytes of 64-bit words");
-        Py_CLEAR(words);
-        return NULL;
-    }
     if (PyDict_GET_SIZE(self->bindings) >= MOST_BINDINGS)
         PyDict_Clear(self->bindings);
     if (PyDict_SetItem(self->bindings, sizes, words) < 0)
@@ -174,16 +193,10 @@ static int take_memory(const WholeFunction *self, const int64_t *words, void **p
 static int run_function(WholeFunction *self, PyObject *sizes, const int64_t *words, void **pointers,
                         PyArrayObject *const *owners, int64_t owner_count)
 {
-    int64_t values[self->sizes + 1];
-    for (int k = 0; k < self->sizes; k++) {
-        values[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, k));
-        if (values[k] == -1 && PyErr_Occurred())
-            return -1;
-    }
     struct whole_run run = {.calls = self->python, .call_count = self->call_count, .sizes = sizes, .owners = owners,
                             .owner_count = owner_count};
-    tenferro_begin_run(&run, words[TOTAL] <= LOCKED_BYTES);
-    const int64_t status = self->function(pointers, values, &run.context);
+    tenferro_begin_run(&run, words[TOTAL] <= LOCKED_BYTES, words[TEAM] != 0);
+    const int64_t status = self->function(pointers, words + HEAD + self->extents, &run.context);
     tenferro_end_run(&run);
     if (status != 0 && !PyErr_Occurred())
         PyErr_Format(PyExc_RuntimeError, "a compiled program ended with the status %lld", (long long)status);
