@@ -89,6 +89,36 @@ def test_two_sums_over_the_same_elements_are_one_loop() -> None:
     assert nests(f) == [("parallel", ("reduce",))]
 
 
+def test_two_sums_by_place_are_one_loop_over_places_computed_before() -> None:
+    def means(x: Any, y: Any) -> Any:
+        places = tr.astype(x * 8, tr.int64)
+        return tr.zeros(40).at[places].add(y), tr.zeros(40).at[places].add(1.0)
+
+    f = traced(means, (30,), (30,))
+    assert nests(f) == [("parallel",), ("parallel",), ("parallel",), ("for",)]
+    assert [b.dtype.name for b in f.temporaries] == ["int64"]
+
+
+def test_elements_that_a_gather_reads_are_computed_once() -> None:
+    f = traced(lambda x, y: tr.take(tr.sqrt(x) / y, tr.astype(y * 8, tr.int64)), (30,), (30,))
+    assert nests(f) == [("parallel",), ("parallel",)]
+
+
+def test_a_sum_by_place_that_another_one_reads_keeps_loops_apart() -> None:
+    w = Writing()
+    x, at, y, z = w.input("f8", 20), w.input("i8", 20), w.output("f8", 20), w.output("f8", 20)
+    for buffer in (y, z):
+        with w.loop(20) as i:
+            w.store(buffer, i, literal(0.0))
+    for buffer, source in ((y, x), (z, y)):
+        with w.loop(20, Order.GIVEN) as i:
+            place = Affine.of(w.load(at, i))
+            w.store(buffer, place, w.let(arithmetic.add, w.load(buffer, place), w.load(source, i)))
+    f = w.function()
+    same(f, RNG.random(20), RNG.integers(0, 20, 20))
+    assert nests(improved(f)) == [("parallel",), ("parallel",), ("for",), ("for",)]
+
+
 def shifted(by: int) -> LoopFunction:
     """Doubled elements, and then the sum of each with one beside it."""
     w = Writing()

@@ -25,12 +25,18 @@ DIVISIONS: Final = frozenset({catalog.div, catalog.sqrt, catalog.rsqrt})
 COST_DIVISION: Final = 6
 
 
+COST_TO_INTEGER: Final = 12
+"""Cost of a conversion of a floating-point number, which checks bounds: slow in loops that are not vectors."""
+
+
 def elementwise(step: Step) -> Lowered:
     """The op of the elements at one index."""
     p, op, dtype = step.op.primitive, step.op, step.out.dtype
     operands = step.operands
     scalars = [isinstance(v, Literal) for v in step.eq.operands]
     cost = COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
+    if p is catalog.convert and dtype.kind in "iu" and operands[0].dtype.kind == "f":
+        cost = COST_TO_INTEGER
     if p is catalog.pow and isinstance(step.eq.operands[1], Literal) and step.eq.operands[1].value == 2:
         operands, scalars, op, cost = [operands[0]] * 2, [scalars[0]] * 2, catalog.mul.op(), 1
     if p in (catalog.stop_gradient, catalog.real, catalog.conj) and dtype == operands[0].dtype and dtype.kind != "c":

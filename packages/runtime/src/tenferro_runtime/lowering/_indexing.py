@@ -30,6 +30,12 @@ COMBINING: Final[dict[str, Op]] = {
 }  # fmt: skip
 """How `scatter` combines an update with what is there."""
 
+REREAD: Final = 6
+"""Cost above which elements that a gather reads are computed once: it may read each of them many times."""
+
+COMPUTED_APART: Final = 10
+"""Cost above which places and updates of a scatter are computed before it, in vectors."""
+
 
 def _starts(w: LoopWriter, vector: Lowered, batch: Index) -> list[Affine]:
     """The entries of an index vector."""
@@ -70,6 +76,7 @@ def _gather(step: Step) -> Lowered:
         window = _moved(step, x, sizes, starts(step.w, ()))
         return mapped(step, window, step.out.shape, lambda index: _spread(index, kept_axes, len(x.shape)))
     vectors = kept(step.w, vectors) if vectors.cost else vectors
+    x = kept(step.w, x) if x.cost > REREAD and not is_small(step.out.shape) else x
 
     def at(w: LoopWriter, index: Index) -> Value:
         batch = tuple([i for k, i in enumerate(index) if k not in offsets])
@@ -126,6 +133,8 @@ def _scatter(step: Step) -> Lowered:
     to = step.target(0)
     vectors, updates = step.operand(1), _apart(step, step.operand(2), to)
     vectors = _apart(step, vectors, to)
+    if batch_axes:  # these loops are no vectors
+        vectors, updates = (kept(w, v) if v.cost > COMPUTED_APART else v for v in (vectors, updates))
 
     def one(batch: Index) -> None:
         found, fits = starts(batch)

@@ -35,7 +35,7 @@ def write_poll(frame: Frame, s: For | While, index: Int) -> None:
     after = b.new_label("polled")
     if every > 1:
         due = b.new_label("due")
-        b.branch((index & (every - 1)).equals(every - 1).name, due, after, rarely=True)
+        b.branch((index.plus(1) & (every - 1)).equals(0).name, due, after, rarely=True)
         b.begin(due)
     count_down(frame, frame.size(amount * every))
     b.jump(after)

@@ -13,7 +13,7 @@ from typing import Final
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
 from tenferro_runtime.lowering.passes._contents import Block, substituted, with_blocks
 from tenferro_runtime.lowering.passes._footprint import Footprint
-from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Position, Statement, blocks, everything
+from tenferro_tensor.loop_ir import Affine, For, Let, Load, Position, Statement, blocks, everything
 
 MOST_BUFFERS: Final = 12
 """Buffers of one nest: more streams than a processor prefetches cost more than another loop."""
@@ -59,7 +59,7 @@ def _fused(statements: Sequence[Statement], extents: Extents) -> Block:
 
 
 def _may_fuse(s: Statement) -> bool:
-    return isinstance(s, For) and s.order is not Order.GIVEN
+    return isinstance(s, For)
 
 
 def _joined(statements: Sequence[Statement], extents: Extents) -> list[Statement]:
@@ -90,13 +90,13 @@ def _join(done: list[_Measured], entry: _Measured, extents: Extents) -> bool:
             first, second = other.statement, entry.statement
             assert isinstance(first, For) and isinstance(second, For)
             whole = _both(first, second)
-            # In the order in which they stood: numbers for the second loop now come before the first one.
+            # In the order in which they stood: what the second loop needs now comes before the first one.
             kept = [e for e in done[k + 1 :] if all(e is not m for m in moving)]
             done[k:] = [*reversed(moving), _Measured(whole, Footprint(whole)), *kept]
             return True
         if all(m.footprint.commutes_with(other.footprint) for m in (entry, *moving)):
             continue
-        if not isinstance(other.statement, Let | Position | Load):
+        if not (isinstance(other.statement, Let | Position | Load) or _fits(other)):
             return False
         moving.append(other)
     return False
