@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
-from tenferro_runtime.lowering.passes import block_loops, dead_code, forward_loads, fuse_nests, improved, order_loops
+from tenferro_runtime.lowering.passes import (
+    block_loops,
+    collapse_loops,
+    dead_code,
+    forward_loads,
+    fuse_nests,
+    improved,
+    order_loops,
+)
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor.loop_ir import (
     Affine,
@@ -33,6 +41,7 @@ PASSES: dict[str, Callable[[LoopFunction], LoopFunction]] = {
     "forward_loads": lambda f: _with(f, forward_loads(f.body)),
     "dead_code": dead_code,
     "order_loops": lambda f: _with(f, order_loops(f.body)),
+    "collapse_loops": lambda f: _with(f, collapse_loops(f.body)),
     "block_loops": lambda f: _with(f, block_loops(f.body)),
     "improved": improved,
 }
@@ -71,6 +80,29 @@ def test_softmax_of_rows_is_one_pass_over_rows() -> None:
         return e / tr.sum(e, axis=1, keepdims=True)
 
     assert nests(traced(softmax, (30, 40))) == [("parallel", ("reduce",), ("parallel",), ("reduce",), ("parallel",))]
+
+
+def test_loops_that_go_on_behind_each_other_are_one() -> None:
+    a, b = tr.Spec((tr.dim("n"), tr.dim("m")), tr.float64), tr.Spec((tr.dim("m"),), tr.float64)
+    both = lower(tr.trace(lambda x: (x * 2.0, tr.sum(x * x)), a))
+    assert sorted(nests(both)) == [("parallel",), ("reduce",)]
+    assert [str(s.extent) for s in both.body if isinstance(s, For)] == ["m*n", "m*n"]
+    assert nests(lower(tr.trace(lambda x, y: x + y, a, b))) == [("parallel", ("parallel",))]
+    assert nests(lower(tr.trace(lambda x: x.T[1:] * 1.0, a))) == [("parallel", ("parallel",))]
+    three = tr.Spec((tr.dim("n"), 3, tr.dim("m")), tr.float64)
+    assert nests(lower(tr.trace(lambda x: tr.sum(x, axis=2), three))) == [("parallel", ("reduce",))]
+    x, y = RNG.random((3, 4)), RNG.random(4)
+    same(both, x, sizes=(3, 4))
+    same(lower(tr.trace(lambda x, y: tr.sum(x * y) + x, a, b)), x, y, sizes=(3, 4))
+
+
+def test_indices_that_are_numbers_keep_both_loops() -> None:
+    w = Writing("n", "m")
+    out = w.output("int64", dim("n"), dim("m"))
+    with w.loop(dim("n")) as i, w.loop(dim("m")) as j:
+        w.store(out, Affine.of(i) * dim("m") + j, w.let(arithmetic.mul, w.position(i), w.position(j)))
+    assert nests(improved(w.function())) == [("parallel", ("parallel",))]
+    same(w.function(), sizes=(3, 4))
 
 
 def test_a_cell_with_several_outputs_is_one_nest() -> None:

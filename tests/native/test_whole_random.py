@@ -13,7 +13,7 @@ from whole_functions import Native
 pytestmark = FUNCTIONS
 
 
-def require_agreement(seed, level):
+def require_agreement(seed, level, **machine):
     made = RandomLoops(seed)
     f = made.function()
     verify(f)
@@ -21,7 +21,7 @@ def require_agreement(seed, level):
     shape = tuple(made.values[k] + EDGE for k in "nm")
     arrays = [rng.integers(0, 50, shape).astype(b.dtype) for b in f.inputs]
     want = interpret(f, arrays, list(made.values.values()))
-    got = Native(f, level)(*arrays, sizes=made.values)
+    got = Native(f, level, **machine)(*arrays, sizes=made.values)
     for x, y in zip(got, want, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12 if x.dtype.itemsize == 8 else 1e-5, err_msg=f"{seed=}")
 
@@ -31,3 +31,9 @@ def require_agreement(seed, level):
 @given(seed=st.integers(0, 10**6))
 def test_random_functions_do_what_the_interpreter_does(level, seed):
     require_agreement(seed, level)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_random_functions_with_stores_past_the_caches(seed):
+    require_agreement(seed, 1, cache_bytes=1)

@@ -104,6 +104,45 @@ def test_numbers_from_outside_of_the_nest():
     same(in_vectors(w.function())(a, sizes={"n": 21})[0], a + 2 * a[0])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_stores_past_the_caches_begin_at_a_line(dtype):
+    w = Writing("n", "m")
+    x, out = w.input(dtype, n), w.output(dtype, 3, n + m)
+    narrow, both = w.output("f4", n), w.output(dtype, n)
+    with w.loop(3) as k, w.loop(n) as i:
+        w.store(out, Affine.of(k) * (n + m) + i + m, w.load(x, i))
+    with w.loop(n) as i:
+        w.store(narrow, i, literal(2.0, "f4"))
+        w.store(both, i, w.load(x, i))
+    native = Native(w.function(), cache_bytes=1)
+    assert "!nontemporal" in native.rendered.text
+    for size in (0, 40, 3001):
+        a = values(RNG, dtype, size)
+        for offset in (0, 1, 3):
+            got = native(a, sizes={"n": size, "m": offset})
+            same(got[0][:, offset:], np.stack([a] * 3))
+            same(got[0][:, :offset], np.full((3, offset), 77, a.dtype))
+            same(got[1], np.full(size, 2, "f4"))
+            same(got[2], a)
+
+
+def test_small_nests_and_memory_that_is_read_stay_in_the_caches():
+    def scaled(size, again=False):
+        w = Writing("n")
+        x, out = w.input("f8", size), w.output("f8", size)
+        with w.loop(size) as i:
+            w.store(out, i, w.load(x, i))
+            if again:
+                w.store(out, i, w.let(mul, w.load(out, i), literal(2.0)))
+        return w.function()
+
+    def streams(function):
+        return "!nontemporal" in Native(function, cache_bytes=1 << 20).rendered.text
+
+    assert streams(scaled(n)) and streams(scaled(1 << 20))
+    assert not streams(scaled(1 << 10)) and not streams(scaled(n, again=True))
+
+
 def test_nothing_beyond_the_last_element_is_touched():
     w = Writing("n")
     x, out = w.input("f8", 400), w.output("f8", 400)

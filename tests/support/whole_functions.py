@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -195,11 +196,11 @@ class Context(ctypes.Structure):
 
 
 class Native:
-    """A function rendered and compiled for this processor."""
+    """A function rendered and compiled for this processor, or for one that differs from it as `machine` says."""
 
-    def __init__(self, function: LoopFunction, level: int | None = None) -> None:
+    def __init__(self, function: LoopFunction, level: int | None = None, **machine: Any) -> None:
         self.function = function
-        self.rendered = render(function, engine().host)
+        self.rendered = render(function, replace(engine().host, **machine))
         text = self.rendered.text
         symbols = fortran_symbols(self.rendered.foreign)
         self.address = engine().function(text, NAME, symbols, level=self.rendered.level if level is None else level)

@@ -7,7 +7,7 @@ after the construct `values` holds the last. Behind it are phis, whose second ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from tenferro_cpu.native.builder._emitter import Emitter
 from tenferro_cpu.native.builder._scalars import Flag, Int
@@ -128,16 +128,16 @@ class Loop:
         self.counters, self.values = self._last
 
 
-class Branch:
+class Branch(Generic[T]):
     """``with Branch(block, flag, values) as branch:`` where the condition holds; `rarely` says that it seldom does.
 
     Attributes:
-        values: the carried vectors; the body may replace them.
+        values: the carried vectors or integers; the body may replace them.
     """
 
-    def __init__(self, block: Block, flag: Flag, values: Sequence[Vec] = (), *, rarely: bool = False) -> None:
+    def __init__(self, block: Block, flag: Flag, values: Sequence[T] = (), *, rarely: bool = False) -> None:
         self.block, self.flag, self.rarely = block, flag, rarely
-        self.values: list[Vec] = list(values)
+        self.values: list[T] = list(values)
 
     def __enter__(self) -> Self:
         b = self.block

@@ -47,6 +47,10 @@ class Flag(Scalar):
         """`x` where it holds, else `y`."""
         return Int(self.block, self.block.raw(f"select i1 {self.name}, i64 {x.name}, i64 {x.of(y)}"))
 
+    def opposite(self) -> Flag:
+        """Whether it does not hold."""
+        return Flag(self.block, self.block.raw(f"xor i1 {self.name}, true"))
+
     def __and__(self, other: Flag) -> Flag:
         return Flag(self.block, self.block.raw(f"and i1 {self.name}, {other.name}"))
 

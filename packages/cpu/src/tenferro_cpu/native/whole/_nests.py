@@ -6,7 +6,8 @@ parameter. Every buffer has one parameter, and different buffers do not overlap,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
@@ -15,6 +16,7 @@ from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
 from tenferro_cpu.native.whole._pieces import call_of, in_pieces
 from tenferro_cpu.native.whole._statements import Writer
+from tenferro_cpu.native.whole._streams import only_written, touched_bytes
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_cpu.native.whole._vectors import vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
@@ -82,17 +84,29 @@ class NestWriter(Writer):
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
         self.outer, self.host = outer, host
         self.arguments: list[tuple[str, str]] = []
+        self._around: list[For] = []
+        self._finish: Callable[[], None] | None = None
+        self._written: frozenset[int] = frozenset()
         self._sizes: dict[Dim, str] = {}
         self._pointers: dict[int, Pointer] = {}
 
     def count(self, s: For, start: Int, end: Int) -> None:
+        if not self._around:
+            self._written = only_written(s)
+        self._around.append(s)
         vectors = vector_loop(self, s, self.host)
         if vectors is None:
             super().count(s, start, end)
         elif s.carries:
             vectors.reduce(start, end)
         else:
-            vectors.write(start, end)
+            touched = touched_bytes(self._around)
+            vectors.write(start, end, self._written, touched)
+            if vectors.streams:
+                self._finish = partial(vectors.finish, touched)
+        self._around.pop()
+        if self._finish and not self._around:
+            self._finish()
 
     def _parameter(self, llvm: str, name: str) -> str:
         self.arguments.append((llvm, name))

@@ -33,7 +33,7 @@ def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:
 
 
 def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]]) -> None:
-    """All of a nest: one batch after the other, each by the team where that pays.
+    """All of a nest: one batch after the other, each by the team where that pays; a small one without a poll.
 
     Args:
         main: the function that runs it.
@@ -48,8 +48,17 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
     types = [llvm for llvm, _ in arguments]
     b.module.require(f"{name}.piece", lambda: _piece(name, types))
     b.module.require(f"{name}.all", lambda: _all(main, name, types))
-    given = ", ".join(["ptr %context", *numbers, *[f"{llvm} {value}" for llvm, value in arguments]])
-    leave_with(main, Int(b, b.raw(f"call i64 @{name}.all({given})")))
+    given = [f"{llvm} {value}" for llvm, value in arguments]
+    extent = main.size(s.extent)
+    many, few, after = (b.new_label(word) for word in ("many", "few", "whole"))
+    b.branch((extent > main.size(least)).name, many, few)
+    b.begin(few)
+    b.do(f"call void {call_of(name, Int(b, '0'), extent, given)}")
+    b.jump(after)
+    b.begin(many)
+    leave_with(main, Int(b, b.raw(f"call i64 @{name}.all({', '.join(['ptr %context', *numbers, *given])})")))
+    b.jump(after)
+    b.begin(after)
 
 
 def _all(main: Writer, name: str, types: Sequence[str]) -> str:

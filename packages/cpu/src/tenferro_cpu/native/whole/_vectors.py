@@ -5,7 +5,7 @@ Mathematics is written out in line as the kernels have it, in their width and wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
 from tenferro_cpu.native.whole._lanes import Lanes, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
+from tenferro_cpu.native.whole._streams import Streams, streamed_bytes
 from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
 from tenferro_tensor.device_model import Access, Literal, Operand
 from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Store
@@ -95,9 +96,11 @@ class VectorLoop:
         block: instructions on vectors; it writes to the function.
         width: vectors that the main loop takes at once.
         length: iterations.
+        streams: whether stores may go past the caches.
     """
 
     length: Int
+    streams = False
 
     def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host) -> None:
         self.writer, self.s, self.lanes, self.host = writer, s, lanes, host
@@ -108,14 +111,45 @@ class VectorLoop:
         self._places: dict[Affine, Place] = {}
         self._ports: dict[tuple[int, Affine], ports.Port] = {}
         self._values: dict[int, Value] = {}
+        self._streamed: Set[tuple[int, Affine]] = frozenset()
 
-    def write(self, start: Int, end: Int) -> None:
-        """The iterations from `start` on, below `end`."""
+    def write(self, start: Int, end: Int, written: Set[int] = frozenset(), touched: DimLike = 0) -> None:
+        """The iterations from `start` on, below `end`.
+
+        Args:
+            start: the first one.
+            end: behind the last one.
+            written: numbers of buffers of which the nest writes only.
+            touched: bytes that the nest touches; where they are too many for the caches, stores go past these.
+        """
         scalar = self.writer.block
         with Branch(scalar, start < end):
             self._begin(start, end)
-            self._over_elements()
+            self._over_elements(self._streams(written, touched))
             scalar.take_over(self.block)
+
+    def _streams(self, written: Set[int], touched: DimLike) -> Streams | None:
+        """The stores that may go past the caches, where there are some and it may pay."""
+        limit = self.host.cache_bytes
+        if self.lanes.mathematics or not limit or (isinstance(touched, int) and touched <= limit):
+            return None
+        found = {}
+        for s in self.lanes.varying:
+            if isinstance(s, Store) and s.buffer.number in written:
+                port = self._ports.get((s.buffer.number, s.at))
+                if port is not None and streamed_bytes(self.block, port):
+                    found[s.buffer.number, s.at] = port
+        if not found:
+            return None
+        self.streams = True
+        far = Int(self.block, self.writer.size(touched).name) > limit
+        return Streams(self.block, found, far)
+
+    def finish(self, touched: DimLike) -> None:
+        """Where stores went past the caches, have those after them come later."""
+        w = self.writer
+        with Branch(w.block, w.size(touched) > self.host.cache_bytes):
+            w.block.fence()
 
     def _begin(self, start: Int, end: Int) -> None:
         """What all iterations share; instructions on vectors follow those on numbers."""
@@ -172,15 +206,35 @@ class VectorLoop:
         self._body(starts, mask)
         return [self._value(term, starts) for _, term in self.lanes.combined]
 
-    def _over_elements(self) -> None:
+    def _over_elements(self, streams: Streams | None) -> None:
         b, n = self.block, self.length
         step = b.lanes * self.width
-        main = n & -step
-        with Branch(b, main > 0), DoLoop(b, 0, main, step) as loop:
+        first = Int(b, "0") if streams is None else self._past_caches(streams, step)
+        main = (n & -step) if streams is None else first + ((n - first) & -step)
+        with Branch(b, first < main), DoLoop(b, first, main, step) as loop:
             self._body(self.starts(loop.index), None)
         b.interleave = 1
         with Branch(b, main < n), DoLoop(b, main, n, b.lanes) as loop:
             self._body([loop.index], b.below(loop.index, n))
+
+    def _past_caches(self, streams: Streams, step: int) -> Int:
+        """The main loop with stores past the caches, where that pays; gives the first element after it."""
+        b, n = self.block, self.length
+        with Branch(b, streams.far, [Int(b, "0")], rarely=True) as far:
+            head, pays = streams.head(n, step)
+            with Branch(b, pays, far.values) as done:
+                b.interleave = 1
+                with Branch(b, head > 0):
+                    self._body([Int(b, "0")], b.below(Int(b, "0"), head))
+                b.interleave = self.width
+                main = head + ((n - head) & -step)
+                self._streamed = streams.ports.keys()
+                with DoLoop(b, head, main, step) as loop:
+                    self._body(self.starts(loop.index), None)
+                self._streamed = frozenset()
+                done.values = [main]
+            far.values = done.values
+        return far.values[0]
 
     # What all iterations share.
 
@@ -312,7 +366,7 @@ class VectorLoop:
         b, value = self.block, self._value(s.value, starts)
         port = self._ports.get((s.buffer.number, s.at))
         if port is not None:
-            ports.store(b, port, starts, value, mask)
+            ports.store(b, port, starts, value, mask, stream=(s.buffer.number, s.at) in self._streamed)
             return
         element, bases = self._elements(s.buffer)
         distances = self._distances(s, starts).names

@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum {
-    FIRST_INTERVAL = 20000,      /* of work, which is in nanoseconds, roughly */
+    FIRST_INTERVAL = 1 << 17,    /* of work, which is in nanoseconds, roughly */
     LONGEST_INTERVAL = 1 << 20,
     LOCKED_NS = 20000,           /* longer runs do without the lock */
     POLL_NS = 5000000,           /* polls that are further apart become more frequent */

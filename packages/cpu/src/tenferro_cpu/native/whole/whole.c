@@ -11,7 +11,7 @@
 
 enum {
     NEAR_BYTES = 2048,           /* temporary values that have their place on the stack */
-    LOCKED_BYTES = 1 << 16,      /* runs that touch more memory do without the lock from the start */
+    LOCKED_BYTES = 1 << 19,      /* runs that touch more memory do without the lock from the start */
     MOST_BINDINGS = 256,
     ARENA = 0, TOTAL, LARGEST, TEAM, HEAD /* of a binding: bytes of temporary values, of all memory, of the largest
                                            * block, whether a nest is large enough for the team; then the extents of
@@ -224,7 +224,8 @@ static PyObject *call_bound(WholeFunction *self, PyObject *const *args, const in
     _Alignas(64) char near[NEAR_BYTES];
     void *pointers[count];
     PyArrayObject *held[count], **made = held + fixed;
-    memset(held, 0, sizeof held);
+    for (int k = 0; k < count; k++)
+        held[k] = NULL;
     for (int k = 0; k < self->constant_count; k++) {
         held[self->inputs + k] = (PyArrayObject *)Py_NewRef(PyTuple_GET_ITEM(self->constants, k));
         pointers[self->inputs + k] = PyArray_DATA(held[self->inputs + k]);

@@ -2,14 +2,15 @@
 
 `_order_loops` (along memory; at the end, in blocks), `_swap_copies` (two buffers in place of a copy in each iteration;
 `_windows` knows the nests of such copies), `_fuse_nests` (one loop for several), `_forward_loads` (no number twice),
-`_dead_code` (nothing for nobody). `_contents` and `_footprint` say what statements contain, `_conflicts` whether
-iterations meet in memory.
+`_dead_code` (nothing for nobody), `_collapse_loops` (one level for two). `_contents` and `_footprint` say what
+statements contain, `_conflicts` whether iterations meet in memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tenferro_runtime.lowering.passes._collapse_loops import collapse_loops
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
@@ -17,11 +18,20 @@ from tenferro_runtime.lowering.passes._order_loops import block_loops, order_loo
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
-__all__ = ["block_loops", "dead_code", "forward_loads", "fuse_nests", "improved", "order_loops", "swap_copies"]
+__all__ = [
+    "block_loops",
+    "collapse_loops",
+    "dead_code",
+    "forward_loads",
+    "fuse_nests",
+    "improved",
+    "order_loops",
+    "swap_copies",
+]
 
 
 def improved(function: LoopFunction) -> LoopFunction:
     """The function after all passes: the same bits in less time."""
     function = swap_copies(replace(function, body=order_loops(function.body)))
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
-    return replace(function, body=block_loops(function.body))
+    return replace(function, body=block_loops(collapse_loops(function.body)))
