@@ -210,6 +210,26 @@ def test_a_number_that_the_first_loop_stores_keeps_loops_apart() -> None:
     assert len(nests(improved(f))) == 2
 
 
+def test_rows_are_combined_in_registers_some_at_a_time() -> None:
+    f = traced(lambda x: tr.sum(x, axis=0), (40, 30))
+    assert nests(f) == [("parallel", ("reduce",)), ("for", ("parallel", ("reduce",)))]
+    assert nests(traced(lambda x: tr.max(x, axis=0), (18, 30))) == nests(f)
+    assert nests(traced(lambda x: tr.max(x, axis=(0, 1)), (5, 16, 30))) == [("parallel", ("reduce", ("reduce",)))]
+    for rows in (0, 1, 16, 17, 32, 33, 40):
+        x = RNG.random((rows, 30))
+        (got,) = interpret(traced(lambda x: tr.sum(x, axis=0), x.shape), [x], ())
+        np.testing.assert_allclose(got, x.sum(axis=0), rtol=1e-14)
+
+
+def test_the_loop_around_sums_goes_along_memory() -> None:
+    def turned(x: Any, y: Any, z: Any) -> Any:
+        return tr.sum(tr.permute_dims(x * y * z, (2, 0, 1)), axis=1)
+
+    (loop, _) = traced(turned, *[(20, 30, 40)] * 3).body
+    assert isinstance(loop, For) and loop.extent == 30
+    assert isinstance(loop.body[0], For) and loop.body[0].extent == 40
+
+
 def test_dead_carries_temporaries_and_loops_go() -> None:
     w = Writing()
     x, y, dead = w.input("f8", 20), w.output("f8", 20), w.temporary("f8", 20)

@@ -236,6 +236,67 @@ def test_sums_of_sums():
     np.testing.assert_allclose(in_vectors(w.function())(a, sizes={"n": 7, "m": 90})[0], a.sum(), rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_columns_whose_loops_carry_numbers(dtype, size):
+    w = Writing("n", "m")
+    x, y, out = w.input(dtype, n, m), w.input(dtype, n), w.output(dtype, m)
+    rows, odd = w.output("i8", m), w.output("bool", m)
+    with w.loop(m) as j:
+
+        def step(i, total, number, flag):
+            here = w.load(x, Affine.of(i) * m + j)
+            same = w.let(comparison.eq, here, w.load(y, i), dtype="bool")
+            return [
+                w.let(add, total, w.let(mul, here, w.load(y, i))),
+                w.let(comparison.select, same, w.position(Affine.of(i) + 1), number, dtype="i8"),
+                w.let(bits.bitwise_xor, flag, same),
+            ]
+
+        first = [w.load(x, j), w.position(j), literal(False, "bool")]
+        for buffer, last in zip((out, rows, odd), w.fold(n, first, step), strict=True):
+            w.store(buffer, j, last)
+    f = in_vectors(w.function())
+    for count in (1, 7):
+        a, b = values(RNG, dtype, (count, size)), values(RNG, dtype, count)
+        b[: min(count, size)] = a[range(min(count, size)), range(min(count, size))]
+        total, number, flags = f(a, b, sizes={"n": count, "m": size})
+        want = a[0].copy()
+        with np.errstate(over="ignore"):
+            for row, factor in zip(a, b, strict=True):
+                want = want + row * factor
+        if dtype.startswith("complex"):  # NumPy may round products of complex numbers once
+            np.testing.assert_allclose(total, want, rtol=1e-5)
+        else:
+            same(total, want)
+        equal = a == b[:, None]
+        same(flags, np.logical_xor.reduce(equal, axis=0))
+        places = np.where(equal, np.arange(1, count + 1)[:, None], 0).max(axis=0)
+        same(number, np.where(equal.any(axis=0), places, np.arange(size)))
+
+
+def test_loops_inside_of_no_iterations_keep_the_first_numbers():
+    w = Writing("n", "m")
+    x, out = w.input("f8", m), w.output("f8", m)
+    with w.loop(m) as j:
+        first = w.load(x, j)
+        w.store(out, j, w.fold(n, [first], lambda i, c: [w.let(mul, c, w.load(x, j))])[0])
+    a = RNG.random(21)
+    same(in_vectors(w.function())(a, sizes={"n": 0, "m": 21})[0], a)
+
+
+def test_loops_inside_that_go_along_memory_stay_reductions():
+    w = Writing("n", "m")
+    x, out = w.input("f8", n, m), w.output("f8", n)
+    with w.loop(n) as i:
+        at = lambda j: Affine.of(i) * m + j
+        w.store(out, i, w.fold(m, [literal(0.0)], lambda j, c: [w.let(add, c, w.load(x, at(j)))], Order.GROUPED)[0])
+    a = RNG.random((40, 33))
+    f = in_vectors(w.function())
+    assert "llvm.masked.gather" not in f.rendered.text
+    np.testing.assert_allclose(f(a, sizes={"n": 40, "m": 33})[0], a.sum(axis=1), rtol=1e-14)
+
+
 def test_any_and_all():
     w = Writing("n")
     x, some, every = w.input("bool", n), w.output("bool"), w.output("bool")

@@ -99,7 +99,7 @@ class RandomLoops:
 
     def block(self, depth: int, known: list[Any]) -> None:
         """A few statements."""
-        kinds = [self.map, self.reduce, self.scan, self.total]
+        kinds = [self.map, self.reduce, self.columns, self.scan, self.total]
         if depth:
             kinds += [self.repeat, self.whilst, self.choose]
         for _ in range(self.random.randrange(1, 4)):
@@ -126,6 +126,29 @@ class RandomLoops:
 
             total = w.fold(self.m, [first], step, Order.GROUPED)[0]
             w.store(target, Affine.of(i) * (self.m + EDGE), self.combined([total, total]))
+
+    def columns(self, depth: int, known: list[Any]) -> None:
+        """Carries down all columns of a buffer, and perhaps a sum within each step."""
+        w, r, target = self.w, self.random, self.random.choice(self.written)
+        column, sums, stores = r.randrange(EDGE), r.random() < 0.3, r.random() < 0.5
+        with w.loop(self.m) as j:
+
+            def row(i: Any, a: Any, b: Any) -> list[Any]:
+                def term(k: Any, c: Any) -> list[Any]:
+                    return [w.let(arithmetic.maximum, c, self.value(target.dtype, k, j, target, known))]
+
+                x = self.combined([a, self.value(target.dtype, i, j, target, known)])
+                if sums:
+                    x = w.fold(self.n, [x], term, Order.GROUPED)[0]
+                if stores:
+                    w.store(target, Affine.of(i) * (self.m + EDGE) + Affine.of(j) + column, x)
+                return [b, x] if r.random() < 0.5 else [x, a]
+
+            first = [w.load(self.inputs[0], self.place(0, j)), literal(2, target.dtype)]
+            first = [self.converted(v, target.dtype) for v in first]
+            a, b = w.fold(self.n, first, row)
+            if not stores:
+                w.store(target, Affine.of(j) + column, self.combined([a, b]))
 
     def scan(self, depth: int, known: list[Any]) -> None:
         """Carries along a row."""

@@ -24,10 +24,13 @@ from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, dim_max, floordiv
 
 MOST_TERMS: Final = 64
 """Terms of all elements of a result up to which they are written out one by one."""
+
+ROWS: Final = 16
+"""Rows that are combined in registers: about as many streams as a processor prefetches."""
 
 Term = Callable[[LoopWriter, Index], Value]
 
@@ -63,6 +66,11 @@ def accumulated(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, fir
         for each in terms[1:]:
             total = w.let(op, first.dtype, total, each)
         return total
+    return _in_loops(w, shape, term, op, first)
+
+
+def _in_loops(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first: Value) -> Value:
+    """All terms of a shape combined with a first number, in loops."""
 
     def level(k: int, index: Index, total: Value) -> Value:
         if k == len(shape):
@@ -114,20 +122,54 @@ def reduced(
     if inner or _few(over):
         write(w, Formula(shape, first.dtype, each), found)
         return found
-    write(w, Formula(shape, first.dtype, lambda w, i: first), found)
-
-    def level(k: int, r: Index) -> None:
-        if k == len(over):
-            w.nest(shape, lambda i: add(i, r))
-        else:
-            with w.loop(over[k]) as loop:
-                level(k + 1, (*r, Affine.of(loop.index)))
-
-    def add(i: Index, r: Index) -> None:
-        w.store(found.buffer, found.place(i), w.let(op, first.dtype, found.at(w, i), term(w, i, r)))
-
-    level(0, ())
+    _by_rows(w, found, over, term, op, first)
     return found
+
+
+def _by_rows(
+    w: LoopWriter, to: Stored, over: Sequence[DimLike], term: Callable[[LoopWriter, Index, Index], Value], op: Op,
+    first: Literal,
+) -> None:  # fmt: skip
+    """Rows of terms combined element by element: some rows at a time, so that as many streams come from memory.
+
+    Within these, elements are numbers of a loop over the rows, which vectors run for many elements together.
+    """
+    first_inner = len(over) - 1
+    while first_inner and _is_few(over[first_inner - 1 : -1]):
+        first_inner -= 1
+    outer, inner, last = over[:first_inner], over[first_inner:-1], over[-1]
+    groups = floordiv(dim_max(last - 1, 0), ROWS)
+
+    def some(before: Index, start: Affine, rows: DimLike, total: Callable[[Index], Value]) -> None:
+        def element(i: Index) -> None:
+            def of(w: LoopWriter, r: Index) -> Value:
+                return term(w, i, (*before, *r[:-1], r[-1] + start))
+
+            w.store(to.buffer, to.place(i), _in_loops(w, (*inner, rows), of, op, total(i)))
+
+        w.nest(to.shape, element)
+
+    def level(k: int, r: Index, total: Callable[[Index], Value]) -> None:
+        if k < len(outer):
+            with w.loop(outer[k]) as loop:
+                level(k + 1, (*r, Affine.of(loop.index)), total)
+            return
+        some(r, Affine(), last - groups * ROWS, total)
+        if groups.__class__ is int and groups == 0:
+            return
+        with w.loop(groups) as loop:
+            start = Affine.of(loop.index) * ROWS + (last - groups * ROWS)
+            some(r, start, ROWS, lambda i: to.at(w, i))
+
+    if outer:
+        write(w, Formula(to.shape, first.dtype, lambda w, i: first), to)
+    level(0, (), lambda i: to.at(w, i) if outer else first)
+
+
+def _is_few(shape: Sequence[DimLike]) -> bool:
+    """Whether loops of this shape, for each of some rows, are few rows still."""
+    n = count(shape)
+    return isinstance(n, int) and n <= ROWS
 
 
 def _with(index: Index, r: Index, axes: Sequence[int], ndim: int) -> Index:

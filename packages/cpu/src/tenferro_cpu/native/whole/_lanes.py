@@ -1,4 +1,7 @@
-"""What the statements of an innermost loop mean for vectors: which registers differ from lane to lane, and how."""
+"""What the statements of a loop mean for vectors: which registers differ from lane to lane, and how.
+
+Loops inside, with numbers that they carry, run for all lanes together: sums of columns, the best of each column.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_cpu.native.whole._functions import is_function, looks_up
 from tenferro_tensor import Op
 from tenferro_tensor.catalog import arithmetic, bits
-from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Position, Reg, Statement, Store
+from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Statement, Store, everything
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
@@ -27,28 +30,32 @@ SCATTERED: Final = "scattered"
 
 @dataclass
 class Lanes:
-    """An innermost loop of plain statements, as vectors would run it.
+    """A loop as vectors would run it.
 
     Attributes:
-        uniform: statements that give all iterations the same.
+        uniform: statements that give all iterations the same, but for those of loops inside.
         varying: the others, in order.
+        inside: registers that loops inside set.
         steps: integer registers that grow by so much from one iteration to the next.
         differing: registers whose values differ from iteration to iteration, those of `steps` among them.
         bits: of the widest number.
         instructions: of one vector's work, roughly.
         mathematics: whether functions are among them.
         apart: whether lanes lie apart in memory somewhere.
+        apart_inside: whether they do so in a loop inside.
         combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
 
     uniform: list[Statement] = field(default_factory=list)
     varying: list[Statement] = field(default_factory=list)
+    inside: set[int] = field(default_factory=set)
     steps: dict[int, DimLike] = field(default_factory=dict)
     differing: set[int] = field(default_factory=set)
     bits: int = 8
     instructions: int = 0
     mathematics: bool = False
     apart: bool = False
+    apart_inside: bool = False
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
     def step(self, at: Affine) -> DimLike | str:
@@ -82,12 +89,12 @@ _COMBINED: Final = {
 
 
 def lanes_of(s: For, fused: bool) -> Lanes | None:
-    """The lanes of a loop, or None where it is not of plain statements that vectors can run."""
+    """The lanes of a loop, or None where vectors cannot run its statements."""
     found = Lanes(steps={s.index.number: 1}, differing={s.index.number})
     steps = _accumulating(found, s)
     if steps is None:
         return None
-    stored = {each.buffer.number for each in s.body if isinstance(each, Store)}
+    stored = {each.buffer.number for each in everything(s.body) if isinstance(each, Store)}
     for each in s.body:
         if each not in steps and not _taken(found, each, fused, stored):
             return None
@@ -96,7 +103,7 @@ def lanes_of(s: For, fused: bool) -> Lanes | None:
 
 def _accumulating(lanes: Lanes, s: For) -> list[Statement] | None:
     """The statements that combine a carry with a term, which is all that they and their results are used for."""
-    uses = Counter([a.number for each in s.body for a in _read(each) if isinstance(a, Reg)])
+    uses = Counter([a.number for each in everything(s.body) for a in _read(each) if isinstance(a, Reg)])
     made = {each.result.number: each for each in s.body if isinstance(each, Let)}
     found: list[Statement] = []
     for c in s.carries:
@@ -120,6 +127,8 @@ def _read(s: Statement) -> list[Number]:
             return [value, *[reg for reg, _ in at.terms]]
         case Load(_, _, at) | Position(_, at):
             return [reg for reg, _ in at.terms]
+        case For(carries=carries):
+            return [number for c in carries for number in (c.first, c.following)]
     return []
 
 
@@ -150,7 +159,33 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
             lanes.varying.append(s)
             lanes.needs(buffer.dtype)
             return not (step.__class__ is int and step == 0) and _reach(lanes, step, buffer)
+        case For():
+            return _take_loop(lanes, s, fused, stored)
     return False
+
+
+def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
+    """A loop inside, whose iterations all lanes run together."""
+    if s.order is Order.ANY or s.swaps:
+        return False
+    outside, lanes.apart = (lanes.uniform, lanes.varying, lanes.apart), False
+    lanes.uniform, lanes.varying = [], []
+    lanes.differing |= {c.inside.number for c in s.carries}
+    lanes.inside.add(s.index.number)
+    for c in s.carries:
+        lanes.needs(c.inside.dtype)
+    taken = all(_taken(lanes, each, fused, stored) for each in s.body)
+    for each in s.body:
+        if isinstance(each, Let | Position | Load):
+            lanes.inside.add(each.result.number)
+        elif isinstance(each, For):
+            lanes.inside |= {c.result.number for c in each.carries}
+    lanes.apart_inside |= lanes.apart
+    lanes.uniform, lanes.varying, apart = outside
+    lanes.apart |= apart
+    lanes.varying.append(s)
+    lanes.differing |= {c.result.number for c in s.carries}
+    return taken
 
 
 def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer) -> bool:
@@ -201,7 +236,7 @@ def same_bits(lanes: Lanes, width: int) -> bool:
 
     Numbers are looked up in full vectors only: narrow numbers beside wide ones do not fill theirs.
     """
-    for s in lanes.varying:
+    for s in everything(lanes.varying):
         if isinstance(s, Let):
             dtypes = tuple([a.dtype for a in s.args])
             narrow = BITS[kind_of(dtypes[0])] * (width // lanes.bits) != width

@@ -1,6 +1,7 @@
-"""Innermost loops as explicit vectors: a loop over several vectors at once, and the rest under a mask.
+"""Loops as explicit vectors: a loop over several vectors at once, and the rest under a mask.
 
-Mathematics is written out in line as the kernels have it, in their width and with their bits.
+Mathematics is written out in line as the kernels have it, in their width and with their bits. Loops inside run for all
+lanes together and carry vectors, so that sums over rows stay in registers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Pointer, Vec
+from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Loop, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.builder._types import indices
 from tenferro_cpu.native.kernels import _ports as ports
@@ -27,12 +28,15 @@ from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import Streams, streamed_bytes
 from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
 from tenferro_tensor.device_model import Access, Literal, Operand
-from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Store
+from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Statement, Store, everything
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
 BYTE: Final = 8
 """Bits of one."""
+
+FEWEST: Final = 2
+"""Iterations of the shortest loop that becomes vectors for the sake of loops inside."""
 
 Place = tuple[Int, Int]
 """Where the first iteration is, and how far the next one."""
@@ -43,10 +47,10 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
-    if lanes is None or (lanes.apart and not lanes.mathematics):
+    if lanes is None or (lanes.apart and not lanes.mathematics) or lanes.apart_inside:
         return None
     width = BYTE * host.vector_bytes
-    least = SHORT if s.carries else width // lanes.bits
+    least = SHORT if s.carries else FEWEST if lanes.inside else width // lanes.bits
     if (isinstance(s.extent, int) and s.extent < least) or not (lanes.varying or s.carries):
         return None
     if host.tables and lanes.mathematics and not same_bits(lanes, width):
@@ -81,6 +85,18 @@ def _folded(combiner: Combiner, state: State) -> list[str]:
     names = [block.first_lane(x) for x in combiner.split(state)]
     outer.take_over(block)
     return names
+
+
+def _operands(s: Statement) -> Sequence[Number]:
+    """The numbers that a statement needs in every lane."""
+    match s:
+        case Let(args=args):
+            return args
+        case Store(value=value):
+            return (value,)
+        case For(carries=carries):
+            return [number for c in carries for number in (c.first, c.following)]
+    return ()
 
 
 class VectorLoop:
@@ -240,15 +256,18 @@ class VectorLoop:
 
     def _place_all(self) -> None:
         """Places in the first iteration, and how far they move; integer registers that move likewise."""
-        w = self.writer
         self._place(Affine.of(self.s.index))
         for s in self.lanes.varying:
-            if isinstance(s, Load | Store):
-                self._place(s.at)
-            elif isinstance(s, Position):
-                first, _ = self._place(s.index)
-                w.registers[s.result.number] = Vec(w.block, "i64", (first.name,))
-                self._place(Affine.of(s.result))
+            self._place_one(s)
+
+    def _place_one(self, s: Statement) -> None:
+        w = self.writer
+        if isinstance(s, Load | Store):
+            self._place(s.at)
+        elif isinstance(s, Position):
+            first, _ = self._place(s.index)
+            w.registers[s.result.number] = Vec(w.block, "i64", (first.name,))
+            self._place(Affine.of(s.result))
 
     def _place(self, at: Affine) -> Place:
         found = self._places.get(at)
@@ -266,12 +285,17 @@ class VectorLoop:
     def _prepare(self) -> None:
         """Ports, and numbers that all iterations share in every lane."""
         for s in self.lanes.varying:
-            if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
-                self._ports[s.buffer.number, s.at] = self._port(s.buffer, s.at)
-            for number in s.args if isinstance(s, Let) else (s.value,) if isinstance(s, Store) else ():
-                self._fix(number)
+            self._open_port(s)
+        for s in everything(self.lanes.varying):
+            for number in _operands(s):
+                if not (isinstance(number, Reg) and number.number in self.lanes.inside):
+                    self._fix(number)
         for _, term in self.lanes.combined:
             self._fix(term)
+
+    def _open_port(self, s: Statement) -> None:
+        if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
+            self._ports[s.buffer.number, s.at] = self._port(s.buffer, s.at)
 
     def _fix(self, number: Number) -> None:
         if isinstance(number, Reg) and not self.lanes.differs(number):
@@ -297,17 +321,59 @@ class VectorLoop:
     # One iteration of several vectors.
 
     def _body(self, starts: Sequence[Int], mask: Vec | None) -> None:
-        b = self.block
         self._values = {}
         for s in self.lanes.varying:
-            if isinstance(s, Let):
-                dtypes = tuple([a.dtype for a in s.args])
-                args = [self._value(a, starts) for a in s.args]
-                self._values[s.result.number] = apply(b, s.op, dtypes, s.result.dtype, *args)
-            elif isinstance(s, Load):
-                self._values[s.result.number] = self._load(s, starts, mask)
-            elif isinstance(s, Store):
-                self._store(s, starts, mask)
+            self._one(s, starts, mask)
+
+    def _one(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
+        if isinstance(s, Let):
+            dtypes = tuple([a.dtype for a in s.args])
+            args = [self._value(a, starts) for a in s.args]
+            self._values[s.result.number] = apply(self.block, s.op, dtypes, s.result.dtype, *args)
+        elif isinstance(s, Load):
+            self._values[s.result.number] = self._load(s, starts, mask)
+        elif isinstance(s, Store):
+            self._store(s, starts, mask)
+        elif isinstance(s, For):
+            self._loop(s, starts, mask)
+
+    def _loop(self, s: For, starts: Sequence[Int], mask: Vec | None) -> None:
+        """A loop inside; what it makes known is forgotten after it."""
+        w, b = self.writer, self.block
+        first = [self._value(c.first, starts) for c in s.carries]
+        known = dict(self._values), dict(self._places), dict(self._ports)
+        with Loop(b, [0], [x for value in first for x in parts(value)]) as loop:
+            (index,) = loop.counters
+            loop.leave_unless(index < Int(b, w.size(s.extent).name))
+            self._carry([c.inside for c in s.carries], loop.values)
+            w.registers[s.index.number] = Vec(w.block, "i64", (index.name,))
+            self._fix(s.index)
+            for each in s.body:
+                self._inside(each, starts, mask)
+            following = [self._value(c.following, starts) for c in s.carries]
+            loop.values = [x for value in following for x in parts(value)]
+            loop.counters = [index + 1]
+        self._values, self._places, self._ports = known
+        self._carry([c.result for c in s.carries], loop.values)
+
+    def _inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
+        """A statement of a loop inside: places change from one of its iterations to the next."""
+        scalar = self.writer.block
+        scalar.take_over(self.block)
+        if isinstance(s, Let | Position | Load) and not self.lanes.differs(s.result):
+            self.writer.write((s,))
+            self.block.take_over(scalar)
+            self._fix(s.result)
+            return
+        self._place_one(s)
+        self.block.take_over(scalar)
+        self._open_port(s)
+        self._one(s, starts, mask)
+
+    def _carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
+        rest = iter(vectors)
+        for reg in registers:
+            self._values[reg.number] = joined([next(rest) for _ in range(1 + (reg.dtype.kind == "c"))])
 
     def _value(self, number: Number, starts: Sequence[Int]) -> Value:
         b = self.block

@@ -6,7 +6,7 @@ neighbours along one axis and some along another, small blocks use each line of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -64,7 +64,7 @@ def block_loops(statements: Sequence[Statement]) -> Block:
 
 
 def _ordered(s: Statement) -> Statement:
-    nest = _nest(s)
+    nest = _nest(s, _is_carrying)
     if nest is None:
         inner = blocks(s)
         return with_blocks(s, [order_loops(b) for b in inner]) if inner else s
@@ -76,22 +76,34 @@ def _ordered(s: Statement) -> Statement:
     return _rebuilt([*loops[:best], *loops[best + 1 :], loops[best]], body)
 
 
-def _nest(s: Statement) -> tuple[list[For], Block] | None:
-    """At least two independent loops, each all of the one around it, and a body without further ones."""
+def _is_carrying(s: Statement) -> bool:
+    """Whether a statement is a loop that computes a number, such as a sum."""
+    return (
+        isinstance(s, For) and bool(s.carries) and not s.swaps and all(_is_plain(t) or _is_carrying(t) for t in s.body)
+    )
+
+
+def _is_plain(s: Statement) -> bool:
+    return isinstance(s, Let | Position | Load | Store)
+
+
+def _nest(s: Statement, more: Callable[[Statement], bool] | None = None) -> tuple[list[For], Block] | None:
+    """At least two independent loops, each all of the one around it, and a body of plain statements, or of `more`."""
     loops: list[For] = []
     while isinstance(s, For) and s.order is Order.ANY:
         loops.append(s)
         if len(s.body) != 1:
             break
         s = s.body[0]
-    if len(loops) < 2 or not all(isinstance(t, Let | Position | Load | Store) for t in loops[-1].body):
+    if len(loops) < 2 or not all(_is_plain(t) or (more is not None and more(t)) for t in loops[-1].body):
         return None
     return loops, loops[-1].body
 
 
 def _score(index: Reg, body: Block) -> int:
     """How many accesses are to neighbours; stores count twice."""
-    return sum([1 + isinstance(s, Store) for s in body if isinstance(s, Load | Store) and _unit(s.at, index)])
+    all_of = everything(body)
+    return sum([1 + isinstance(s, Store) for s in all_of if isinstance(s, Load | Store) and _unit(s.at, index)])
 
 
 def _unit(at: Affine, index: Reg) -> bool:
