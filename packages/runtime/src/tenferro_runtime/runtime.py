@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from tenferro_runtime._caches import caches
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._spec_check import check_program
+from tenferro_runtime.ir._tools import above
 from tenferro_runtime.passes import PASSES, Pass, keeping_layout
 from tenferro_tensor import REGISTRY, clear_plans, plan_stats
 from tenferro_tensor_core import ArgumentError
@@ -54,6 +55,7 @@ class Runtime:
         programs_per_function: number of programs that one compiled function keeps.
         kinds_per_function: number of argument kinds that take the fast path into a compiled function.
         strict_sizes: refuse ``int(n)`` and ``range(n)`` of a symbolic size `n`, which make a program for each value.
+        unroll: which loops of Python stay written out; see `compile`.
 
     >>> with Runtime(check=True, programs_per_function=2) as runtime:
     ...     current_runtime() is runtime
@@ -71,13 +73,14 @@ class Runtime:
         programs_per_function: int = 64,
         kinds_per_function: int = 1024,
         strict_sizes: bool = False,
+        unroll: bool | int | None = None,
     ) -> None:
         if programs_per_function < 1 or kinds_per_function < 1:
             raise ArgumentError(f"bounds are at least 1, got {programs_per_function=} and {kinds_per_function=}")
         self.passes, self.check, self.deterministic, self.fusion = passes, check, deterministic, fusion
         self.overwriting = overwriting
         self.programs_per_function, self.kinds_per_function = programs_per_function, kinds_per_function
-        self.strict_sizes = strict_sizes
+        self.strict_sizes, self.unroll = strict_sizes, unroll
 
     def with_deterministic(self, deterministic: bool) -> Runtime:
         """This runtime, or one that differs from it in that."""
@@ -85,6 +88,12 @@ class Runtime:
             return self
         other = copy(self)
         other.deterministic = deterministic
+        return other
+
+    def with_unroll(self, unroll: bool | int) -> Runtime:
+        """This runtime with another `unroll`."""
+        other = copy(self)
+        other.unroll = unroll
         return other
 
     def optimise(self, program: Program, *, placement: Any = None) -> Program:
@@ -96,6 +105,10 @@ class Runtime:
         """
         if self.check:
             check_program(program)
+        if self.unroll is not True:
+            program = above("rolling").roll(program, self.unroll, self.optimise, exact=self.deterministic)
+            if self.check:
+                check_program(program)
         for run in keeping_layout(self.passes) if self.deterministic else self.passes:
             program = run(program)
             if self.check:

@@ -72,6 +72,7 @@ def compile(
     donate: int | Iterable[int] = ...,
     deterministic: bool | None = ...,
     placement: str | CostModel | None = ...,
+    unroll: bool | int | None = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 @overload
 def compile(
@@ -83,6 +84,7 @@ def compile(
     donate: int | Iterable[int] = ...,
     deterministic: bool | None = ...,
     placement: str | CostModel | None = ...,
+    unroll: bool | int | None = ...,
 ) -> CompiledFunction: ...
 def compile(
     f: Callable[..., Any] | None = None,
@@ -93,6 +95,7 @@ def compile(
     donate: int | Iterable[int] = (),
     deterministic: bool | None = None,
     placement: str | CostModel | None = None,
+    unroll: bool | int | None = None,
 ) -> Any:
     """Make a function that is traced once for each kind of arguments, and replayed from then on.
 
@@ -120,6 +123,10 @@ def compile(
         placement: ``"auto"`` gives steps whose operands name no device to the open CPU pools where a cost model says
             that it pays, or a `CostModel` of your own; ``plan(...)`` says why. By default they stay in the calling
             thread.
+        unroll: which loops of Python stay written out in the program. A stretch of many equal groups of steps, each of
+            which goes on from the one before, is recorded as one loop, with the same bits; that compiles sooner. True
+            leaves all steps as they are; a number, loops of so many iterations; False, none that can be told from
+            chance. By default loops stay that are short or have few steps, since nothing is gained.
 
     Returns:
         A function with the signature of `f`, and with the methods of `CompiledFunction`: ``cache_info()``, ``clear()``,
@@ -127,7 +134,8 @@ def compile(
 
     Raises:
         DonatedError: an argument was given away by an earlier call.
-        ArgumentError: an argument is no array, number or container of them and not static; or the result is not.
+        ArgumentError: an argument is no array, number or container of them and not static, or the result is not; or
+            `unroll` is neither a boolean nor a positive integer.
         TracingError: the function asked for the elements of a traced value.
 
     >>> import tenferro_runtime as tr
@@ -144,8 +152,8 @@ def compile(
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     donated = (donate,) if isinstance(donate, int) else tuple(donate)
     if f is None:
-        return lambda g: _compile(g, numbers, names, donated, deterministic, placement)
-    return _compile(f, numbers, names, donated, deterministic, placement)
+        return lambda g: _compile(g, numbers, names, donated, deterministic, placement, unroll)
+    return _compile(f, numbers, names, donated, deterministic, placement, unroll)
 
 
 def _compile(
@@ -155,6 +163,7 @@ def _compile(
     donated: tuple[int, ...],
     deterministic: bool | None,
     placement: Any,
+    unroll: bool | int | None,
 ) -> Any:
     if not callable(f):
         raise ArgumentError(f"compile takes a function, got {f!r:.80}")
@@ -163,7 +172,12 @@ def _compile(
             f"placement={placement!r:.80} places nothing; pass 'auto', a CostModel, or leave it out",
             placement=placement,
         )
-    state = Compiled(f, numbers, names, donated, deterministic, placement)
+    if unroll is not None and not (isinstance(unroll, bool) or (isinstance(unroll, int) and unroll >= 1)):
+        raise ArgumentError(
+            f"compile leaves loops of Python written out (unroll=True), those of so many iterations, or none (False), "
+            f"got {unroll=}; leave it out to let their length decide"
+        )
+    state = Compiled(f, numbers, names, donated, deterministic, placement, unroll)
     entry: Any = state.entry
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

@@ -101,10 +101,13 @@ class Compiled:
         donated: tuple[int, ...] = (),
         deterministic: bool | None = None,
         placement: Any = None,
+        unroll: bool | int | None = None,
     ) -> None:
         runtime = current_runtime()
         if deterministic is not None:
             runtime = runtime.with_deterministic(deterministic)
+        if unroll is not None:
+            runtime = runtime.with_unroll(unroll)
         self.f, self.runtime, self.placement = f, runtime, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)

@@ -9,6 +9,7 @@ from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.costs._storage import nbytes
 from tenferro_runtime.ir._call import call, instance
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.rolling import is_rolled
 from tenferro_tensor import Spec
 from tenferro_tensor_core import DimLike
 
@@ -17,7 +18,8 @@ class Inside(NamedTuple):
     """A program that a step runs.
 
     Attributes:
-        title: what it is to the step: ``"body"``, ``"condition"``, ``"branch 0"``, ``"program"``.
+        title: what it is to the step: ``"body"``, ``"body of a Python loop"``, ``"condition"``, ``"branch 0"`` or
+            ``"program"``.
         program: the program.
         times: how often it runs; ``None`` where only the data says.
         carried: bytes that go from one time to the next.
@@ -40,7 +42,8 @@ def programs_inside(eq: Equation) -> tuple[Inside, ...]:
     if p is scan:
         body, consts, carry = params["body"], params["consts"], params["carry"]
         carried = _bytes(body.inputs[consts : consts + carry])
-        return (Inside("body", body, params["length"], carried, overwritten_carries(body, consts, carry)),)
+        title = "body of a Python loop" if is_rolled(body) else "body"
+        return (Inside(title, body, params["length"], carried, overwritten_carries(body, consts, carry)),)
     if p is while_loop:
         condition, body, consts = params["cond"], params["body"], params["consts"]
         which = overwritten_by_while(condition, body, consts)

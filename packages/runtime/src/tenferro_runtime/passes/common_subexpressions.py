@@ -65,6 +65,23 @@ def share_common_subexpressions(program: Program) -> Program:
     )
 
 
+def share_constants(program: Program) -> Program:
+    """Let equal constants be one."""
+    stands_for = _equal_constants(program.constants)
+    if not stands_for:
+        return program
+    get = stands_for.get
+    equations = []
+    for eq in program.equations:
+        operands = tuple([get(v, v) if v.__class__ is int else v for v in eq.operands])
+        equations.append(eq if operands == eq.operands else Equation(eq.op, operands, eq.results, eq.source))
+    return program.with_(
+        equations=tuple(equations),
+        output_ids=tuple([get(v, v) for v in program.output_ids]),
+        constants={v: c for v, c in program.constants.items() if v not in stands_for},
+    )
+
+
 def _equal_constants(constants: Mapping[int, Tensor]) -> dict[int, int]:
     """The variables of constants that have the elements of an earlier one, with the variable of that one."""
     stands_for: dict[int, int] = {}

@@ -1,0 +1,160 @@
+"""`roll`: a program with the loops recorded that Python had written out in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._program import Literal, Program
+from tenferro_runtime.ir._sizes import OPEN
+from tenferro_runtime.passes.common_subexpressions import share_constants
+from tenferro_runtime.passes.dead_code import remove_dead_code
+from tenferro_runtime.rolling._body import CannotRollError
+from tenferro_runtime.rolling._flow import Flow, Listing, ManyValues, flow_of
+from tenferro_runtime.rolling._loop import ROLLED, write_loop
+from tenferro_runtime.rolling._periods import Stretch, keys_of, runs_in
+from tenferro_runtime.rolling._rows import Surroundings
+from tenferro_tensor import HOST
+
+Unroll = bool | int | None
+"""Which loops stay written out: all, none, or those of so many steps; ``None`` where few equations are saved."""
+
+Optimise = Callable[[Program], Program]
+
+MIN_STEPS: Final = 3
+"""Steps of the shortest loop that can be told from chance."""
+
+DEFAULT_MIN_STEPS: Final = 8
+DEFAULT_MIN_SAVED: Final = 64
+"""Steps of a loop, and equations that it saves, from which on it is recorded where nobody has asked for it."""
+
+MAX_NESTED: Final = 4
+"""Loops around loops, those that begin inside of another one not counted."""
+
+MAX_ATTEMPTS: Final = 8
+"""How often loops are written anew because one of them cannot be."""
+
+MAX_LOOKS: Final = 16
+"""A program is searched in so many equations at most for each that it has."""
+
+
+def is_rolled(body: Program) -> bool:
+    """Whether a program is the body of a loop that Python had written out."""
+    return ROLLED in body.memo or (OPEN in body.memo and is_rolled(body.memo[OPEN][0]))
+
+
+def roll(program: Program, unroll: Unroll, optimise: Optimise, *, exact: bool = False) -> Program:
+    """Record long stretches of equal groups of equations as loops; the same values, bit for bit.
+
+    Args:
+        program: any program.
+        unroll: which loops stay written out.
+        optimise: what the body of a loop goes through.
+        exact: leave loops written out where values would lie in memory in another way.
+    """
+    if unroll is True:
+        return program
+    if unroll is None:
+        steps, saved = DEFAULT_MIN_STEPS, DEFAULT_MIN_SAVED
+    else:
+        steps, saved = max(MIN_STEPS, int(unroll) + 1), 1
+    if len(program.equations) < steps or len(program.equations) <= saved:
+        return program
+    if definitions(program) or any(s.place is not HOST for s in set(program.specs.values())):
+        return program
+    for _ in range(MAX_NESTED):
+        before, program = program, _once(program, steps, saved, optimise, exact)
+        if program is before:
+            break
+    return program
+
+
+def _once(program: Program, steps: int, saved: int, optimise: Optimise, exact: bool) -> Program:
+    program = share_constants(remove_dead_code(program))
+    runs = runs_in(program, keys_of(program), steps, saved)
+    if not runs:
+        return program
+    listing = Listing(program)
+    flows = _chosen(listing, runs, steps, saved)
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            return _written(Surroundings(program, exact), listing, flows, steps, optimise) if flows else program
+        except CannotRollError as error:
+            flows = [flow for flow in flows if flow is not error.flow]
+    return program
+
+
+def _chosen(listing: Listing, runs: list[Stretch], steps: int, saved: int) -> list[Flow]:
+    """Loops that do not overlap, those that save most first; in order of their positions."""
+    taken = bytearray(len(listing.equations) + 1)
+    left = MAX_LOOKS * len(listing.equations)
+    found: list[Flow] = []
+    waiting = runs[::-1]
+    while waiting and left > 0:
+        run = waiting.pop()
+        start, end = _free(taken, run)
+        run = Stretch(start, run.period, end - start)
+        if run.length < steps * run.period or run.saved < saved:
+            continue
+        left -= run.length
+        flow = flow_of(listing, run)
+        if flow is None or flow.end - flow.first < steps or (flow.end - flow.first - 1) * flow.period < saved:
+            if flow is not None and flow.end - flow.first > 0:
+                waiting += _rest(run, flow)
+            continue
+        taken[flow.begins : flow.ends] = b"\1" * (flow.ends - flow.begins)
+        found.append(flow)
+        waiting += _rest(run, flow)
+    return sorted(found, key=lambda flow: flow.begins)
+
+
+def _rest(run: Stretch, flow: Flow) -> list[Stretch]:
+    """What is left of a stretch before a loop and after it."""
+    after = Stretch(flow.ends, run.period, run.start + run.length - flow.ends)
+    return [Stretch(run.start, run.period, flow.begins - run.start), after]
+
+
+def _free(taken: bytearray, run: Stretch) -> tuple[int, int]:
+    """The longest part of a stretch that no loop has taken yet."""
+    best, start, end = (run.start, run.start), run.start, run.start + run.length
+    while start < end:
+        stop = taken.find(1, start, end)
+        stop = end if stop < 0 else stop
+        if stop - start > best[1] - best[0]:
+            best = start, stop
+        start = taken.find(0, stop, end)
+        if start < 0:
+            break
+    return best
+
+
+def _written(around: Surroundings, listing: Listing, flows: list[Flow], steps: int, optimise: Optimise) -> Program:
+    program, at = listing.program, 0
+    for flow in flows:
+        for eq in listing.equations[at : flow.begins]:
+            around.keep(eq)
+        at = flow.begins
+        _trim(around, flow)
+        if flow.end - flow.first < steps:
+            raise CannotRollError(flow)
+        for eq in listing.equations[at : flow.begins]:
+            around.keep(eq)
+        write_loop(around, listing, flow, optimise)
+        at = flow.ends
+    for eq in listing.equations[at:]:
+        around.keep(eq)
+    outputs = tuple([around.value(v) for v in program.output_ids])
+    written = program.with_(
+        equations=tuple(around.equations), output_ids=outputs, constants=around.constants, specs=around.specs
+    )
+    return remove_dead_code(written)
+
+
+def _trim(around: Surroundings, flow: Flow) -> None:
+    """Leave out groups at the ends that read what is not a row of the array that the others read rows of."""
+    for slots in flow.slots:
+        for slot in slots:
+            if isinstance(slot, ManyValues) and not isinstance(slot.operands[0], Literal):
+                part = around.longest(slot.operands[flow.first : flow.end])  # type: ignore[arg-type]
+                flow.first, flow.end = flow.first + part.start, flow.first + part.stop
