@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
@@ -18,7 +17,7 @@ from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, get_backend
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor_core import TenferroError
-from tenferro_tensor_core.forks import importing
+from tenferro_tensor_core.forks import cached_property, importing
 
 FORM: Final = "whole"
 """Under this name a program remembers its forms: for one output by itself, and for a tuple."""

@@ -25,7 +25,7 @@ from tenferro_cpu.native.machine._host import LEVELS, Host, detect, here
 from tenferro_tensor import library
 from tenferro_tensor.device_model import CompileError, ObjectCache, user_cache
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError
-from tenferro_tensor_core.forks import cached_property, idle_at_fork, new_lock
+from tenferro_tensor_core.forks import idle_at_fork, new_lock
 
 RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
 """Functions that find external functions when an object is loaded, by the prefix of their names; one that is not there
@@ -156,6 +156,7 @@ class Engine:
             )
         self.host = here(limit)
         self._limit, self._cache = limit, cache
+        self._made_compiler: _Compiler | None = None
         self._lock = new_lock()
         self._loaded: dict[str, tuple[int, ...]] = {}
         self._notes: dict[str, str] = {}
@@ -163,10 +164,13 @@ class Engine:
         self._counts = {"compiled": 0, "from_disk": 0, "object_bytes": 0}
         _engines.add(self)
 
-    @cached_property
+    @property
     def _compiler(self) -> _Compiler:
         """LLVM, loaded when machine code is first compiled or taken from disk (0.1 s)."""
-        return _Compiler(self._limit)
+        if self._made_compiler is None:
+            with self._lock:  # as always where a thread is inside of LLVM: `idle`
+                self._made_compiler = self._made_compiler or _Compiler(self._limit)
+        return self._made_compiler
 
     @contextmanager
     def idle(self) -> Iterator[None]:
