@@ -86,6 +86,14 @@ OPEN = [
     Open("reverse", lambda x: c.reverse(x, axes=(0,)), ((N, M),)),
     Open("slice", lambda x: c.slice_(x, start=(0, 0), limit=x.shape, stride=(1, 1)), ((N, M),)),
     Open("strided slice", lambda x: c.slice_(x, start=(0,), limit=x.shape, stride=(2,)), ((N,),)),
+    *[
+        Open(
+            f"{mode} a slice",
+            lambda x, y, mode=mode: c.update_slice(x, y, start=(0, 1), stride=(1, 2), mode=mode),
+            ((N, 5), (N, 2)),
+        )
+        for mode in ("set", "add")
+    ],
     Open("pad", lambda x, v: c.pad(x, v, low=(1,), high=(2,), interior=(0,)), ((N,), ())),
     Open("interior pad", lambda x, v: c.pad(x, v, low=(1,), high=(2,), interior=(1,)), ((N,), ())),
     Open("concatenate", lambda x, y: c.concatenate(x, y, axis=0), ((N,), (M,))),

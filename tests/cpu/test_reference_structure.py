@@ -30,6 +30,8 @@ def test_every_dtype(dtype: str) -> None:
     checked(c.concatenate, x, x[:1], x[:0], axis=0)
     checked(c.reverse, x, axes=(1,))
     checked(c.slice_, x, start=(0, 1), limit=(2, 3), stride=(1, 2))
+    checked(c.update_slice, x, sample(rng, dtype, (1, 2)), start=(1, 0), stride=(1, 2), mode="set")
+    checked(c.update_slice, x, sample(rng, dtype, (1, 2)), start=(1, 0), stride=(1, 2), mode="add")
     checked(c.transfer, x, place=HOST)
 
 
@@ -106,6 +108,19 @@ def test_slice(start: int, limit: int, stride: int) -> None:
 
 def test_slice_without_axes() -> None:
     checked(c.slice_, np.float64(1.0), start=(), limit=(), stride=())
+
+
+@pytest.mark.parametrize("mode", ["set", "add"])
+@pytest.mark.parametrize(("start", "count", "stride"), [(0, 3, 2), (1, 4, 1), (2, 2, 2), (4, 1, 7), (5, 0, 3)])
+def test_update_of_a_slice(start: int, count: int, stride: int, mode: str) -> None:
+    x, update = sample(rng, "float64", (5, 2)), sample(rng, "float64", (count, 1))
+    before = x.copy()
+    checked(c.update_slice, x, update, start=(start, 1), stride=(stride, 1), mode=mode)
+    assert np.array_equal(x, before)
+
+
+def test_update_of_a_slice_without_axes() -> None:
+    checked(c.update_slice, np.float64(1.0), np.float64(2.0), start=(), stride=(), mode="add")
 
 
 @pytest.mark.parametrize("dtype", [n for n in NAMES if n != "bool"])

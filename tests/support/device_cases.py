@@ -69,6 +69,7 @@ def structure() -> list[Case]:
         Case("slice", lambda x: x[1:, ::-2, 1:4], (x,)),
         Case("index", lambda x, at: x[at, 1], (x, at)),
         Case("take", lambda x, at: tr.take(x, at, axis=1), (x, at)),
+        Case("update of a slice", lambda x: x.at[1:, ::-2].set(x[:2, ::2]).at[0].add(x[1]), (x,)),
         Case("update", lambda v, at: v.at[at].add(2.0), (v, at)),
         Case("pad", lambda x: tr.pad(x, ((1, 0), (0, 2), (0, 0))), (x,)),
         Case("concat", lambda x: tr.concat([x, x], axis=1), (x,)),

@@ -86,6 +86,8 @@ def _table() -> list[Case]:
         Case(c.concatenate, (a,), {"axis": 0}),
         Case(c.reverse, (a,), {"axes": (1,)}),
         Case(c.slice_, (of(N + M, M + 1),), {"start": (N, 1), "limit": (N + M, M + 1), "stride": (1, 2)}),
+        Case(c.update_slice, (of(N + M, M + 3), of(M, 2)), {"start": (N, 1), "stride": (1, 2), "mode": "set"}),
+        Case(c.update_slice, (of(2 * N, M), of(N, M)), {"start": (0, 0), "stride": (2, 1), "mode": "add"}),
         Case(c.iota, (), {"shape": (N, M), "dtype": F8, "axis": 1, "place": HOST}),
         Case(c.dim_value, (), {"size": N * M, "place": HOST}),
         Case(c.define_size, (of(dtype=I8),), {"size": dim("u")}),

@@ -147,6 +147,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "mixed with flipped": lambda x, y, z, i, p: mix(tr.flip(y), x),
     "where": lambda x, y, z, i, p: tr.where(counters(x) < i, y, x),
     "window": lambda x, y, z, i, p: x.at[cut(x, p) :].set(mix(y[cut(x, p) :], x[: x.shape[0] - cut(x, p)])),
+    "colours": lambda x, y, z, i, p: x.at[1:-1:2].set(mix(x[:-2:2], x[2::2])),
+    "backwards": lambda x, y, z, i, p: added(x.at[::-2], times(y[::2], x[::2])),
     "every other": lambda x, y, z, i, p: x.at[::2].set(tr.flip(x, axis=0)[::2]),
     "reversed": lambda x, y, z, i, p: x.at[::-1].set(mix(x, y)),
     "every other from the end": lambda x, y, z, i, p: added(x.at[::-2], y[::2]),

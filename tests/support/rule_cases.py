@@ -226,6 +226,16 @@ STRUCTURE = [
     structural(c.slice_, lambda x: c.slice_(x, start=(1, 0), limit=(4, 7), stride=(1, 1)), (5, 7)),
     structural(c.slice_, lambda x: c.slice_(x, start=(1, 0), limit=(4, 7), stride=(2, 3)), (5, 7), note="strided"),
     structural(c.slice_, lambda x: c.slice_(x, start=(2, 5), limit=(2, 6), stride=(2, 3)), (5, 7), note="empty"),
+    *[
+        structural(
+            c.update_slice,
+            lambda x, u, mode=mode: c.update_slice(x, u, start=(1, 0), stride=(2, 3), mode=mode),
+            (4, 7),
+            (2, 3),
+            note=mode,
+        )
+        for mode in ("set", "add")
+    ],
     structural(c.pad, lambda x, v: c.pad(x, v, low=(1, 2), high=(0, 1), interior=(0, 0)), (2, 3), (), note="outside"),
     structural(c.pad, lambda x, v: c.pad(x, v, low=(1, 0), high=(0, 2), interior=(2, 1)), (2, 3), (), note="interior"),
     structural(

@@ -76,6 +76,14 @@ def slice_(x: Any, *, start: Ints, limit: Ints, stride: Ints) -> Any:
     return filled(map(len, ranges), x.dtype, lambda i: x[tuple(r[v] for r, v in zip(ranges, i, strict=True))])
 
 
+def update_slice(x: Any, update: Any, *, start: Ints, stride: Ints, mode: str) -> Any:
+    out = np.array(x)
+    for i in np.ndindex(*update.shape):
+        at = tuple([a + v * s for a, v, s in zip(start, i, stride, strict=True)])
+        out[at] = added(out[at], update[i]) if mode == "add" else update[i]
+    return out
+
+
 def gather(
     x: Any, indices: Any, *, offset_dims: Ints, collapsed_dims: Ints, start_index_map: Ints, slice_sizes: Ints
 ) -> Any:
@@ -274,7 +282,7 @@ def iota(*, shape: Ints, dtype: Any, axis: int, place: Any = None) -> Any:
 
 ORACLES: dict[Any, Callable[..., Any]] = {
     c.broadcast_in_dim: broadcast_in_dim, c.reshape: reshape, c.transpose: transpose, c.pad: pad,
-    c.concatenate: concatenate, c.reverse: reverse, c.slice_: slice_,
+    c.concatenate: concatenate, c.reverse: reverse, c.slice_: slice_, c.update_slice: update_slice,
     c.gather: gather, c.scatter: scatter, c.dynamic_slice: dynamic_slice, c.dynamic_update_slice: dynamic_update_slice,
     c.reduce_sum: reduction(added, 0), c.reduce_prod: reduction(multiplied, 1),
     c.reduce_max: reduction(larger), c.reduce_min: reduction(smaller),

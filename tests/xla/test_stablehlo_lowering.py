@@ -156,6 +156,8 @@ STRUCTURAL = {
     "reshape": (lambda x: c.reshape(x, shape=(6, 4)), A),
     "transpose": (lambda x: c.transpose(x, permutation=(2, 0, 1)), A),
     "slice": (lambda x: c.slice_(x, start=(0, 1, 0), limit=(2, 3, 4), stride=(1, 1, 2)), A),
+    **{f"slice {mode} at {s}": (lambda x, u, s=s, mode=mode: c.update_slice(x, u, start=(1, 1, 0), stride=s, mode=mode),
+                                A, np.full((1, 2, 2), 3.0)) for s in ((1, 1, 1), (2, 1, 3)) for mode in ("set", "add")},
     "pad": (lambda x: c.pad(x, 7.0, low=(1, -1, 0), high=(0, 2, -1), interior=(0, 1, 2)), A),
     "concatenate": (lambda x: c.concatenate(x, x, x, axis=1), A),
     "reverse": (lambda x: c.reverse(x, axes=(0, 2)), A),

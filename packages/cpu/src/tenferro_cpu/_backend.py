@@ -33,7 +33,7 @@ _VIEWS = frozenset(
 )
 """Primitives whose large results are views: there is nothing to allocate."""
 
-_UPDATES = frozenset({catalog.scatter, catalog.dynamic_update_slice})
+_UPDATES = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice})
 
 _ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
 """Primitives of which there is one answer, however the loops of NumPy go over operands that they write to."""

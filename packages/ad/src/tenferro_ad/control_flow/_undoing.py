@@ -10,13 +10,15 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from tenferro_ad._zeros import zeros_in
+from tenferro_ad.rules.structure import slice_of
 from tenferro_runtime.extension import Builder, Equation, Program, optimise
 from tenferro_runtime.ir import Operand, applied
 from tenferro_runtime.passes.schedule import VIEWS
 from tenferro_tensor import Op, Spec
 from tenferro_tensor import catalog as c
+from tenferro_tensor_core import DimLike
 
-UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice})
+UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice, c.update_slice})
 """Primitives whose result is their first operand but for windows."""
 
 _INDEXING: Final = frozenset({c.concatenate, c.iota, c.dim_value})
@@ -134,11 +136,11 @@ class _Logging:
     def _update(self, eq: Equation, v: int) -> Undone | None:
         scatter = eq.op.primitive is c.scatter
         x, window = eq.operands[0], eq.operands[2 if scatter else 1]
-        at = eq.operands[1:2] if scatter else eq.operands[2:]
+        at = eq.operands[1:2] if scatter else eq.operands[2:]  # none of a slice
         if x.__class__ is not int or window.__class__ is not int:
             return None
-        read, write = _both_ways(eq, self.specs[x], self.specs[window])
-        old = self.emit(read, (x, *at), self.specs[window].with_(dtype=self.specs[x].dtype), eq)
+        read, write, shape = _both_ways(eq, self.specs[x], self.specs[window])
+        old = self.emit(read, (x, *at), self.specs[x].with_(shape=shape), eq)
         operands = (v, *at, old) if scatter else (v, old, *at)
         indices = tuple([u for u in at if u.__class__ is int])
         return Undone(x, (old,), indices, Equation(write, operands, (x,), eq.source))
@@ -170,11 +172,14 @@ class _Logging:
         return self.program.with_(equations=tuple(self.equations), specs=self.specs)
 
 
-def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op]:
-    """Reading the windows that an update writes, and writing them back."""
-    if eq.op.primitive is c.dynamic_update_slice:
-        return c.dynamic_slice.op(sizes=window.shape), eq.op
+def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op, tuple[DimLike, ...]]:
+    """Reading the windows that an update writes, writing them back, and the shape of what is read."""
     p = eq.op.params
+    if eq.op.primitive is c.dynamic_update_slice:
+        return c.dynamic_slice.op(sizes=window.shape), eq.op, window.shape
+    if eq.op.primitive is c.update_slice:
+        taken, shape = slice_of(window.shape, p["start"], p["stride"])
+        return taken, c.update_slice.op(**{**p, "mode": "set"}), shape
     extents = iter([window.shape[a] for a in p["update_window_dims"]])
     sizes = tuple([1 if d in p["inserted_dims"] else next(extents) for d in range(x.ndim)])
     read = c.gather.op(
@@ -183,7 +188,7 @@ def _both_ways(eq: Equation, x: Spec, window: Spec) -> tuple[Op, Op]:
         start_index_map=p["scatter_dims"],
         slice_sizes=sizes,
     )
-    return read, c.scatter.op(**{**p, "mode": "set"})
+    return read, c.scatter.op(**{**p, "mode": "set"}), window.shape
 
 
 def ordered(moves: Collection[Equation], restores: Sequence[Equation]) -> list[Equation]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_ad._zeros import zeros_like
+from tenferro_ad._zeros import full, zeros_like
 from tenferro_ad.rules._constants import falses_like
 from tenferro_runtime.extension import General, Inactive, Linear
-from tenferro_tensor import Primitive, Spec
+from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor import catalog as c
-from tenferro_tensor_core import DimLike, dim_max
+from tenferro_tensor_core import DimLike, dim_max, floordiv
 
 
 def inverse(permutation: Any) -> tuple[int, ...]:
@@ -48,10 +48,20 @@ def _padding(g: Any, x_spec: Spec, low: Any, high: Any, interior: Any) -> Any:
     return c.reduce_sum(c.select(outside, g, 0), axes=tuple(range(g.ndim)))
 
 
-def _unslice(g: Any, x_spec: Spec, start: Any, stride: Any) -> Any:
-    def covered(m: DimLike, step: int) -> DimLike:
-        return m if step == 1 else m + (step - 1) * dim_max(m - 1, 0)
+def covered(m: DimLike, step: int) -> DimLike:
+    """How many neighbours the elements of a slice take up, from the first to the last of them."""
+    return m if step == 1 else dim_max(m * step - (step - 1), 0)
 
+
+def slice_of(shape: Any, start: Any, stride: Any) -> tuple[Op, tuple[DimLike, ...]]:
+    """The op that takes so many elements, and its shape, which equals `shape` in other words where sizes are open."""
+    counts = [covered(m, s) for m, s in zip(shape, stride, strict=True)]
+    limit = tuple([a + n for a, n in zip(start, counts, strict=True)])
+    found = tuple([n if s == 1 else floordiv(n + (s - 1), s) for n, s in zip(counts, stride, strict=True)])
+    return c.slice_.op(start=start, limit=limit, stride=stride), found
+
+
+def _unslice(g: Any, x_spec: Spec, start: Any, stride: Any) -> Any:
     ends = [a + covered(m, s) for a, m, s in zip(start, g.spec.shape, stride, strict=True)]
     return c.pad(
         g,
@@ -60,6 +70,19 @@ def _unslice(g: Any, x_spec: Spec, start: Any, stride: Any) -> Any:
         high=tuple([n - end for n, end in zip(x_spec.shape, ends, strict=True)]),
         interior=tuple([s - 1 for s in stride]),
     )
+
+
+def _updated_slice(g: Any, update_spec: Spec, start: Any, stride: Any) -> Any:
+    """The elements that an update of a slice went to."""
+    taken, _ = slice_of(update_spec.shape, start, stride)
+    found = taken(g)
+    if found.spec.shape == update_spec.shape:
+        return found
+    return c.broadcast_in_dim(found, shape=update_spec.shape, dims=tuple(range(g.ndim)))  # the same in other words
+
+
+def _outside_slice(g: Any, update_spec: Spec, start: Any, stride: Any, mode: str) -> Any:
+    return g if mode == "add" else c.update_slice(g, full(update_spec, 0), start=start, stride=stride, mode="set")
 
 
 def _concatenate_jvp(primals: Any, tangents: Any, outs: Any, axis: int) -> Any:
@@ -89,6 +112,7 @@ RULES: Final[dict[Primitive, Any]] = {
     c.reverse: Linear(x=lambda g, axes: c.reverse(g, axes=axes)),
     c.slice_: Linear(x=_unslice),
     c.pad: Linear(joint=True, x=_unpad, value=_padding),
+    c.update_slice: Linear(joint=True, x=_outside_slice, update=_updated_slice),
     c.concatenate: General(jvp=_concatenate_jvp, vjp=_concatenate_vjp),
     c.transfer: Linear(x=lambda g, x_spec: c.transfer(g, place=x_spec.place)),
     **dict.fromkeys((c.iota, c.dim_value, c.define_size), Inactive()),

@@ -121,7 +121,7 @@ def _table() -> dict[Primitive, Callable[..., Cost]]:
     movers = (
         catalog.transfer, catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
         catalog.pad, catalog.concatenate, catalog.scatter, catalog.iota, catalog.dim_value,
-        catalog.dynamic_update_slice,
+        catalog.dynamic_update_slice, catalog.update_slice,
     )  # fmt: skip
     table.update(dict.fromkeys(movers, _nothing))
     table.update({catalog.sort: _sort, catalog.argsort: _sort})

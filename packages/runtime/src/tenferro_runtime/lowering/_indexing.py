@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -104,6 +104,54 @@ def _dynamic_update_slice(step: Step) -> Lowered:
     update = _apart(step, step.operand(1), to)
     step.w.nest(update.shape, lambda i: step.w.store(to.buffer, to.place(_sum(starts, i)), update.at(step.w, i)))
     return to
+
+
+@rule(catalog.update_slice)
+def _update_slice(step: Step) -> Lowered:
+    x, update = step.operand(0), step.operand(1)
+    start, stride, adds = step.params["start"], step.params["stride"], step.params["mode"] == "add"
+
+    def there(index: Index) -> Index:
+        return tuple([i * by + a for i, by, a in zip(index, stride, start, strict=True)])
+
+    if isinstance(x, Numbers):
+        return _updated_slice_of_numbers(step, x, update, there, adds)
+    if adds and step.overwritable(0) and not x.reads.isdisjoint(update.reads):
+        # The sums are formed before any is stored: then they are written like what is not added.
+        update, adds = _summed(mapped(step, x, update.shape, there), update), False
+        to = step.target(0)
+    else:
+        to = step.target(0)
+        update = step.operand(1)
+    update = _apart(step, update, to)
+
+    def put(i: Index) -> None:
+        place, value = to.place(there(i)), update.at(step.w, i)
+        if adds:
+            value = _sum_of(step.w, step.w.load(to.buffer, place), value)
+        step.w.store(to.buffer, place, value)
+
+    step.w.nest(update.shape, put)
+    return to
+
+
+def _sum_of(w: LoopWriter, x: Value, y: Value) -> Value:
+    op = catalog.bitwise_or.op() if x.dtype.kind == "b" else catalog.add.op()
+    return w.let(op, x.dtype, x, y)
+
+
+def _summed(x: Lowered, y: Lowered) -> Lowered:
+    return Formula(y.shape, x.dtype, lambda w, i: _sum_of(w, x.at(w, i), y.at(w, i)), [x, y], cost=1)
+
+
+def _updated_slice_of_numbers(
+    step: Step, x: Numbers, update: Lowered, there: Callable[[Index], Index], adds: bool
+) -> Lowered:
+    found = dict(zip(indices(x.shape), x.elements, strict=True))
+    for i in indices(update.shape):
+        value = update.at(step.w, i)
+        found[there(i)] = _sum_of(step.w, found[there(i)], value) if adds else value
+    return Numbers(x.shape, x.dtype, list(found.values()))
 
 
 @rule(catalog.scatter)

@@ -18,7 +18,7 @@ from tenferro_runtime.lowering._views import mapped
 from tenferro_runtime.lowering._writer import never_negative
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import Affine, Value
-from tenferro_tensor_core import DimLike, dim_max
+from tenferro_tensor_core import DimLike, dim_max, floordiv
 
 
 @rule(catalog.concatenate)
@@ -57,9 +57,13 @@ def _pad(step: Step) -> Lowered:
     low, high, interior = step.params["low"], step.params["high"], step.params["interior"]
     for k, (lo, hi, gap) in enumerate(zip(low, high, interior)):
         if not (never_negative(lo) and never_negative(hi)):
-            if gap:
+            if not gap:
+                x = _cropped(step, x, k, dim_max(-lo, 0), dim_max(-hi, 0))
+            elif never_negative(lo):
+                fitting = floordiv(dim_max(shape[k] - lo, 0) + gap, gap + 1)
+                x = _cropped(step, x, k, 0, dim_max(x.shape[k] - fitting, 0))
+            else:
                 raise step.unsupported("what it takes away lies between elements")
-            x = _cropped(step, x, k, dim_max(-lo, 0), dim_max(-hi, 0))
     if is_small(shape):
         return _padded_numbers(step, x, value)
     found = Stored.whole_of(w.buffer(dtype, shape))

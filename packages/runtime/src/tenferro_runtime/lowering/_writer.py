@@ -32,7 +32,7 @@ from tenferro_tensor.loop_ir import (
     Store,
     Value,
 )
-from tenferro_tensor_core import Dim, DimLike
+from tenferro_tensor_core import Dim, DimLike, decide
 
 BOOL: Final = np.dtype(np.bool_)
 
@@ -297,7 +297,7 @@ class LoopWriter:
 def never_negative(d: DimLike) -> bool:
     """Whether an extent, or the difference of two, is at least 0 for sure."""
     if isinstance(d, Dim):
-        return d.lower is not None and d.lower >= 0
+        return (d.lower is not None and d.lower >= 0) or decide(d, ">=", 0) is True
     return d >= 0
 
 

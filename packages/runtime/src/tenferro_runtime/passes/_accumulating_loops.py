@@ -87,7 +87,7 @@ def _summed_into(body: Program, end: int) -> int | None:
         p = eq.op.primitive
         reads = 1
         following: Operand | None
-        if p is c.scatter and eq.op.params["mode"] == "add":
+        if p in (c.scatter, c.update_slice) and eq.op.params["mode"] == "add":
             following = eq.operands[0]
         elif p is c.dynamic_update_slice and added_block(eq, made.get) is not None:  # type: ignore[arg-type]
             following, reads = eq.operands[0], 2

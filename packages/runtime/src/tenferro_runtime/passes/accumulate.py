@@ -17,7 +17,7 @@ from tenferro_runtime.passes._blocks import same_starts
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
 from tenferro_runtime.passes.schedule import extent_in_trace, weight
-from tenferro_tensor import HOST, tensor
+from tenferro_tensor import HOST
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
@@ -71,7 +71,7 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
     if made is None or v == total or work.uses(v) > reads:  # type: ignore[arg-type]
         return None
     p = made.op.primitive
-    if p is c.scatter and made.op.params["mode"] == "add" and (work.rules is not IN_TURN or _is_one_window(work, made)):
+    if p in (c.scatter, c.update_slice) and made.op.params["mode"] == "add" and _in_turn(work, made):
         into = _started(work, made.operands[0], total, eq)
         return None if into is None else work.emit(made.op, (into, *made.operands[1:]), work.specs[total], eq.source)
     if p is c.dynamic_update_slice:
@@ -81,6 +81,8 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
         added = added_block(made, work.made_by)
         into = None if added is None else _onto(work, made.operands[0], total, eq, reads=2)
         return None if into is None else _block_added(work, into, added, starts, eq)
+    if p is c.update_slice and _is_zero(work, made.operands[0]):
+        return _slice_added(work, total, made.operands[1], made.op.params["start"], made.op.params["stride"], eq)
     if p is c.pad and _is_zero(work, made.operands[1]):
         return _padded_added(work, total, made, eq)
     if p is c.add and all(u.__class__ is int and work.specs[u] is work.specs[total] for u in made.operands):
@@ -123,15 +125,26 @@ def _block_added(
 
 def _padded_added(work: Rewriting, total: int, made: Equation, eq: Equation) -> int | None:
     x, params = made.operands[0], made.op.params
-    low, high, interior = params["low"], params["high"], params["interior"]
-    if x.__class__ is not int or any(interior) or not all(isinstance(n, int) and 0 <= n for n in low):
+    low, high = params["low"], params["high"]
+    if x.__class__ is not int or any(_may_crop(n, work.program) for n in (*low, *high)):
         return None
-    if any(_may_crop(n, work.program) for n in high) or work.specs[total].place is not HOST:
+    if work.specs[total].place is not HOST or not _is_worth_a_window(work, x, total):
         return None
-    if not _is_worth_a_window(work, x, total):
+    return _slice_added(work, total, x, low, tuple([n + 1 for n in params["interior"]]), eq)
+
+
+def _slice_added(
+    work: Rewriting, total: int, update: Operand, start: tuple[DimLike, ...], stride: tuple[int, ...], eq: Equation
+) -> int | None:
+    if update.__class__ is not int:
         return None
-    starts = [work.constant(tensor(n)) for n in low]
-    return _block_added(work, total, x, starts, eq)
+    mode, cleared = "add", work.maker(total, c.update_slice)
+    if cleared is not None and work.specs[cleared.operands[1]] is work.specs[update]:  # type: ignore[index]
+        p = cleared.op.params
+        if (p["start"], p["stride"], p["mode"]) == (start, stride, "set") and _is_zero(work, cleared.operands[1]):
+            mode, total = "set", cleared.operands[0]  # type: ignore[assignment]
+    op = c.update_slice.op(start=start, stride=stride, mode=mode)
+    return work.emit(op, (total, update), work.specs[total], eq.source)
 
 
 def _is_worth_a_window(work: Rewriting, x: int, total: int) -> bool:
@@ -146,8 +159,11 @@ def _may_crop(n: DimLike, program: Program) -> bool:
     return (n if isinstance(n, int) else extent_in_trace(n, program.examples)) < 0
 
 
-def _is_one_window(work: Rewriting, scatter: Equation) -> bool:
-    indices = scatter.operands[1]
+def _in_turn(work: Rewriting, update: Equation) -> bool:
+    """Whether an update meets each element once, where that is asked for."""
+    if work.rules is not IN_TURN or update.op.primitive is c.update_slice:
+        return True
+    indices = update.operands[1]
     return isinstance(indices, int) and all(n == 1 for n in work.specs[indices].shape[:-1])
 
 

@@ -11,7 +11,7 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import catalog as c
 
-UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice})
+UPDATES: Final = frozenset({c.scatter, c.dynamic_update_slice, c.update_slice})
 """Primitives whose result is their first operand but for a part of it."""
 
 MAX_DISTANCE: Final = 1000

@@ -33,7 +33,7 @@ _REDUCTIONS: Final = frozenset({
 })  # fmt: skip
 """Those that return their operand itself where there is no axis to reduce."""
 
-UPDATES: Final = frozenset({catalog.scatter, catalog.dynamic_update_slice})
+UPDATES: Final = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice})
 """Primitives whose result is their first operand but for a part of it: in its memory, only that part is written."""
 
 CARRIED: Final[dict[Primitive, Callable[[Op], Mapping[int, int]]]] = {}

@@ -212,6 +212,7 @@ RULES: Final[dict[Primitive, Rule]] = {
     c.select: _select,
     c.shift_right: _shift_right,
     c.sub: _sub,
+    c.update_slice: lambda params, ins, specs: _union(params, ins, specs) if params["mode"] == "set" else UNKNOWN,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Shape and order: broadcasting, reshaping, transposing, padding, joining and slicing; no arithmetic."""
+"""Shape and order: broadcasting, reshaping, transposing, padding, joining, slices and updates of slices."""
 
 from tenferro_tensor._primitive import primitive
 from tenferro_tensor._spec import Spec
@@ -13,7 +13,7 @@ from tenferro_tensor.catalog._axes import (
 )
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask, dim_max, floordiv
 
-__all__ = ["broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slice_", "transpose"]
+__all__ = ["broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slice_", "transpose", "update_slice"]
 
 
 @primitive
@@ -141,3 +141,33 @@ def slice_(x: Spec, *, start: tuple[DimLike, ...], limit: tuple[DimLike, ...], s
             )
         shape.append(b - a if s == 1 else floordiv(b - a + (s - 1), s))
     return x.with_(shape=tuple(shape))
+
+
+@primitive
+def update_slice(x: Spec, update: Spec, *, start: tuple[DimLike, ...], stride: tuple[int, ...], mode: str) -> Spec:
+    """`x` with its elements ``start, start + stride, ...`` of each axis, as many as `update` has, set or added to.
+
+    `mode` is ``"set"`` or ``"add"``. All of these elements lie inside `x`.
+    """
+    name = "update_slice"
+    if mode not in ("set", "add"):
+        raise ArgumentError(f"{name} has no mode {mode!r}; use 'set' or 'add'", mode=mode)
+    require_same_dtype(name, x, update)
+    if update.ndim != x.ndim:
+        raise ShapeError(
+            f"{name} needs an update with the {x.ndim} axes of {x!r}, got {update!r}; reshape it",
+            shapes=(x.shape, update.shape),
+        )
+    for what, given in (("start", start), ("stride", stride)):
+        require_length(name, given, x.ndim, what, f"one for each axis of {x!r}")
+    for i, (n, a, m, s) in enumerate(zip(x.shape, start, update.shape, stride, strict=True)):
+        if ask(s, "<", 1):
+            raise ArgumentError(f"{name}: stride {show(stride)} has an entry below 1; reverse the update", axis=i)
+        if ask(a, "<", 0) or ask(a, ">", n) or ask(a + (m - 1) * s + 1, ">", n):
+            raise ShapeError(
+                f"{name}: {m} elements from {a} on, {s} apart, do not fit axis {i} of {x!r}, which has extent {n}; "
+                "make the update smaller",
+                shape=x.shape,
+                axis=i,
+            )
+    return x

@@ -1,7 +1,8 @@
 """Writing by index, as a function: ``x.at[key].set(values)`` is `x` with some elements replaced.
 
-A key is split into windows and starts. Whole axes and runs of neighbours are axes of a window; integers, arrays and
-strided slices are starts of windows. One scatter then does the rest.
+A key of integers and slices is a slice, which is updated as such. Any other key is split into windows and starts: whole
+axes and runs of neighbours are axes of a window; integers, arrays and strided slices are starts of windows. One scatter
+then does the rest.
 """
 
 from typing import Any, Final
@@ -23,7 +24,7 @@ __all__ = ["At", "IndexUpdate"]
 
 _COMBINED: Final = {"add": catalog.add, "mul": catalog.mul, "min": catalog.minimum, "max": catalog.maximum}
 
-_basic_plans: Final = Table("scatters behind keys of integers and slices")
+_basic_plans: Final = Table("updates behind keys of integers and slices")
 
 
 class At:
@@ -133,7 +134,7 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
     values = admitted(x, values)
     shape = x.spec.shape
     token = None if x.spec.symbolic else key_parts(key)
-    plan = None if token is None else _basic_plans.get((x.spec, token))
+    plan = None if token is None else _basic_plans.get((x.spec, token, mode))
     if plan is None:
         resolved = resolve(shape, key)
         if resolved.shape != shape:
@@ -141,23 +142,15 @@ def _updated(x: Any, key: Any, values: Any, mode: str) -> Any:
         block = _block_updated(x, resolved, values, mode)
         if block is not None:
             return block
-        plan = _Windows(x, resolved)
+        plan = _Slices(resolved, mode) if _is_slice(resolved, mode) else _Windows(x, resolved)
         if token is not None:
-            _basic_plans.remember((x.spec, token), plan)
+            _basic_plans.remember((x.spec, token, mode), plan)
     part = _broadcast(values, plan.part_shape, x)
     if 0 in part.spec.shape or 0 in shape:
         return catalog.reshape(x, shape=shape) if x.spec.shape != shape else x
     if plan.part_shape != plan.update_shape:
         part = catalog.reshape(part, shape=plan.update_shape)
-    out = catalog.scatter(
-        x,
-        plan.starts,
-        part,
-        update_window_dims=plan.window_dims,
-        inserted_dims=plan.inserted,
-        scatter_dims=plan.axes,
-        mode=mode,
-    )
+    out = plan.written(x, part, mode)
     return catalog.reshape(out, shape=shape) if out.spec.shape != shape else out
 
 
@@ -202,6 +195,45 @@ def _broadcast(values: Any, part: tuple[DimLike, ...], x: Any) -> Any:
             part=part,
         )
     return brought(values, values.spec.with_(shape=part))
+
+
+def _is_slice(key: Key, mode: str) -> bool:
+    return mode in ("set", "add") and all(isinstance(e, Range | Pick | New | Gap) for e in key.entries)
+
+
+class _Slices:
+    """A key of integers and slices.
+
+    Attributes:
+        part_shape: shape of the indexed part, as reading gives it.
+        update_shape: the same with all axes of the operand and no others.
+    """
+
+    def __init__(self, key: Key, mode: str) -> None:
+        part, update = list[DimLike](), list[DimLike]()
+        start, stride = list[DimLike](), list[int]()
+        self._reversed: list[int] = []
+        for e in key.entries:
+            if isinstance(e, New):
+                part.append(1)
+            elif isinstance(e, Pick):
+                update.append(1)
+                start.append(e.at)
+                stride.append(1)
+            elif isinstance(e, Range):
+                part.append(e.length)
+                update.append(e.length)
+                start.append(e.start if e.step > 0 else e.start + (e.length - 1) * e.step)
+                stride.append(abs(e.step))
+                self._reversed += [e.axis] * (e.step < 0)
+        self.part_shape, self.update_shape = tuple(part), tuple(update)
+        self._op = catalog.update_slice.op(start=tuple(start), stride=tuple(stride), mode=mode)
+
+    def written(self, x: Any, update: Any, mode: str) -> Any:
+        """`x` with the slice updated."""
+        if self._reversed:
+            update = catalog.reverse(update, axes=tuple(self._reversed))
+        return self._op(x, update)
 
 
 class _Windows:
@@ -262,6 +294,18 @@ class _Windows:
         if not self.axes:  # the whole value: a single window that starts at its first element
             self.axes, arrays = (0,), [np.zeros((), np.int64)]
         self.starts = index_vectors(x, self.axes, arrays, tuple([update[i][0] for i in batch]))
+
+    def written(self, x: Any, update: Any, mode: str) -> Any:
+        """`x` with the windows written."""
+        return catalog.scatter(
+            x,
+            self.starts,
+            update,
+            update_window_dims=self.window_dims,
+            inserted_dims=self.inserted,
+            scatter_dims=self.axes,
+            mode=mode,
+        )
 
 
 def _start(x: Any, at: DimLike) -> Any:

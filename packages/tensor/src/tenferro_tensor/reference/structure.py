@@ -1,4 +1,4 @@
-"""Kernels of broadcasting, reshaping, transposing, padding, joining and slicing; views wherever they can be."""
+"""Kernels of broadcasting, reshaping, transposing, padding, joining and slices; views wherever they can be."""
 
 import math
 from functools import partial
@@ -117,6 +117,20 @@ def kernels(xp: Any, special: Special) -> Table:
         index = tuple(map(slice, start, limit, stride))
         return lambda x: x[index]
 
+    @with_sizes(lambda ins, outs, start, stride, mode: (start,))
+    def update_slice(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, start: Ints, stride: Ints, mode: str) -> Kernel:
+        fixed = (
+            None if any(map(is_open, (ins[0].shape, ins[1].shape, start))) else _taken(start, extents(ins[1]), stride)
+        )
+
+        def run(x: Any, update: Any, *more: Any) -> Any:
+            over, at = (more[:-1], _taken(more[-1], update.shape, stride)) if fixed is None else (more, fixed)
+            out = x if over and x.flags.carray else xp.array(x, order="C")  # the raw of no axes may be a scalar
+            out[at] = out[at] + update if mode == "add" else update
+            return out
+
+        return run
+
     return {
         ops.broadcast_in_dim: broadcast_in_dim,
         ops.reshape: reshape,
@@ -125,6 +139,7 @@ def kernels(xp: Any, special: Special) -> Table:
         ops.concatenate: concatenate,
         ops.reverse: reverse,
         ops.slice_: slice_,
+        ops.update_slice: update_slice,
     }
 
 
@@ -139,3 +154,8 @@ def _landing(n: int, out: int, low: int, interior: int) -> tuple[slice, slice]:
     if last < first:
         return slice(0, 0), slice(0, 0)
     return slice(first, last + 1), slice(low + first * step, low + last * step + 1, step)
+
+
+def _taken(start: Ints, shape: Ints, stride: Ints) -> tuple[slice, ...]:
+    """The slices of so many elements."""
+    return tuple([slice(a, a + n * s, s) for a, n, s in zip(start, shape, stride, strict=True)])

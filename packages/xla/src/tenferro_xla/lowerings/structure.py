@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import Primitive, catalog
+from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s, listed
 
@@ -37,6 +37,30 @@ def _pad(e: HloEmitter, xs: Any, outs: Any, *, low: Any, high: Any, interior: An
         outs[0],
         f"edge_padding_low = {i64s(low)}, edge_padding_high = {i64s(high)}, interior_padding = {i64s(interior)}",
     )
+
+
+def _update_slice(e: HloEmitter, xs: Any, outs: Any, *, start: Any, stride: Any, mode: str) -> HloValue:
+    """Neighbours are a block; of elements at a distance, a mask says where they are."""
+    x, update = xs
+    if mode == "add":
+        limit = tuple([a + (n - 1) * s + 1 if n else a for a, n, s in zip(start, update.spec.shape, stride)])
+        there = _slice(e, (x,), (update.spec,), start=start, limit=limit, stride=stride)
+        update = e.op("add", (there, update), update.spec)
+    if all(s == 1 for s in stride):
+        at = [e.constant(a, Spec((), np.dtype("int64"))) for a in start]
+        return e.op("dynamic_update_slice", (x, update, *at), outs[0])
+    inside = e.constant(True, update.spec.with_(dtype=np.dtype(np.bool_)))
+    ends = [a + max(0, (n - 1) * s + 1) for a, n, s in zip(start, update.spec.shape, stride)]
+    around = {
+        "low": start,
+        "high": tuple([n - end for n, end in zip(x.spec.shape, ends)]),
+        "interior": tuple([s - 1 for s in stride]),
+    }
+    where, what = [
+        _pad(e, (v, e.constant(0, v.spec.with_(shape=()))), (x.spec.with_(dtype=v.spec.dtype),), **around)
+        for v in (inside, update)
+    ]
+    return e.op("select", (where, what, x), outs[0])
 
 
 def _concatenate(e: HloEmitter, xs: Any, outs: Any, *, axis: int) -> HloValue:
@@ -76,6 +100,7 @@ STRUCTURE: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.transpose: _transpose,
     catalog.slice_: _slice,
     catalog.pad: _pad,
+    catalog.update_slice: _update_slice,
     catalog.concatenate: _concatenate,
     catalog.reverse: _reverse,
     catalog.dim_value: _dim_value,
