@@ -44,19 +44,24 @@ typedef void (*Run)(void**);
 static Run running;
 static void** arguments;
 static bool finished;
+extern "C" { bool backwards = false; }
 static void fiber() { running(arguments); finished = true; }
 static void run_grid(Run run, bool barriers, unsigned grid, unsigned block, void** args) {
     const size_t stack = 1 << 16;
     gridDim.x = grid; blockDim.x = block; running = run; arguments = args;
     if (!barriers) {
-        for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x)
-            for (threadIdx.x = 0; threadIdx.x < block; ++threadIdx.x) run(args);
+        for (unsigned k = 0; k < grid * block; ++k) {
+            const unsigned item = backwards ? grid * block - 1 - k : k;
+            blockIdx.x = item / block; threadIdx.x = item % block;
+            run(args);
+        }
         return;
     }
     ucontext_t* fibers = new ucontext_t[block];
     char* stacks = (char*)malloc(stack * block);
     bool* done = new bool[block];
-    for (unsigned b = 0; b < grid; ++b) {
+    for (unsigned k = 0; k < grid; ++k) {
+        const unsigned b = backwards ? grid - 1 - k : k;
         for (unsigned t = 0; t < block; ++t) {
             getcontext(&fibers[t]);
             fibers[t].uc_stack.ss_sp = stacks + stack * t;
@@ -66,7 +71,8 @@ static void run_grid(Run run, bool barriers, unsigned grid, unsigned block, void
             done[t] = false;
         }
         for (unsigned left = block; left;)
-            for (unsigned t = 0; t < block; ++t) {
+            for (unsigned j = 0; j < block; ++j) {
+                const unsigned t = backwards ? block - 1 - j : j;
                 if (done[t]) continue;
                 blockIdx.x = b; threadIdx.x = t; finished = false; current = &fibers[t];
                 swapcontext(&scheduler, current);
@@ -128,17 +134,26 @@ def library_of(source: str) -> Path:
 
 
 class HostFunction:
-    """A kernel of a library, called as CuPy calls a function of a module: buffers and integers in order."""
+    """A kernel of a library, called as CuPy calls a function of a module: buffers and integers in order.
 
-    def __init__(self, path: Path, entry: str) -> None:
-        self._run = getattr(ctypes.CDLL(str(path)), f"run_{entry}")
+    Args:
+        path: the library.
+        entry: name of the kernel.
+        backwards: run groups, and work items between barriers, from the last one to the first one.
+    """
+
+    def __init__(self, path: Path, entry: str, backwards: bool = False) -> None:
+        library = ctypes.CDLL(str(path))
+        self._run = getattr(library, f"run_{entry}")
         self._run.restype = None
+        self._order, self._backwards = ctypes.c_bool.in_dll(library, "backwards"), backwards
         self.launches: list[tuple[int, int]] = []
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         words = [a if isinstance(a, int) else a.__array_interface__["data"][0] for a in args]
         array = (ctypes.c_void_p * len(words))(*[w & (2**64 - 1) for w in words])
         self.launches.append((grid[0], block[0]))
+        self._order.value = self._backwards
         self._run(grid[0], block[0], array)
 
 

@@ -16,6 +16,7 @@ from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_gpu._fusing import Fusing
 from tenferro_gpu._kernels import core_kernels
 from tenferro_gpu._stack import checked_index, cupy
+from tenferro_gpu._whole import native
 from tenferro_gpu.devices import CupyRuntime, CupyStream
 from tenferro_tensor import (
     REGISTRY,
@@ -29,6 +30,7 @@ from tenferro_tensor import (
     current_stream,
     get_backend,
 )
+from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.device_model import (
     ContractionGraph,
     ContractionIR,
@@ -38,6 +40,7 @@ from tenferro_tensor.device_model import (
     Literal,
     Region,
 )
+from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import HostAdapterError, PlacementError
 from tenferro_tensor_core.forks import cached_property, importing
 
@@ -171,6 +174,10 @@ class _CupyBackend(AcceleratorBackend):
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
         """As the contract says: one kernel for each way in which operands lie in memory."""
         return self.fusing.fused(region, fallback, later)
+
+    def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
+        """As the contract says, on arrays of one of its devices: kernels, and loops of the host around them."""
+        return native(function, self, self.fusing, bare=bare)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: by cuTENSOR where that is installed."""

@@ -263,7 +263,7 @@ class Backend(ABC):
         return None
 
     def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
-        """A whole program on raw host arrays, or None where there is no such form; takes as long as a compiler does.
+        """A whole program on raw arrays, or None where there is no such form; takes as long as a compiler does.
 
         Args:
             function: a `LoopFunction` of `tenferro_tensor.loop_ir`.

@@ -1,7 +1,23 @@
 """Kernels as CUDA C: which function a primitive is, how an iteration space is walked, the text of a kernel."""
 
 from tenferro_gpu.rendering._functions import RESERVED, function_of, rendered
+from tenferro_gpu.rendering._group_writer import BLOCK
+from tenferro_gpu.rendering._loops import Axes, chain, parallel_work, rows
+from tenferro_gpu.rendering._nest_kernels import MAX_PARTS, SLOT, NestKernel, Sharing
 from tenferro_gpu.rendering._renderer import CudaRenderer
-from tenferro_gpu.rendering._text import BLOCK
 
-__all__ = ["BLOCK", "RESERVED", "CudaRenderer", "function_of", "rendered"]
+__all__ = [
+    "Axes",
+    "BLOCK",
+    "CudaRenderer",
+    "MAX_PARTS",
+    "NestKernel",
+    "RESERVED",
+    "SLOT",
+    "Sharing",
+    "chain",
+    "function_of",
+    "parallel_work",
+    "rendered",
+    "rows",
+]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_gpu.rendering._functions import rendered
-from tenferro_gpu.rendering._text import BLOCK, KernelText
+from tenferro_gpu.rendering._group_writer import BLOCK
+from tenferro_gpu.rendering._text import KernelText
 from tenferro_gpu.source import library
 from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import (

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from tenferro_gpu.rendering._functions import TYPES, function_of, literal
+from tenferro_gpu.rendering._group_writer import BLOCK
 from tenferro_tensor.device_model import Access, KernelIR, Literal, Over
-
-BLOCK: Final = 256
-"""Work items of a group; a power of two, for a group that reduces halves itself."""
 
 
 class KernelText:

@@ -162,6 +162,11 @@ TF T tf_floor_divide(T x, T y) {
     }
 }
 
+// The quotient of two indices; division in 64 bits takes several times as long.
+static __device__ __forceinline__ tf_i8 tf_quotient(tf_i8 x, tf_i8 y) {
+    return (tf_u8)(x | y) >> 32 ? x / y : (tf_i8)((tf_u4)x / (tf_u4)y);
+}
+
 // comparison and selection
 
 TF bool tf_eq(T x, T y) { return x == y; }
@@ -265,3 +270,12 @@ TF T tf_join_sum(T x, T y) { return tf_add(x, y); }
 TF T tf_join_prod(T x, T y) { return tf_mul(x, y); }
 TF T tf_join_max(T x, T y) { return tf_maximum(x, y); }
 TF T tf_join_min(T x, T y) { return tf_minimum(x, y); }
+
+// what accumulations start from in each work item
+TF T tf_none_add() { return tf_convert<T>(0.0f); }
+TF T tf_none_mul() { return tf_convert<T>(1.0f); }
+TF T tf_none_maximum() { return tf_of<T>::low(); }
+TF T tf_none_minimum() { return tf_of<T>::high(); }
+TF T tf_none_bitwise_and() { return tf_bitwise_not((T)0); }
+TF T tf_none_bitwise_or() { return (T)0; }
+TF T tf_none_bitwise_xor() { return (T)0; }

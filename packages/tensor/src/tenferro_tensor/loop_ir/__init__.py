@@ -5,6 +5,7 @@ it. `_nodes` are its nodes, `_affine` places in memory; `_interpret` says what t
 the law, `_arena` which temporaries share memory, and `_text` writes functions down.
 """
 
+from tenferro_tensor.loop_ir._accumulation import accumulates, accumulation, reads
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
 from tenferro_tensor.loop_ir._errors import LoopIRError
@@ -30,7 +31,7 @@ from tenferro_tensor.loop_ir._nodes import (
     View,
     While,
 )
-from tenferro_tensor.loop_ir._traversal import blocks, everything, recourses
+from tenferro_tensor.loop_ir._traversal import Touch, blocks, everything, recourses, registers, swapped, touches
 from tenferro_tensor.loop_ir._verify import verify
 
 __all__ = [
@@ -54,15 +55,22 @@ __all__ = [
     "Statement",
     "Store",
     "Switch",
+    "Touch",
     "Value",
     "View",
     "While",
+    "accumulates",
+    "accumulation",
     "blocks",
     "everything",
     "fortran_address",
     "interpret",
     "plan_arena",
+    "reads",
     "recourses",
+    "registers",
     "show",
+    "swapped",
+    "touches",
     "verify",
 ]

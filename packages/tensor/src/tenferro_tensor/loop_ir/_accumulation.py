@@ -53,6 +53,13 @@ def accumulates(carry: Carried, body: Sequence[Statement]) -> bool:
     return ops is not None and len(ops) <= 1
 
 
+def accumulation(carry: Carried, body: Sequence[Statement]) -> Op | None:
+    """The op by which a carry of a grouped loop accumulates; None where it stays as it is."""
+    ops = _ops(carry, body)
+    assert ops is not None, "the carries of a grouped loop accumulate"
+    return next(iter(ops), None)
+
+
 def _ops(carry: Carried, body: Sequence[Statement]) -> set[Op] | None:
     """The ops by which a carry accumulates; None where it does something else."""
     value, found = carry.inside, set[Op]()

@@ -1,0 +1,83 @@
+"""Whole programs on the devices of a kind: where their kernels are compiled, and where they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_gpu._fusing import Fusing, FusionBackend
+from tenferro_gpu.whole import KernelSequence, KernelTarget
+from tenferro_tensor.backends import NativeProgram
+from tenferro_tensor.device_model import ProgramSpec
+from tenferro_tensor.loop_ir import LoopFunction
+from tenferro_tensor_core.forks import new_lock
+
+
+def native(function: LoopFunction, backend: FusionBackend, fusing: Fusing, *, bare: bool) -> NativeProgram | None:
+    """A function as kernels, compiled for the first device, or None where there is no compiler.
+
+    Raises:
+        UnsupportedError: it has no form as kernels; the text says why.
+        CompileError: the compiler refuses it.
+    """
+    if not fusing.available:
+        return None
+    made = KernelSequence(function, _Target(backend, fusing), bare=bare)
+    return NativeProgram(made, made.memory)
+
+
+class _Target(KernelTarget):
+    """The devices of a backend."""
+
+    def __init__(self, backend: FusionBackend, fusing: Fusing) -> None:
+        self._backend, self._fusing, self._lock = backend, fusing, new_lock()
+        self._cupy = backend.runtime.cupy
+
+    def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Sequence[Any]]:
+        """As the contract says; other architectures compile the source when they load it."""
+        spec = ProgramSpec(source, "", (), 0, (), ())
+        loaded: dict[int, list[Any]] = {}
+        self._fusing.compiler(0).compile(spec)
+
+        def functions_on(ordinal: int) -> Sequence[Any]:
+            found = loaded.get(ordinal)
+            if found is None:
+                with self._lock:
+                    found = loaded.get(ordinal)
+                    if found is None:
+                        module = self._cupy.cuda.function.Module()
+                        module.load(self._fusing.compiler(ordinal).compile(spec).code)
+                        found = loaded[ordinal] = [module.get_function(entry) for entry in entries]
+            return found
+
+        return functions_on
+
+    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
+        """As the contract says, on the stream of the arrays."""
+        return self._fusing.start(run, raws)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """As the contract says, from CuPy's pool."""
+        return self._cupy.empty(shape, dtype)
+
+    def lying(self, raw: Any) -> Any:
+        """As the contract says."""
+        return raw if raw.flags.c_contiguous else self._cupy.ascontiguousarray(raw)
+
+    def address(self, raw: Any) -> int:
+        """As the contract says."""
+        return int(raw.data.ptr)
+
+    def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
+        """As the contract says; any stream may read it."""
+        target = self._backend.runtime.device(device)
+        raw = target.upload(array, target.default_stream)
+        target.default_stream.synchronize()
+        return raw
+
+    def downloaded(self, raw: Any, device: int) -> np.ndarray[Any, Any]:
+        """As the contract says, after the work of the current stream."""
+        found: np.ndarray[Any, Any] = self._cupy.asnumpy(raw)
+        return found

@@ -1,0 +1,245 @@
+"""`KernelSequence`: a function on the devices of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from tenferro_gpu.rendering import BLOCK, MAX_PARTS, SLOT, NestKernel, Sharing
+from tenferro_gpu.whole._plan import planned
+from tenferro_gpu.whole._source import source_of
+from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch
+from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import ArenaPlan, Buffer, LoopFunction, Value, plan_arena
+from tenferro_tensor_core import DimLike, UnsupportedError, evaluate
+from tenferro_tensor_core.forks import new_lock
+
+MAX_GROUPS: Final = 1 << 16
+"""Groups of one launch at most; more iterations are run in several rounds."""
+
+MIN_PART: Final = 4 * BLOCK
+"""Iterations of a part of a reduction at least."""
+
+LINE: Final = 256
+"""Bytes to which temporaries are aligned."""
+
+Functions = Sequence[Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]]
+
+
+class KernelTarget(Protocol):
+    """The operations that a sequence uses of the devices of a kind."""
+
+    def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Functions]:
+        """Compile kernels; the result gives their functions on a device, by number, which must be current."""
+
+    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
+        """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array on the current device."""
+
+    def lying(self, raw: Any) -> Any:
+        """An array without gaps, in row-major order: itself, or a copy on the current device."""
+
+    def address(self, raw: Any) -> int:
+        """Where an array is."""
+
+    def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
+        """The array on a device."""
+
+    def downloaded(self, raw: Any, device: int) -> np.ndarray[Any, Any]:
+        """The array in main memory, when all work before is done."""
+
+
+class _Layout(NamedTuple):
+    """Where things are in the memory of a run, in bytes, for values of the sizes."""
+
+    parts: int
+    slots: tuple[int, ...]
+    total: int
+
+
+class KernelSequence:
+    """A function whose kernels are compiled: takes the tuple of values of its sizes, then arrays of a device.
+
+    Args:
+        function: what to compute.
+        target: where.
+        bare: return the only output itself instead of a tuple of one.
+
+    Raises:
+        UnsupportedError: it has no form as kernels.
+    """
+
+    def __init__(self, function: LoopFunction, target: KernelTarget, *, bare: bool = False) -> None:
+        if not function.inputs:
+            raise UnsupportedError("a program without inputs does not say on which device it runs")
+        self.function, self.target, self.bare = function, target, bare
+        self.sequence = planned(function)
+        kernels = self.sequence.kernels
+        self.functions = target.functions(source_of(function, self.sequence), [k.entry for k in kernels])
+        self.arena: ArenaPlan = plan_arena(function)
+        self._constants: dict[int, list[Any]] = {}
+        self._lock = new_lock()
+
+    def __call__(self, sizes: tuple[int, ...], *raws: Any) -> Any:
+        results = self.target.start(lambda device, raws: self._run(device, sizes, raws), raws)
+        return results[0] if self.bare else results
+
+    def memory(self, values: tuple[int, ...]) -> int:
+        """Bytes of a run beside inputs and constants."""
+        sizes = self._named(values)
+        outputs = [b.dtype.itemsize * prod(_shape(b, sizes)) for b in self.function.outputs]
+        return self._layout(sizes).total + sum(outputs)
+
+    def _named(self, values: tuple[int, ...]) -> dict[str, int]:
+        return dict(zip(self.function.sizes, values, strict=True))
+
+    def _layout(self, sizes: dict[str, int]) -> _Layout:
+        at = SLOT * (max(self.sequence.places.values(), default=-SLOT) // SLOT + 1)
+        parts = at
+        at += SLOT * MAX_PARTS * max([k.parts for k in self.sequence.kernels], default=0)
+        slots = []
+        for size in self.arena.slots:
+            at = -(-at // LINE) * LINE
+            slots.append(at)
+            at += evaluate(size, sizes)
+        return _Layout(parts, tuple(slots), at)
+
+    def _constants_on(self, device: int) -> list[Any]:
+        found = self._constants.get(device)
+        if found is None:
+            with self._lock:
+                found = self._constants.get(device)
+                if found is None:
+                    arrays = [np.require(c, b.dtype, "C") for b, c in self.function.constants]
+                    found = self._constants[device] = [self.target.uploaded(a, device) for a in arrays]
+        return found
+
+    def _run(self, device: int, values: tuple[int, ...], raws: Sequence[Any]) -> tuple[Any, ...]:
+        f, target, sizes = self.function, self.target, self._named(values)
+        inputs = [target.lying(x) for x in raws]
+        outputs = tuple([target.empty(_shape(b, sizes), b.dtype) for b in f.outputs])
+        layout = self._layout(sizes)
+        arena = target.empty((max(layout.total, 1),), np.dtype(np.uint8))
+        start = target.address(arena)
+        given = [*zip(f.inputs, inputs), *zip([b for b, _ in f.constants], self._constants_on(device))]
+        given += zip(f.outputs, outputs)
+        addresses = {b.number: target.address(x) for b, x in given}
+        addresses |= {n: start + layout.slots[k] for n, k in self.arena.slot_of.items()}
+        numbers = _Numbers(self, device, arena, start, start + layout.parts)
+        _Launcher(self, self.functions(device), sizes, addresses, numbers).all(self.sequence.steps)
+        return outputs
+
+
+class _Numbers(NamedTuple):
+    """The numbers that kernels leave for each other, in the memory of a run."""
+
+    owner: KernelSequence
+    device: int
+    arena: Any
+    start: int
+    parts: int
+
+    def read(self, value: Value) -> Any:
+        """A number, when it is computed."""
+        if isinstance(value, Literal):
+            return value.value
+        at = self.owner.sequence.places[value.number]
+        size = value.dtype.itemsize
+        return self.owner.target.downloaded(self.arena[at : at + size], self.device).view(value.dtype)[0]
+
+
+class _Launcher:
+    """One run: launches kernels in order."""
+
+    def __init__(
+        self,
+        owner: KernelSequence,
+        functions: Functions,
+        sizes: dict[str, int],
+        addresses: dict[int, int],
+        numbers: _Numbers,
+    ) -> None:
+        self.kernels, self.functions, self.sizes = owner.sequence.kernels, functions, sizes
+        self.addresses, self.numbers = addresses, numbers
+        self.values = tuple(sizes.values())
+        self.counters: dict[int, int] = {}
+
+    def all(self, steps: Sequence[HostStep]) -> None:
+        """Do steps in order."""
+        for step in steps:
+            match step:
+                case KernelLaunch():
+                    self.launch(step)
+                case HostLoop(index, extent, body, swaps):
+                    for i in range(evaluate(extent, self.sizes)):
+                        self.counters[index.number] = i
+                        self.all(body)
+                        self.swap(swaps)
+                case HostWhile():
+                    self.repeat(step)
+                case HostSwitch(index, cases):
+                    self.all(cases[min(max(int(self.value(index)), 0), len(cases) - 1)])
+
+    def repeat(self, step: HostWhile) -> None:
+        """A loop with a condition."""
+        most, i = None if step.most is None else evaluate(step.most, self.sizes), 0
+        while most is None or i < most:
+            self.counters[step.index.number] = i
+            self.all(step.test)
+            if not self.value(step.condition):
+                return
+            self.all(step.body)
+            self.swap(step.swaps)
+            i += 1
+
+    def swap(self, pairs: Sequence[tuple[Buffer, Buffer]]) -> None:
+        """Trade the memory of buffers."""
+        for a, b in pairs:
+            to = self.addresses
+            to[a.number], to[b.number] = to[b.number], to[a.number]
+
+    def value(self, value: Value) -> Any:
+        """A number that the host takes a decision by."""
+        if not isinstance(value, Literal) and value.number in self.counters:
+            return self.counters[value.number]
+        return self.numbers.read(value)
+
+    def launch(self, step: KernelLaunch) -> None:
+        """Launch a kernel on the current stream."""
+        kernel = self.kernels[step.kernel]
+        args = [self.addresses[b.number] for b in kernel.buffers]
+        args += self.values
+        args += [self.counters[reg.number] for reg in kernel.counters]
+        if kernel.takes_numbers:
+            args.append(self.numbers.start)
+        total = self.count(step.extents)
+        if kernel.takes_parts:
+            parts = _parts(total if step.parts is None else self.count(step.parts))
+            args += [self.numbers.parts, parts]
+        groups = _parts(total) if kernel.sharing is Sharing.PARTS else _groups(kernel, total)
+        self.functions[step.kernel]((groups,), (BLOCK,), tuple(args))
+
+    def count(self, extents: Sequence[DimLike]) -> int:
+        """Iterations of nested loops."""
+        return prod([evaluate(n, self.sizes) for n in extents])
+
+
+def _parts(total: int) -> int:
+    return max(1, min(MAX_PARTS, total // MIN_PART))
+
+
+def _groups(kernel: NestKernel, total: int) -> int:
+    """Groups of a launch; there is one at least, which leaves numbers for other kernels."""
+    if kernel.sharing is Sharing.ONE:
+        return 1
+    wanted = total if kernel.sharing is Sharing.GROUPS else -(-total // BLOCK)
+    return max(1, min(wanted, MAX_GROUPS))
+
+
+def _shape(buffer: Buffer, sizes: dict[str, int]) -> tuple[int, ...]:
+    return tuple([evaluate(n, sizes) for n in buffer.shape])

@@ -1,0 +1,76 @@
+"""What the host does to run a function: launches of kernels, and loops and branches around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tenferro_gpu.rendering import NestKernel
+from tenferro_tensor.loop_ir import Buffer, Reg, Value
+from tenferro_tensor_core import DimLike
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One launch.
+
+    Attributes:
+        kernel: of which kernel, by number.
+        extents: of the loops whose iterations its work items share.
+        parts: extents of the loop of which it joins the parts; None where it joins none.
+    """
+
+    kernel: int
+    extents: tuple[DimLike, ...] = ()
+    parts: tuple[DimLike, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """A counted loop that the host runs."""
+
+    index: Reg
+    extent: DimLike
+    body: tuple[HostStep, ...]
+    swaps: tuple[tuple[Buffer, Buffer], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostWhile:
+    """A loop with a condition that the host runs, which reads the condition back."""
+
+    test: tuple[HostStep, ...]
+    condition: Value
+    index: Reg
+    body: tuple[HostStep, ...]
+    most: DimLike | None
+    swaps: tuple[tuple[Buffer, Buffer], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSwitch:
+    """A branch that the host takes, which reads the index back."""
+
+    index: Value
+    cases: tuple[tuple[HostStep, ...], ...]
+
+
+HostStep: TypeAlias = KernelLaunch | HostLoop | HostWhile | HostSwitch
+"""What a host program consists of."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSequence:
+    """A function as kernels and what the host does around them.
+
+    Attributes:
+        steps: in order.
+        places: where numbers that outlive a kernel are, by register.
+        counters: registers that the host knows.
+        kernels: all kernels.
+    """
+
+    steps: tuple[HostStep, ...]
+    places: dict[int, int]
+    counters: frozenset[int]
+    kernels: tuple[NestKernel, ...]

@@ -1,0 +1,72 @@
+"""`LoopFunction`s as GPU kernels that the processor runs: a `KernelTarget` over `host_kernels`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from host_kernels import HostFunction, library_of
+from tenferro_gpu.whole import KernelSequence
+from tenferro_tensor.loop_ir import LoopFunction
+
+GROUP = 8
+"""Work items of a group, fewer than on a GPU."""
+
+
+class HostTarget:
+    """The processor in the place of a GPU.
+
+    Args:
+        backwards: run work items in the opposite order.
+
+    Attributes:
+        launches: entry and number of groups of each launch.
+        sources: what was compiled.
+    """
+
+    def __init__(self, backwards: bool = False) -> None:
+        self.backwards = backwards
+        self.launches: list[tuple[str, int]] = []
+        self.sources: list[str] = []
+
+    def functions(self, source: str, entries: Sequence[str]) -> Any:
+        self.sources.append(source)
+        path = library_of(source) if entries else None
+        found = [self._function(path, entry) for entry in entries]
+        return lambda device: found
+
+    def _function(self, path: Any, entry: str) -> Any:
+        run = HostFunction(path, entry, self.backwards)
+
+        def launch(grid: Any, block: Any, args: Any) -> None:
+            self.launches.append((entry, grid[0]))
+            run(grid, (GROUP,), args)
+
+        return launch
+
+    def start(self, run: Any, raws: Any) -> Any:
+        return run(0, raws)
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        return np.full(shape, 77, dtype)
+
+    def lying(self, raw: Any) -> Any:
+        return np.ascontiguousarray(raw).reshape(raw.shape)
+
+    def address(self, raw: Any) -> int:
+        return int(raw.__array_interface__["data"][0])
+
+    def uploaded(self, array: Any, device: int) -> Any:
+        return array.copy()
+
+    def downloaded(self, raw: Any, device: int) -> Any:
+        return np.array(raw)
+
+
+def run_kernels(
+    function: LoopFunction, *inputs: Any, sizes: Mapping[str, int] | None = None, target: HostTarget | None = None
+) -> list[np.ndarray]:
+    """The outputs of a function, by kernels."""
+    run = KernelSequence(function, target or HostTarget())
+    arrays = [np.require(x, b.dtype, "C") for x, b in zip(inputs, function.inputs, strict=True)]
+    return list(run(tuple((sizes or {})[name] for name in function.sizes), *arrays))
