@@ -18,7 +18,7 @@ from tenferro_cpu.native.whole._pieces import call_of, in_pieces
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import only_written, touched_bytes
 from tenferro_cpu.native.whole._values import joined, parts
-from tenferro_cpu.native.whole._vectors import vector_loop
+from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import Buffer, For
@@ -101,12 +101,29 @@ class NestWriter(Writer):
             vectors.reduce(start, end)
         else:
             touched = touched_bytes(self._around)
-            vectors.write(start, end, self._written, touched)
+            write = partial(vectors.write, start, end, self._written, touched)
+            if vectors.rows:
+                self._by_length(vectors.rows, write, lambda: super(NestWriter, self).count(s, start, end))
+            else:
+                write()
             if vectors.streams:
                 self._finish = partial(vectors.finish, touched)
         self._around.pop()
         if self._finish and not self._around:
             self._finish()
+
+    def _by_length(self, rows: Sequence[DimLike], short: Callable[[], None], long: Callable[[], None]) -> None:
+        """Short rows as lanes of vectors, long ones one after the other."""
+        b, (are_short, *more) = self.block, [self.size(n) < SHORT_ROW + 1 for n in rows]
+        for flag in more:
+            are_short = are_short & flag
+        lanes, one, after = (b.new_label(word) for word in ("lanes", "row", "rows"))
+        b.branch(are_short.name, lanes, one)
+        for label, write in ((lanes, short), (one, long)):
+            b.begin(label)
+            write()
+            b.jump(after)
+        b.begin(after)
 
     def _parameter(self, llvm: str, name: str) -> str:
         self.arguments.append((llvm, name))

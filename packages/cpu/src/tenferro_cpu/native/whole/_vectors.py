@@ -17,7 +17,7 @@ from tenferro_cpu.native.builder._types import indices
 from tenferro_cpu.native.kernels import _ports as ports
 from tenferro_cpu.native.kernels._combine import Combiner, Found, State
 from tenferro_cpu.native.kernels._fused_entry import SHORT
-from tenferro_cpu.native.kernels._render import interleaving
+from tenferro_cpu.native.kernels._render import HEAVY, interleaving
 from tenferro_cpu.native.kernels._render_reduce import Reduced, trailing
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._convert import resized
@@ -38,6 +38,9 @@ BYTE: Final = 8
 FEWEST: Final = 2
 """Iterations of the shortest loop that becomes vectors for the sake of loops inside."""
 
+SHORT_ROW: Final = 8
+"""Elements of the longest rows of which each is one lane."""
+
 Place = tuple[Int, Int]
 """Where the first iteration is, and how far the next one."""
 
@@ -47,7 +50,9 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
-    if lanes is None or (lanes.apart and not lanes.mathematics) or lanes.apart_inside:
+    if lanes is None or (lanes.apart and not (lanes.mathematics or lanes.apart_inside)):
+        return None
+    if lanes.apart_inside and (s.carries or lanes.instructions > HEAVY or not short_rows(lanes)):
         return None
     width = BYTE * host.vector_bytes
     least = SHORT if s.carries else FEWEST if lanes.inside else width // lanes.bits
@@ -56,6 +61,15 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     if host.tables and lanes.mathematics and not same_bits(lanes, width):
         return None
     return VectorLoop(writer, s, lanes, host)
+
+
+def short_rows(lanes: Lanes) -> list[DimLike]:
+    """The lengths of loops inside that go along rows, one row for each lane; empty where one is known to be long.
+
+    Vectors along short rows would be empty for the most part, and their lanes are combined one row at a time.
+    """
+    found = list(dict.fromkeys([s.extent for s in everything(lanes.varying) if isinstance(s, For)]))
+    return [] if any(isinstance(n, int) and n > SHORT_ROW for n in found) else found
 
 
 def _neutral(block: Block, kind: str, dtype: np.dtype[Any]) -> Value:
@@ -129,6 +143,11 @@ class VectorLoop:
         self._values: dict[int, Value] = {}
         self._streamed: Set[tuple[int, Affine]] = frozenset()
 
+    @property
+    def rows(self) -> list[DimLike]:
+        """Open lengths of rows for which the loop serves up to `SHORT_ROW`."""
+        return [n for n in short_rows(self.lanes) if not isinstance(n, int)] if self.lanes.apart_inside else []
+
     def write(self, start: Int, end: Int, written: Set[int] = frozenset(), touched: DimLike = 0) -> None:
         """The iterations from `start` on, below `end`.
 
@@ -182,7 +201,8 @@ class VectorLoop:
         """The same for a loop with carries, which are combined in the order of the reducing kernels.
 
         That order depends on the length and on the width of vectors, and on nothing else in the loop. So sums of
-        contiguous rows have the bits of those kernels, but where these cut long rows or take many short ones at once.
+        contiguous rows have the bits of those kernels, but where these cut long rows or take many short ones at once,
+        and where short rows are lanes here.
         """
         scalar, carries = self.writer.block, self.s.carries
         dtypes = [c.inside.dtype for c in carries]
