@@ -71,6 +71,23 @@ def test_lanes_apart_backwards_and_at_computed_places(dtype, size):
         np.testing.assert_allclose(exps, np.exp(np.arange(size)), rtol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("few", [2, 3, 4, 8])
+def test_loops_of_a_few_neighbours_inside_of_ordered_ones(dtype, few):
+    w = Writing("n")
+    x, out = w.input(dtype, n, few), w.output(dtype, n, few)
+    with w.loop(1, order=Order.ANY), w.loop(n, order=Order.GIVEN) as i, w.loop(few) as j:
+        at = Affine.of(i) * few + j
+        w.store(out, at, w.let(add, w.load(x, at), w.load(x, at)))
+    a = values(RNG, dtype, (5, few))
+    native = Native(w.function())
+    kinds = {"int32": "i32", "float32": "float", "float64": "double"}
+    if dtype in kinds and few > 3:
+        assert f"<{few} x {kinds[dtype]}>" in native.rendered.text
+    with np.errstate(over="ignore"):
+        same(native(a, sizes={"n": 5})[0], a + a)
+
+
 def test_indices_as_numbers_and_booleans_between():
     w = Writing("n", "m")
     out, odd = w.output("i8", n, m), w.output("bool", n, m)

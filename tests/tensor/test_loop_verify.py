@@ -29,7 +29,7 @@ from tenferro_tensor.loop_ir import (
     While,
     verify,
 )
-from tenferro_tensor_core import dim, dim_max
+from tenferro_tensor_core import dim, dim_max, floordiv
 
 F8, F4, BOOL = np.dtype("float64"), np.dtype("float32"), np.dtype("bool")
 N, M = dim("n"), dim("m")
@@ -238,6 +238,33 @@ def test_indices_from_outside_cancel():
     other = replace(body[0], at=at(J) + at(I) * M)
     with pytest.raises(LoopIRError, match="depend on each other"):
         verify(of(Load(I, TABLE, Affine(1)), row[0], within(other, body[1], order=Order.ANY)))
+
+
+def test_groups_at_places_of_which_only_a_factor_is_known():
+    first = (Load(J, TABLE, AT), Load(K, TABLE, Affine(1)))
+
+    def group(*places, extent=4):
+        return of(*first, within(*map(store, places), extent=extent, index=I, order=Order.ANY))
+
+    verify(group(at(I) + at(J) * 4, at(I) + at(J) * 4 + at(K) * 8))
+    verify(group(at(I) + at(J) * 4 + 4, at(I) + at(K) * 4))
+    for places, extent in (
+        ((at(I) + at(J) * 4, at(I) + at(K) * 4), 5),
+        ((at(I) + at(J) * 4, at(I) + at(K) * 6), 4),
+        ((at(I) + at(J) * 4, at(I) + at(K) * 4 + 1), 4),
+        ((at(I) + at(J) * 4, at(I) + at(K) * M), 4),
+        ((at(I) * 4 + at(J) * 4, at(I) * 4 + at(K) * 4), 4),
+    ):
+        with pytest.raises(LoopIRError, match="depend on each other"):
+            verify(group(*places, extent=extent))
+
+
+def test_loops_around_an_access_run():
+    rows = within(within(store(at(K) * 4 + at(I) * M + J), index=J, extent=4), index=I, extent=N)
+    rows = replace(rows, order=Order.ANY)
+    verify(of(within(rows, index=K, extent=floordiv(M, 4))))
+    with pytest.raises(LoopIRError, match="depend on each other"):
+        verify(of(within(rows, index=K, extent=N)))
 
 
 def test_one_iteration_depends_on_nothing():

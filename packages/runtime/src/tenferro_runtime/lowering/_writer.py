@@ -6,10 +6,10 @@ and the clamp of windows vanish from loops in which they never act.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from tenferro_tensor.loop_ir import (
 )
 from tenferro_tensor_core import Dim, DimLike, decide
 
+T = TypeVar("T")
+
 BOOL: Final = np.dtype(np.bool_)
 
 _COMPARISONS: Final = frozenset({catalog.lt, catalog.le, catalog.gt, catalog.ge})
@@ -55,6 +57,7 @@ class LoopWriter:
 
     Attributes:
         statements: those of the innermost open block.
+        function: those of the outermost one.
         buffers: those made so far, by their role.
         next_buffer: the number of the next one.
         source: the user's line that statements are written for.
@@ -62,7 +65,9 @@ class LoopWriter:
     """
 
     def __init__(self) -> None:
-        self.statements: list[Statement] = []
+        self.statements = self.function = list[Statement]()
+        self._entered = 0
+        self._made: dict[Hashable, Any] = {}
         self.buffers: dict[Role, list[Buffer]] = {role: [] for role in Role}
         self.next_buffer = self._registers = 0
         self.source: Source = None
@@ -245,6 +250,19 @@ class LoopWriter:
         finally:
             self._known.pop()
             self.statements = outer
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, for each key once: its statements run before all else, so it depends on sizes alone."""
+        found: T | None = self._made.get(key)
+        if found is None:
+            outer, known, self.statements, self._known = self.statements, self._known, [], [{}]
+            try:
+                found = self._made[key] = make()
+                self.function[self._entered : self._entered] = self.statements
+                self._entered += len(self.statements)
+            finally:
+                self.statements, self._known = outer, known
+        return found
 
     @contextmanager
     def resumed(self, statements: list[Statement]) -> Iterator[None]:

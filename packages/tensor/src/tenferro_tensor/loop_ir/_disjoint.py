@@ -1,7 +1,8 @@
 """Proofs that places in memory differ, for all values of the sizes.
 
 The difference of two places is a sum of digits, each an integer within bounds times an extent, as in a number of mixed
-radix. A difference of zero forces a digit to zero where all the others together are smaller than one step of it.
+radix. A difference of zero forces a digit to zero where all the others together are smaller than one step of it. Beside
+numbers of which nothing is known, what counts is the rest that a multiple of all their steps leaves.
 """
 
 from __future__ import annotations
@@ -50,6 +51,18 @@ def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None 
         if forced is None:
             return False
         del left[forced]
+
+
+def never_multiple(by: int, constant: DimLike, digits: Iterable[Digit], chosen: Digit) -> bool:
+    """Whether ``constant + sum(digits) + chosen`` is provably no multiple of a number, `chosen` not being zero."""
+    rest = [d for d in digits if not (isinstance(d.step, int) and d.step % by == 0)]
+    if not isinstance(constant, int):
+        return False
+    for start in (constant % by, constant % by - by):
+        low, high = _range(start, [*rest, chosen])
+        if decide(low, ">", -by) and decide(high, "<", by) and never_zero(start, rest, chosen):
+            return True
+    return False
 
 
 def _forced(constant: DimLike, digits: list[Digit], chosen: Digit | None) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from tenferro_tensor.loop_ir._affine import Affine, Reg
-from tenferro_tensor.loop_ir._disjoint import Digit, never_zero, positive, within
+from tenferro_tensor.loop_ir._disjoint import Digit, never_multiple, never_zero, positive, within
 from tenferro_tensor.loop_ir._nodes import For, Position, Statement
 from tenferro_tensor.loop_ir._traversal import Touch, everything, registers, touches
 from tenferro_tensor_core import DimLike, decide
@@ -96,8 +97,18 @@ class _Pair:
         at, other = self.first[0], self.second[0]
         # Loops around an access run, and the buffer has elements.
         running = [e for box in boxes for _, e in box or ()]
+        extents = self.bounds.extents
+        running += [extents[reg.number] for reg, _ in (*at.terms, *other.terms) if reg.number in extents]
         sizes = positive([extent, *running, *self.first[1].buffer.shape])
-        digits = self._digits(boxes[0], boxes[1], sizes) + self._fixed(at - other, sizes)
+        digits = self._digits(boxes[0], boxes[1], sizes)
+        unknown = 0
+        for reg, by in self._fixed(at - other):
+            if reg.number in extents:
+                digits.append(Digit.of(within(by, sizes), 0, within(extents[reg.number], sizes) - 1))
+            elif isinstance(by, int):
+                unknown = gcd(unknown, by)
+            else:
+                return False
         chosen = None
         if self.index is not None:
             step, by = at.coefficient(self.index), other.coefficient(self.index)
@@ -110,7 +121,11 @@ class _Pair:
                 digits += [Digit.of(within(step, sizes), 0, most), Digit.of(within(-by, sizes), 0, most)]
         known = [d for d in digits if d is not None]
         constant = within(at.constant - other.constant, sizes)
-        return len(known) == len(digits) and never_zero(constant, known, chosen)
+        if len(known) < len(digits):
+            return False
+        if unknown:
+            return chosen is not None and never_multiple(unknown, constant, known, chosen)
+        return never_zero(constant, known, chosen)
 
     def _box(self, at: Affine, touch: Touch) -> list[tuple[DimLike, DimLike]] | None:
         """The steps and extents of what varies on its own in an access; None where a computed index does."""
@@ -134,12 +149,7 @@ class _Pair:
             digits.append(Digit.of(step, 0 if partner is None else 1 - left.pop(partner)[1], most))
         return digits + [Digit.of(-step, 0, extent - 1) for step, extent in left]
 
-    def _fixed(self, difference: Affine, sizes: dict[str, DimLike]) -> list[Digit | None]:
+    def _fixed(self, difference: Affine) -> list[tuple[Reg, DimLike]]:
         """Registers from outside, equal for both accesses, that do not cancel."""
-        digits: list[Digit | None] = []
-        for reg, by in difference.terms:
-            if reg.number in self.inside or (self.index is not None and reg.number == self.index.number):
-                continue
-            extent = self.bounds.extents.get(reg.number)
-            digits.append(None if extent is None else Digit.of(within(by, sizes), 0, within(extent, sizes) - 1))
-        return digits
+        own = self.inside if self.index is None else {*self.inside, self.index.number}
+        return [(reg, by) for reg, by in difference.terms if reg.number not in own]

@@ -32,6 +32,9 @@ from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Posit
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
+LEAST_BITS: Final = 128
+"""Width of the narrowest vectors."""
+
 BYTE: Final = 8
 """Bits of one."""
 
@@ -54,13 +57,23 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
         return None
     if lanes.apart_inside and (s.carries or lanes.instructions > HEAVY or not short_rows(lanes)):
         return None
-    width = BYTE * host.vector_bytes
-    least = SHORT if s.carries else FEWEST if lanes.inside else width // lanes.bits
-    if (isinstance(s.extent, int) and s.extent < least) or not (lanes.varying or s.carries):
+    bits = _bits(s, lanes, BYTE * host.vector_bytes)
+    if not bits or not (lanes.varying or s.carries):
         return None
-    if host.tables and lanes.mathematics and not same_bits(lanes, width):
+    if host.tables and lanes.mathematics and not same_bits(lanes, bits):
         return None
-    return VectorLoop(writer, s, lanes, host)
+    return VectorLoop(writer, s, lanes, host, bits)
+
+
+def _bits(s: For, lanes: Lanes, most: int) -> int:
+    """Width of the vectors, which a short loop may fill with fewer bits than there are; 0 where it has too few."""
+    if not isinstance(s.extent, int):
+        return most
+    if s.carries or lanes.inside:
+        return most if s.extent >= (SHORT if s.carries else FEWEST) else 0
+    bits = min(most, s.extent * lanes.bits)
+    exact = bits & (bits - 1) == 0 and bits >= LEAST_BITS
+    return bits if bits == most or (exact and not lanes.mathematics) else 0
 
 
 def short_rows(lanes: Lanes) -> list[DimLike]:
@@ -121,6 +134,7 @@ class VectorLoop:
         s: the loop.
         lanes: what it means for vectors.
         host: the processor.
+        bits: of a vector.
 
     Attributes:
         block: instructions on vectors; it writes to the function.
@@ -132,11 +146,12 @@ class VectorLoop:
     length: Int
     streams = False
 
-    def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host) -> None:
+    def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host, bits: int) -> None:
         self.writer, self.s, self.lanes, self.host = writer, s, lanes, host
-        self.width = interleaving(0 if s.carries else lanes.instructions, host)
+        self._single = s.extent == bits // lanes.bits  # one vector does all of it
+        self.width = 1 if self._single else interleaving(0 if s.carries else lanes.instructions, host)
         scalar = writer.block
-        self.block = Block(scalar.module, BYTE * host.vector_bytes // lanes.bits, self.width, scalar.fused, host.tables)
+        self.block = Block(scalar.module, bits // lanes.bits, self.width, scalar.fused, host.tables)
         self._fixed: dict[int, list[Vec]] = {}
         self._places: dict[Affine, Place] = {}
         self._ports: dict[tuple[int, Affine], ports.Port] = {}
@@ -158,6 +173,11 @@ class VectorLoop:
             touched: bytes that the nest touches; where they are too many for the caches, stores go past these.
         """
         scalar = self.writer.block
+        if self._single and (start.name, end.name) == ("0", str(self.s.extent)):
+            self._begin(start, end)
+            self._body([Int(self.block, "0")], None)
+            scalar.take_over(self.block)
+            return
         with Branch(scalar, start < end):
             self._begin(start, end)
             self._over_elements(self._streams(written, touched))
