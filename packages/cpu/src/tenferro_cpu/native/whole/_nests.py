@@ -25,6 +25,9 @@ from tenferro_tensor.loop_ir import Buffer, For
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import Dim, DimLike
 
+VECTOR_UNIT: Final = 64
+"""Iterations of which pieces of a loop over vectors are multiples: whole lines of the caches, in whole vectors."""
+
 TINY: Final = 128
 """Work of the largest nest that stays in line."""
 
@@ -76,9 +79,11 @@ class NestWriter(Writer):
 
     Attributes:
         arguments: LLVM types, and names in the calling function.
+        unit: iterations of which pieces are multiples.
     """
 
     polls = False
+    unit = 1
 
     def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
@@ -95,6 +100,8 @@ class NestWriter(Writer):
             self._written = only_written(s)
         self._around.append(s)
         vectors = vector_loop(self, s, self.host)
+        if len(self._around) == 1 and vectors is not None:
+            self.unit = VECTOR_UNIT
         if vectors is None:
             super().count(s, start, end)
         elif s.carries:
@@ -171,7 +178,7 @@ def write_nest(main: Main, s: For) -> None:
     elif is_small(s):
         main.block.do(call)
     else:
-        in_pieces(main, s, name, inner.arguments)
+        in_pieces(main, s, name, inner.arguments, inner.unit)
 
 
 def _return(block: ScalarBlock, results: Sequence[Vec]) -> str:

@@ -15,7 +15,7 @@ from tenferro_cpu.native.whole._polls import count_down
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, work
 from tenferro_tensor.loop_ir import For
-from tenferro_tensor_core import dim_min, floordiv
+from tenferro_tensor_core import DimLike, dim_min, floordiv
 
 BATCH: Final = 1 << 21
 """Work of a nest between two polls."""
@@ -32,7 +32,7 @@ def call_of(name: str, start: Int, end: Int, given: Sequence[str]) -> str:
     return f"@{name}({', '.join([f'i64 {start.name}', f'i64 {end.name}', *given])})"
 
 
-def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]]) -> None:
+def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, str]], unit: int) -> None:
     """All of a nest: one batch after the other, each by the team where that pays; a small one without a poll.
 
     Args:
@@ -40,10 +40,11 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
         s: the nest.
         name: its function.
         arguments: LLVM types and names of what it is handed besides a range.
+        unit: iterations of which pieces are multiples.
     """
     b, each = main.block, work(s.body) + 1
-    length = dim_min(s.extent, floordiv(BATCH, each) + 1)
-    least, piece = (floordiv(limit, each) + 1 for limit in (TEAM_MIN_WORK, TEAM_PIECE))
+    length = dim_min(s.extent, _iterations(BATCH, each, unit))
+    least, piece = floordiv(TEAM_MIN_WORK, each) + 1, _iterations(TEAM_PIECE, each, unit)
     numbers = [f"i64 {main.size(d).name}" for d in (s.extent, length, least, piece, each * length)]
     types = [llvm for llvm, _ in arguments]
     b.module.require(f"{name}.piece", lambda: _piece(name, types))
@@ -59,6 +60,11 @@ def in_pieces(main: Writer, s: For, name: str, arguments: Sequence[tuple[str, st
     leave_with(main, Int(b, b.raw(f"call i64 @{name}.all({', '.join(['ptr %context', *numbers, *given])})")))
     b.jump(after)
     b.begin(after)
+
+
+def _iterations(work: int, each: DimLike, unit: int) -> DimLike:
+    """So many that they are about this work, in whole units."""
+    return (floordiv(work, each * unit) + 1) * unit
 
 
 def _all(main: Writer, name: str, types: Sequence[str]) -> str:

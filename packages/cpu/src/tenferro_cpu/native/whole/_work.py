@@ -14,7 +14,7 @@ from tenferro_tensor_core import DimLike
 TRIPS: Final = 16
 """Iterations of a `While` that are assumed."""
 
-TEAM_MIN_WORK: Final = 1 << 18
+TEAM_MIN_WORK: Final = 1 << 19
 """Work for which the team is called: vectors do it in about 50 microseconds."""
 
 _SLOW: Final[dict[Primitive, int]] = {
