@@ -2,8 +2,9 @@
 
 In the order of use: `_lower` (the door), `_lowering` (equation by equation; the rule of writing in place), `_values`
 (numbers, views of memory, formulas), `_writer` (statements, and what is known about indices); then the rules:
-`_elementwise`, `_views`, `_reductions`, `_products`, `_indexing`, `_joining`, `_branches`, `_loops`, and `_calls` for
-what is left to kernels. Families register rules for their primitives with ``Registry.loops``; a rule is given a `Step`.
+`_elementwise`, `_views`, `_reductions`, `_sorting`, `_products`, `_indexing`, `_joining`, `_branches`, `_loops`, and
+`_calls` for what is left to kernels. Families register rules for their primitives with ``Registry.loops``; a rule is
+given a `Step`.
 """
 
 from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselves
@@ -13,6 +14,7 @@ from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselve
     _loops,
     _products,
     _reductions,
+    _sorting,
     _views,
 )
 from tenferro_runtime.lowering._calls import call, call_into

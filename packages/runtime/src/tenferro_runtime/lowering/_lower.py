@@ -15,6 +15,7 @@ from tenferro_runtime.lowering._prepared import prepared
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering._values import Lowered, Stored, write
 from tenferro_runtime.lowering.passes import improved
+from tenferro_runtime.runtime import how_of
 from tenferro_tensor import REGISTRY
 from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
 from tenferro_tensor_core import UnsupportedError
@@ -42,6 +43,7 @@ def written(program: Program) -> LoopFunction:
 
 
 def _written(program: Program, lowering: Lowering) -> LoopFunction:
+    lowering.exact = how_of(program).exact
     program = prepared(expand(program))
     _require_main_memory(program)
     w, lowering.guards, lowering.examples = lowering.w, program.guards, program.examples

@@ -83,12 +83,14 @@ class Lowering:
     Attributes:
         guards: what the program knows of its open sizes; bodies of loops and branches have the same sizes.
         examples: an example of each of them.
+        exact: whether every bit is to be that of single steps.
     """
 
     def __init__(self, fallback: Rule) -> None:
         self.w = LoopWriter()
         self.guards: tuple[Guard, ...] = ()
         self.examples: Mapping[str, int] = {}
+        self.exact = False
         self.fallback = fallback
         self.constants: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
         self._constants: dict[int, Lowered] = {}

@@ -54,6 +54,7 @@ COMBINED: Final[dict[Primitive, tuple[Op, Callable[[np.dtype[Any]], Any]]]] = {
     catalog.cumprod: (catalog.mul.op(), lambda dtype: dtype.type(1).item()),
     catalog.cummax: (catalog.maximum.op(), _lowest),
     catalog.cummin: (catalog.minimum.op(), _highest),
+    catalog.cumlogsumexp: (catalog.logaddexp.op(), _lowest),
 }
 """How two elements are combined, and what changes nothing."""
 

@@ -9,7 +9,8 @@ from tenferro_runtime.whole._cost import inside
 from tenferro_tensor import REGISTRY, catalog
 
 ROUNDING: Final = frozenset({
-    catalog.reduce_sum, catalog.reduce_prod, catalog.cumsum, catalog.cumprod, catalog.dot_general, catalog.scatter,
+    catalog.reduce_sum, catalog.reduce_prod, catalog.cumsum, catalog.cumprod, catalog.cumlogsumexp,
+    catalog.dot_general, catalog.scatter,
 })  # fmt: skip
 """Primitives whose result depends on the order in which they add or multiply."""
 
