@@ -9,7 +9,8 @@ from host_kernels import COMPILER, HostCompiler
 from tenferro_gpu import CudaContext, _fusing, upload
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import compute_context, device_runtime, get_backend
-from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor.loop_ir import Foreign, everything
+from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 
 on_host = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 
@@ -70,6 +71,78 @@ def test_memory_of_a_run_is_given_back(compiler):
     raw = native.run((), x)
     assert device.memory()["live"] - before == raw.nbytes
     assert native.memory(()) >= 2 * X.nbytes
+
+
+def smoothed(x):
+    inner = lambda c: 0.25 * (c[2:] + c[:-2]) + 0.5 * c[1:-1]
+    return tr.scan(lambda c, _: (c.at[1:-1].set(inner(c)), tr.sum(c)), x, None, length=4)
+
+
+def power_iteration(a):
+    def step(v, _):
+        v = a.T @ (a @ v)
+        return v / tr.linalg.vector_norm(v), None
+
+    return tr.scan(step, a[0], None, length=3)[0]
+
+
+FUNCTIONS = {
+    "rows": (lambda x: tr.exp(x - tr.max(x, axis=1, keepdims=True)), X),
+    "columns": (lambda x: tr.sum(x * x, axis=0) / x.shape[0], X),
+    "shifts": (lambda x: tr.flip(x, axis=0)[2:] + tr.concat([x[1:-1], x[:0]]) * tr.roll(x, 1, axis=1)[1:-1], X),
+    "turned": (lambda x: x[:, :30].T + x[:, 5:35] * tr.expand_dims(x[0, :30], axis=1), X),
+    "product": (lambda x: tr.tanh(x @ x.T) + 1.0, X),
+    "batch of products": (lambda x: tr.sum(x @ tr.matrix_transpose(x), axis=0), X.reshape(5, 30, 40)),
+    "eigenvalues": (lambda x: tr.linalg.eigvalsh(x @ x.T)[::-1] * 2.0, X),
+    "transform": (lambda x: tr.abs(tr.fft.rfft(x * 2.0, axis=1)), X),
+    "sorted": (lambda x: tr.sort(x, axis=1) - x, X),
+    "scan": (smoothed, X),
+    "calls in loops": (power_iteration, X),
+    "table": (lambda x: x * tr.to_device(tr.asarray(TABLE), x.device), X),
+    "complex": (lambda x: tr.sum(x * tr.conj(x) + tr.exp(1j * x.real), axis=1), X + 1j),
+    "empty": (lambda x: (tr.sum(x, axis=1), tr.exp(x)), X[:, :0]),
+    "gathered": (lambda x: x[tr.argmax(x, axis=0) % 3], X),
+}
+
+
+@on_host
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_programs_of_a_device_are_lowered_for_it(compiler, name):
+    f, x = FUNCTIONS[name]
+    program = tr.trace(f, tr.asarray(x, device="cuda:1"))
+    function = lower(program, "cuda")
+    found = get_backend("cuda").whole(function).run((), upload(x, "cuda:1").data)
+    want = f(tr.asarray(x))
+    for got, value in zip(found, map(np.asarray, want if isinstance(want, tuple) else (want,)), strict=True):
+        assert (got.device.id, got.dtype, got.shape) == (1, value.dtype, value.shape)
+        np.testing.assert_allclose(got.view(np.ndarray), value, rtol=1e-10, atol=1e-10)
+    assert not any(isinstance(s, Foreign) for s in everything(function.body))
+
+
+@on_host
+def test_open_sizes_are_arguments(compiler):
+    n, m = tr.dim("n", 1), tr.dim("m", 1)
+    f = lambda x, y: (tr.tanh(x @ y), tr.sum(x, axis=0) + tr.max(y), tr.linalg.qr(x @ y)[0])
+    x = tr.asarray(X, device="cuda:0").spec
+    function = lower(tr.trace(f, x.with_(shape=(n, m)), x.with_(shape=(m, n))), "cuda")
+    native = get_backend("cuda").whole(function)
+    for rows in (30, 7):
+        a, b = X[:rows], X[:rows].T * 0.5
+        sizes = tuple({"n": rows, "m": X.shape[1]}[name] for name in function.sizes)
+        found = native.run(sizes, *[upload(v, "cuda:0").data for v in (a, b)])
+        for got, value in zip(found, f(tr.asarray(a), tr.asarray(b)), strict=True):
+            np.testing.assert_allclose(got.view(np.ndarray), np.asarray(value), rtol=1e-9, atol=1e-9)
+    assert len(compiler.sources) == len(set(compiler.sources)) + 1  # compiled, then loaded
+
+
+def test_what_is_not_on_one_device_is_not_lowered_for_it(compiler):
+    x = tr.asarray(X, device="cuda:1")
+    for f, given in ((lambda x: x + 1, tr.asarray(X)), (lambda x: (x, tr.asarray(2) + 1), x)):
+        with pytest.raises(UnsupportedError, match="only programs on one device of kind cuda are lowered to loops"):
+            lower(tr.trace(f, given), "cuda")
+    moved = lower(tr.trace(lambda x: x.to_device("cpu:0").to_device("cuda:1") * 2.0, x), "cuda")
+    with pytest.raises(UnsupportedError, match="transfer is nothing that one GPU does by itself"):
+        get_backend("cuda").whole(moved)
 
 
 def test_without_a_compiler_there_is_no_form(with_cupy, monkeypatch):

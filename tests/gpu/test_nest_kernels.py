@@ -13,7 +13,10 @@ from random_nests import EDGE, RandomLoops
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import Sharing, _group_writer
 from tenferro_gpu.whole import KernelSequence, _native, _shape, planned, source_of
+from tenferro_gpu.whole._turned import turned
 from tenferro_runtime.lowering import _reductions, _values, lower
+from tenferro_tensor import ComputeDevice
+from tenferro_tensor._place import Place
 from tenferro_tensor.catalog import arithmetic, bits
 from tenferro_tensor.device_model import ProgramSpec
 from tenferro_tensor.loop_ir import Affine, Order, interpret, verify
@@ -150,9 +153,17 @@ def test_large_reductions_are_shared_among_groups_and_joined():
     assert require_agreement(w.function(), [x[:0]], {"n": 0}) == [("nest_0", 1), ("nest_1", 1)]
 
 
+GPU = Place(ComputeDevice("cuda:0").memory_space)
+
+
+def on_gpu(f, *arrays):
+    """A traced function lowered for arrays of a GPU."""
+    return lower(tr.trace(f, *[tr.asarray(a).spec.with_(place=GPU) for a in arrays]), "cuda")
+
+
 def sharings(f, *arrays):
-    """Who runs the kernels of a traced function of arrays of open extents."""
-    return [k.sharing for k in planned(lower(tr.trace(f, *[tr.asarray(a) for a in arrays]))).kernels]
+    """Who runs the kernels of a function."""
+    return [k.sharing for k in planned(on_gpu(f, *arrays)).kernels]
 
 
 LARGE = np.ones((2000, 300))
@@ -179,19 +190,50 @@ def test_shifts_pads_and_flips_are_one_kernel():
 @pytest.mark.parametrize("shape", [(200, 300), (0, 300), (300, 2), (7, 0)])
 def test_sums_over_leading_axes_go_along_columns(shape):
     x = np.random.default_rng(0).uniform(0, 1, shape)
-    f = lower(tr.trace(lambda x: tr.sum(x * x, axis=0), tr.asarray(x)))
+    f = on_gpu(lambda x: tr.sum(x * x, axis=0), x)
     assert len(require_agreement(f, [x])) == min(shape[1], 1)
+
+
+@on_host
+def test_recurrences_on_arrays_go_along_time_in_one_kernel():
+    def recurrence(x):
+        return tr.scan(lambda c, row: (c * 0.5 + tr.tanh(row), c - row), x[0], x)
+
+    assert sharings(recurrence, np.ones((20, 9000))) == [Sharing.ITEMS] * 3  # in between of copies
+    x = np.random.default_rng(0).uniform(0, 1, (20, 30))
+    f = on_gpu(recurrence, x)
+    assert "swap" in str(f) and "swap" not in str(turned(f))
+    require_agreement(f, [x])
+    (got,) = interpret(turned(on_gpu(lambda x: recurrence(x)[0], x)), [x])
+    np.testing.assert_allclose(got, interpret(f, [x])[0])
+
+
+@on_host
+def test_loops_that_are_not_turned():
     w = Writing()
     x, y, z = w.input("float64", 90, 80), w.output("float64", 80), w.output("float64", 80)
-    with w.loop(80) as j:
-        w.store(y, j, literal(0.0))
-    with w.loop(90, Order.GIVEN) as i, w.loop(80) as j:
-        w.store(y, j, w.let(arithmetic.sub, w.load(x, Affine.of(i) * 80 + j), w.load(y, j)))  # in order
+    a, b = (w.temporary("float64", 81) for _ in range(2))
+    for buffer in (y, z, a, b):
+        with w.loop(buffer.shape[0]) as j:
+            w.store(buffer, j, literal(0.5))
+    with w.loop(90, Order.GIVEN) as i, w.loop(80) as j:  # in order
+        w.store(y, j, w.let(arithmetic.sub, w.load(x, Affine.of(i) * 80 + j), w.load(y, j)))
     with w.loop(90, Order.GIVEN) as i, w.loop(80) as j:  # other elements are read
         w.store(z, j, w.let(arithmetic.add, w.load(y, Affine(79) - j), w.load(x, Affine.of(i) * 80 + j)))
     with w.loop(40, Order.GIVEN) as i, w.loop(40) as j:  # other elements in each iteration
         w.store(z, Affine.of(j) + i, w.load(x, Affine.of(i) * 80 + j))
-    require_agreement(w.function(), [np.random.default_rng(0).uniform(0, 1, (90, 80))])
+    with w.loop(41, Order.GIVEN, [(a, b)]) as i, w.loop(80) as j:  # neighbours are read
+        w.store(b, j, w.let(arithmetic.add, w.load(a, Affine.of(j) + 1), w.load(x, Affine.of(i) * 80 + j)))
+    with w.loop(41, Order.GIVEN, [(a, b)]) as i, w.loop(80) as j:  # the older elements are read afterwards
+        w.store(b, j, w.let(arithmetic.add, w.load(a, j), w.load(x, Affine.of(i) * 80 + j)))
+    with w.loop(80) as j:
+        w.store(y, j, w.let(arithmetic.mul, w.load(b, j), w.load(y, j)))
+    f = w.function()
+    assert [s.order for s in turned(f).body] == [Order.ANY] * 6 + [Order.GIVEN] * 3 + [Order.ANY]
+    x = np.random.default_rng(0).uniform(0, 1, (90, 80))
+    for got, want in zip(interpret(verify(turned(f)), [x]), interpret(f, [x]), strict=True):
+        np.testing.assert_array_equal(got, want)
+    require_agreement(f, [x])
 
 
 @on_host
@@ -266,9 +308,9 @@ def test_branches_by_every_kind_of_index(kernels, dtype, indices):
 
 
 def test_what_is_no_nest_is_named():
-    program = tr.trace(lambda x: tr.sort(x) + 1, tr.asarray(np.ones(5000)))
-    with pytest.raises(UnsupportedError, match="sort is a kernel of its own on a GPU"):
-        planned(lower(program))
+    program = lower(tr.trace(lambda x: x @ x + 1, tr.asarray(np.ones((50, 50)))))
+    with pytest.raises(UnsupportedError, match="dgemm is nothing that one GPU does by itself"):
+        planned(program)
     w = Writing()
     w.store(w.output("float64", 1), 0, literal(1.0))
     with pytest.raises(UnsupportedError, match="does not say on which device it runs"):
@@ -302,7 +344,7 @@ def test_nvrtc_takes_the_kernels():
         rows = tr.softmax(x, axis=1) if hasattr(tr, "softmax") else tr.exp(x - tr.max(x, axis=1, keepdims=True))
         return tr.fori_loop(0, 3, lambda i, c: c * 0.5 + tr.mean(c) + rows, x), z * tr.sum(z)
 
-    function = lower(tr.trace(f, tr.asarray(LARGE), tr.asarray(LARGE[0] + 1j)))
+    function = on_gpu(f, LARGE, LARGE[0] + 1j)
     sequence = planned(function)
     assert {k.sharing for k in sequence.kernels} >= {Sharing.GROUPS, Sharing.PARTS, Sharing.ONE}
     code = compiler.compile(ProgramSpec(source_of(function, sequence), "", (), 0, (), ())).code

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from host_kernels import HostFunction, library_of
 from tenferro_gpu.whole import KernelSequence
+from tenferro_tensor import host_kernel
 from tenferro_tensor.loop_ir import LoopFunction
+from tenferro_tensor_core import UnsupportedError
 
 GROUP = 8
 """Work items of a group, fewer than on a GPU."""
@@ -55,6 +58,19 @@ class HostTarget:
 
     def address(self, raw: Any) -> int:
         return int(raw.__array_interface__["data"][0])
+
+    def viewed(self, flat: Any, at: int, shape: Any, strides: Any) -> Any:
+        if 0 in shape:
+            return np.empty(shape, flat.dtype)
+        return as_strided(flat[at:], shape, [s * flat.itemsize for s in strides])
+
+    def kernel(self, op: Any, ins: Any, outs: Any, device: int) -> Any:
+        self.launches.append((op.primitive.name, 0))
+        return host_kernel(op, ins, outs)
+
+    def require_kernel(self, op: Any) -> None:
+        if op.primitive.name == "pure_callback":
+            raise UnsupportedError("pure_callback has no kernel here")
 
     def uploaded(self, array: Any, device: int) -> Any:
         return array.copy()

@@ -12,7 +12,7 @@ from tenferro_gpu.compiling import RuntimeCompiler, compiler
 from tenferro_gpu.devices import CupyRuntime, PoolAllocator
 from tenferro_gpu.rendering import BLOCK, CudaRenderer, rendered
 from tenferro_gpu.running import GpuProgram, RegionKernel
-from tenferro_tensor import Op, RuntimeDevice, catalog
+from tenferro_tensor import ComputeDevice, Op, RuntimeDevice, Spec, catalog
 from tenferro_tensor.device_model import (
     CompiledSpec,
     Device,
@@ -53,6 +53,11 @@ class FusionBackend(Protocol):
 
     def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
         """Run a function that issues work on raw values, where that work goes to."""
+
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """The kernel of an op on a device."""
 
 
 class Fusing:

@@ -9,9 +9,11 @@ import numpy as np
 
 from tenferro_gpu._fusing import Fusing, FusionBackend
 from tenferro_gpu.whole import KernelSequence, KernelTarget
+from tenferro_tensor import REGISTRY, Op, Spec
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.device_model import ProgramSpec
 from tenferro_tensor.loop_ir import LoopFunction
+from tenferro_tensor_core import UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
 
@@ -69,6 +71,24 @@ class _Target(KernelTarget):
     def address(self, raw: Any) -> int:
         """As the contract says."""
         return int(raw.data.ptr)
+
+    def viewed(self, flat: Any, at: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """As the contract says."""
+        if 0 in shape:
+            return self._cupy.empty(shape, flat.dtype)
+        steps = tuple([s * flat.dtype.itemsize for s in strides])
+        return self._cupy.lib.stride_tricks.as_strided(flat[at:], shape, steps)
+
+    def kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: int) -> Callable[..., Any]:
+        """As the contract says: that of single steps."""
+        return self._backend.kernel(op, ins, outs, self._backend.runtime.device(device).id)
+
+    def require_kernel(self, op: Op) -> None:
+        """As the contract says."""
+        if REGISTRY.find("kernel", op.primitive, self._backend.kind) is None:
+            raise UnsupportedError(
+                f"{op.primitive.name} has no kernel for {self._backend.kind}", primitive=op.primitive.name
+            )
 
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
         """As the contract says; any stream may read it."""

@@ -12,9 +12,20 @@ from tenferro_gpu.rendering import BLOCK, MAX_PARTS, SLOT, NestKernel, Sharing
 from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch
+from tenferro_tensor import Op, Spec
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import ArenaPlan, Buffer, LoopFunction, Value, plan_arena
-from tenferro_tensor_core import DimLike, UnsupportedError, evaluate
+from tenferro_tensor.loop_ir import (
+    ArenaPlan,
+    Buffer,
+    Call,
+    LoopFunction,
+    Statement,
+    Value,
+    View,
+    everything,
+    plan_arena,
+)
+from tenferro_tensor_core import Dim, DimLike, UnsupportedError, evaluate
 from tenferro_tensor_core.forks import new_lock
 
 MAX_GROUPS: Final = 1 << 16
@@ -22,6 +33,9 @@ MAX_GROUPS: Final = 1 << 16
 
 MIN_PART: Final = 4 * BLOCK
 """Iterations of a part of a reduction at least."""
+
+MAX_KERNELS: Final = 256
+"""Kernels of calls that a sequence keeps, by sizes; then they are cleared."""
 
 LINE: Final = 256
 """Bytes to which temporaries are aligned."""
@@ -46,6 +60,19 @@ class KernelTarget(Protocol):
 
     def address(self, raw: Any) -> int:
         """Where an array is."""
+
+    def viewed(self, flat: Any, at: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """Elements of an array with one axis from a place on, with these distances between neighbours."""
+
+    def kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: int) -> Callable[..., Any]:
+        """The kernel of an op on arrays of a device."""
+
+    def require_kernel(self, op: Op) -> None:
+        """Check that an op has a kernel on devices of the kind.
+
+        Raises:
+            UnsupportedError: it has none.
+        """
 
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
         """The array on a device."""
@@ -78,11 +105,14 @@ class KernelSequence:
         if not function.inputs:
             raise UnsupportedError("a program without inputs does not say on which device it runs")
         self.function, self.target, self.bare = function, target, bare
+        for call in _calls(function.body):
+            target.require_kernel(call.op)
         self.sequence = planned(function)
         kernels = self.sequence.kernels
         self.functions = target.functions(source_of(function, self.sequence), [k.entry for k in kernels])
         self.arena: ArenaPlan = plan_arena(function)
         self._constants: dict[int, list[Any]] = {}
+        self._kernels: dict[Any, Callable[..., Any]] = {}
         self._lock = new_lock()
 
     def __call__(self, sizes: tuple[int, ...], *raws: Any) -> Any:
@@ -125,14 +155,31 @@ class KernelSequence:
         outputs = tuple([target.empty(_shape(b, sizes), b.dtype) for b in f.outputs])
         layout = self._layout(sizes)
         arena = target.empty((max(layout.total, 1),), np.dtype(np.uint8))
-        start = target.address(arena)
         given = [*zip(f.inputs, inputs), *zip([b for b, _ in f.constants], self._constants_on(device))]
-        given += zip(f.outputs, outputs)
-        addresses = {b.number: target.address(x) for b, x in given}
-        addresses |= {n: start + layout.slots[k] for n, k in self.arena.slot_of.items()}
+        arrays = {b.number: x.reshape(-1) for b, x in (*given, *zip(f.outputs, outputs))}
+        for b in f.temporaries:
+            at, size = layout.slots[self.arena.slot_of[b.number]], b.dtype.itemsize * prod(_shape(b, sizes))
+            arrays[b.number] = arena[at : at + size].view(b.dtype)
+        start = target.address(arena)
         numbers = _Numbers(self, device, arena, start, start + layout.parts)
-        _Launcher(self, self.functions(device), sizes, addresses, numbers).all(self.sequence.steps)
+        _Launcher(self, self.functions(device), sizes, arrays, numbers).all(self.sequence.steps)
         return outputs
+
+    def kernel(self, call: Call, device: int, sizes: dict[str, int]) -> Callable[..., Any]:
+        """The kernel of a call, kept for the sizes."""
+        key = id(call), device, tuple(sizes.values())
+        found = self._kernels.get(key)
+        if found is None:
+            if len(self._kernels) >= MAX_KERNELS:
+                self._kernels.clear()
+            op = call.op
+            if op.symbolic:
+                op = op.primitive.op(**{k: _filled(v, sizes) for k, v in op.params.items()})
+            ins = tuple([s.with_(shape=_filled(s.shape, sizes)) for s in call.ins])
+            outs = op.infer(*ins)
+            made = self.target.kernel(op, ins, (outs,) if isinstance(outs, Spec) else outs, device)
+            found = self._kernels[key] = made
+        return found
 
 
 class _Numbers(NamedTuple):
@@ -161,11 +208,12 @@ class _Launcher:
         owner: KernelSequence,
         functions: Functions,
         sizes: dict[str, int],
-        addresses: dict[int, int],
+        arrays: dict[int, Any],
         numbers: _Numbers,
     ) -> None:
-        self.kernels, self.functions, self.sizes = owner.sequence.kernels, functions, sizes
-        self.addresses, self.numbers = addresses, numbers
+        self.owner, self.functions, self.sizes = owner, functions, sizes
+        self.kernels, self.arrays, self.numbers = owner.sequence.kernels, arrays, numbers
+        self.addresses = {n: owner.target.address(x) for n, x in arrays.items()}
         self.values = tuple(sizes.values())
         self.counters: dict[int, int] = {}
 
@@ -182,6 +230,8 @@ class _Launcher:
                         self.swap(swaps)
                 case HostWhile():
                     self.repeat(step)
+                case Call():
+                    self.call(step)
                 case HostSwitch(index, cases):
                     self.all(cases[min(max(int(self.value(index)), 0), len(cases) - 1)])
 
@@ -200,14 +250,31 @@ class _Launcher:
     def swap(self, pairs: Sequence[tuple[Buffer, Buffer]]) -> None:
         """Trade the memory of buffers."""
         for a, b in pairs:
-            to = self.addresses
-            to[a.number], to[b.number] = to[b.number], to[a.number]
+            for to in (self.addresses, self.arrays):
+                to[a.number], to[b.number] = to[b.number], to[a.number]
 
     def value(self, value: Value) -> Any:
         """A number that the host takes a decision by."""
         if not isinstance(value, Literal) and value.number in self.counters:
             return self.counters[value.number]
         return self.numbers.read(value)
+
+    def call(self, step: Call) -> None:
+        """Run the kernel of an op, and put its results where they belong."""
+        try:
+            found = self.owner.kernel(step, self.numbers.device, self.sizes)(*map(self.view, step.operands))
+            for view, x in zip(step.results, found if isinstance(found, tuple | list) else (found,), strict=True):
+                self.view(view)[...] = x
+        except Exception as error:
+            error.add_note(f"in {step.op}" + (f", traced at {step.where}" if step.where else ""))
+            raise
+
+    def view(self, view: View) -> Any:
+        """Part of a buffer as an array."""
+        registers = {reg.number: int(self.value(reg)) for reg, _ in view.at.terms}
+        shape, strides = _filled(view.shape, self.sizes), _filled(view.strides, self.sizes)
+        at = view.at.evaluate(registers, self.sizes)
+        return self.owner.target.viewed(self.arrays[view.buffer.number], at, shape, strides)
 
     def launch(self, step: KernelLaunch) -> None:
         """Launch a kernel on the current stream."""
@@ -239,6 +306,17 @@ def _groups(kernel: NestKernel, total: int) -> int:
         return 1
     wanted = total if kernel.sharing is Sharing.GROUPS else -(-total // BLOCK)
     return max(1, min(wanted, MAX_GROUPS))
+
+
+def _calls(statements: Sequence[Statement]) -> list[Call]:
+    return [s for s in everything(statements) if isinstance(s, Call)]
+
+
+def _filled(value: Any, sizes: dict[str, int]) -> Any:
+    """A parameter with values for the symbolic sizes in it."""
+    if value.__class__ is tuple:
+        return tuple([_filled(v, sizes) for v in value])
+    return evaluate(value, sizes) if isinstance(value, Dim) else value
 
 
 def _shape(buffer: Buffer, sizes: dict[str, int]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile,
 from tenferro_gpu.whole._turned import turned
 from tenferro_tensor.loop_ir import (
     Buffer,
+    Call,
     Carried,
     For,
     LoopFunction,
@@ -161,6 +162,9 @@ class _Planner:
         return tuple(steps)
 
     def _controlled(self, s: Statement) -> HostStep:
+        if isinstance(s, Call):
+            self.read_by_host += [reg for view in (*s.operands, *s.results) for reg, _ in view.at.terms]
+            return s
         if isinstance(s, Switch):
             self.read_by_host.append(s.index)
             cases = [self.block(case.body, list(zip(s.results, case.values, strict=True))) for case in s.cases]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenferro_gpu.rendering import Axes, Sharing, chain, parallel_work, rows
+from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import (
     Affine,
     Call,
@@ -45,21 +46,24 @@ def require_kernels(statements: Sequence[Statement]) -> None:
         UnsupportedError: it does not; the text says why.
     """
     for s in everything(statements):
-        if isinstance(s, Call | Foreign):
-            what = s.op.primitive.name if isinstance(s, Call) else s.symbol
+        if isinstance(s, Foreign) or (isinstance(s, Call) and s.op.primitive is catalog.transfer):
+            what = s.symbol if isinstance(s, Foreign) else s.op.primitive.name
+            raise UnsupportedError(f"{what} is nothing that one GPU does by itself", primitive=what)
+        if isinstance(s, For) and s.order is not Order.GIVEN and _is_controlled(s.body):
             raise UnsupportedError(
-                f"{what} is a kernel of its own on a GPU, so the program cannot be one sequence of kernels; "
-                "it runs step by step",
-                primitive=what,
+                "iterations in any order call libraries or swap buffers, which has no form in a kernel of a GPU"
             )
-        if isinstance(s, For) and s.order is not Order.GIVEN and any(True for _ in swapped(s.body)):
-            raise UnsupportedError("iterations in any order swap buffers, which has no form in a kernel of a GPU")
+
+
+def _is_controlled(statements: Sequence[Statement]) -> bool:
+    """Whether only the host can run statements: they call libraries, or swap buffers."""
+    return any(isinstance(s, Call) for s in everything(statements)) or any(True for _ in swapped(statements))
 
 
 def fits_group(s: Statement) -> bool:
     """Whether one group runs a statement: what may run at once in it is little, and nothing is swapped."""
     work = parallel_work([s])
-    return work is not None and work <= MAX_GROUP_WORK and not any(True for _ in swapped([s]))
+    return work is not None and work <= MAX_GROUP_WORK and not _is_controlled([s])
 
 
 def runs_before(statements: Sequence[Statement]) -> bool:

@@ -1,4 +1,4 @@
-"""What the host does to run a function: launches of kernels, and loops and branches around them."""
+"""What the host does to run a function: launches of kernels, calls of libraries, and loops and branches around them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tenferro_gpu.rendering import NestKernel
-from tenferro_tensor.loop_ir import Buffer, Reg, Value
+from tenferro_tensor.loop_ir import Buffer, Call, Reg, Value
 from tenferro_tensor_core import DimLike
 
 
@@ -55,7 +55,7 @@ class HostSwitch:
     cases: tuple[tuple[HostStep, ...], ...]
 
 
-HostStep: TypeAlias = KernelLaunch | HostLoop | HostWhile | HostSwitch
+HostStep: TypeAlias = KernelLaunch | HostLoop | HostWhile | HostSwitch | Call
 """What a host program consists of."""
 
 

@@ -1,7 +1,7 @@
 """`turned`: loops in order around parallel ones, turned inside out.
 
-Sums over leading axes are written for caches: ``for i: for j parallel: y[j] += x[i, j]``. A GPU runs all `j` at once,
-each of them along `i`, and keeps its element of `y` in a register.
+``for t: for j parallel: c[j] = f(c[j], x[t, j])``, as a recurrence on arrays is written, takes a kernel for each `t`. A
+GPU runs all `j` at once, each of them along `t`, and keeps its element of `c` in a register.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenferro_gpu.rendering import chain
-from tenferro_tensor.device_model import Literal
+from tenferro_gpu.rendering import Axes, chain
 from tenferro_tensor.loop_ir import (
-    Affine,
+    Bounds,
     Buffer,
     Carried,
     For,
@@ -20,11 +19,12 @@ from tenferro_tensor.loop_ir import (
     LoopFunction,
     Order,
     Reg,
+    Role,
     Statement,
     Store,
     accumulates,
+    dependent,
     everything,
-    reads,
     registers,
     touches,
 )
@@ -32,123 +32,82 @@ from tenferro_tensor.loop_ir import (
 
 def turned(function: LoopFunction) -> LoopFunction:
     """The function with such loops turned; sums may be in groups then."""
-    regs = [reg.number for s in everything(function.body) for reg in registers(s)]
-    turner = _Turner(max(regs, default=-1) + 1)
-    return replace(function, body=turner.block(function.body))
+    turner = _Turner(function)
+    return replace(function, body=tuple([turner.statement(s) for s in function.body]))
 
 
 class _Turner:
-    """Turns loops, with new registers from a number on."""
+    """Turns loops of a function."""
 
-    def __init__(self, free: int) -> None:
-        self.free = free
-
-    def _new(self, like: Reg) -> Reg:
-        self.free += 1
-        return Reg(self.free - 1, like.dtype)
-
-    def block(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Statements in order; where a sum starts from a number that is stored before, it starts in the register."""
-        found: list[Statement] = []
-        for s in statements:
-            s = self.statement(s)
-            if found:
-                started = _started(found[-1], s)
-                if started is not None:
-                    found.pop()
-                    s = started
-            found.append(s)
-        return tuple(found)
+    def __init__(self, function: LoopFunction) -> None:
+        self.bounds = Bounds.of(everything(function.body))
+        self.uses = [t.buffer.number for t in touches(function.body)]
+        self.free = max([reg.number for s in everything(function.body) for reg in registers(s)], default=-1) + 1
 
     def statement(self, s: Statement) -> Statement:
         """A statement with the loops inside of it turned, and itself where it can be."""
         if not isinstance(s, For) or s.order is not Order.GIVEN:
             return s
-        s = replace(s, body=self.block(s.body))
-        if s.carries or s.swaps or len(s.body) != 1:
+        s = replace(s, body=tuple([self.statement(t) for t in s.body]))
+        if s.carries or len(s.body) != 1:
             return s
         (nest,) = s.body
-        if not isinstance(nest, For) or nest.order is not Order.ANY or nest.carries:
+        if not isinstance(nest, For) or nest.order is not Order.ANY:
             return s
         axes, inner = chain(nest)
-        if not _is_free(inner.body, s.index):
-            return s
-        found: Sequence[Statement] = self._in_registers(s, inner.body)
-        for index, extent in reversed(axes):
-            found = [For(index, extent, tuple(found), (), Order.ANY)]
-        return found[0]
+        body = self._in_registers(s, inner.body)
+        found = None if body is None else _nested(axes, body)
+        return s if found is None or self._depends(found) else found
 
-    def _in_registers(self, loop: For, body: tuple[Statement, ...]) -> list[Statement]:
-        """The loop over a body, its elements of written buffers loaded before it and stored after it."""
+    def _depends(self, s: Statement) -> bool:
+        """Whether iterations of the outer loops of a nest depend on each other."""
+        while isinstance(s, For) and s.order is Order.ANY:
+            if dependent(s, self.bounds) is not None:
+                return True
+            s = s.body[0]
+        return False
+
+    def _in_registers(self, loop: For, body: Sequence[Statement]) -> list[Statement] | None:
+        """The loop over a body, with its own elements of buffers loaded before it and stored after it; None where
+        swaps of buffers are left."""
+        inside = {reg.number for s in everything(body) for reg in registers(s)} | {loop.index.number}
         carries, before, after, left = [], [], [], list(body)
-        for buffer, at in _elements(body):
-            load = next((s for s in left if isinstance(s, Load) and s.buffer == buffer), None)
-            stores = [s for s in left if isinstance(s, Store) and s.buffer == buffer]
-            mentioned = [t for t in touches(body) if t.buffer == buffer]
-            if load is None or len(stores) != 1 or len(mentioned) != 2 or left.index(stores[0]) < left.index(load):
+        swaps = {b.number: pair for pair in loop.swaps for b in pair}
+        for store in [s for s in body if isinstance(s, Store)]:
+            buffer, at = self._source(store.buffer, swaps), store.at
+            load = next((s for s in body if isinstance(s, Load) and s.buffer == buffer), None)
+            used = [t for t in touches(body) if t.buffer in (buffer, store.buffer)]
+            own = load is not None and load.at == at and not any(reg.number in inside for reg, _ in at.terms)
+            if load is None or not own or len(used) != 2 or body.index(store) < body.index(load):
                 continue
             first, result = self._new(load.result), self._new(load.result)
             before.append(Load(first, buffer, at))
             after.append(Store(buffer, at, result))
-            carries.append(Carried(load.result, first, stores[0].value, result))
-            left = [s for s in left if s is not load and s is not stores[0]]
+            carries.append(Carried(load.result, first, store.value, result))
+            left = [s for s in left if s is not load and s is not store]
+            swaps.pop(buffer.number, None)
+            swaps.pop(store.buffer.number, None)
+        if swaps:
+            return None
         grouped = bool(carries) and all(accumulates(c, left) for c in carries)
         grouped = grouped and not any(isinstance(s, Store) for s in everything(left))
         order = Order.GROUPED if grouped else Order.GIVEN
-        return [*before, replace(loop, body=tuple(left), carries=tuple(carries), order=order), *after]
+        turned = replace(loop, body=tuple(left), carries=tuple(carries), order=order, swaps=())
+        return [*before, turned, *after]
+
+    def _source(self, written: Buffer, swaps: dict[int, tuple[Buffer, Buffer]]) -> Buffer:
+        """The buffer that holds what was written to one in the iteration before; nobody reads that one afterwards."""
+        if written.number not in swaps or written.role is Role.OUTPUT or self.uses.count(written.number) != 1:
+            return written
+        a, b = swaps[written.number]
+        return a if written == b else b
+
+    def _new(self, like: Reg) -> Reg:
+        self.free += 1
+        return Reg(self.free - 1, like.dtype)
 
 
-def _is_free(body: Sequence[Statement], index: Reg) -> bool:
-    """Whether every iteration of the parallel loops touches the same element of each written buffer in all iterations
-    of the loop around them, and no other one does."""
-    places: dict[int, set[Affine]] = {}
-    written: set[int] = set()
-    for t in touches(body):
-        places.setdefault(t.buffer.number, set()).add(t.at)
-        if t.writes:
-            written.add(t.buffer.number)
-    varying = {reg.number for s in everything(body) for reg in registers(s)} | {index.number}
-    return all(
-        len(places[n]) == 1 and not any(reg.number in varying for at in places[n] for reg, _ in at.terms)
-        for n in written
-    )
-
-
-def _elements(body: Sequence[Statement]) -> list[tuple[Buffer, Affine]]:
-    found = {s.buffer.number: (s.buffer, s.at) for s in body if isinstance(s, Store)}
-    return list(found.values())
-
-
-def _started(fill: Statement, nest: Statement) -> Statement | None:
-    """A nest that loads its elements first, with the number that another nest has just stored in them."""
-    if not (isinstance(fill, For) and isinstance(nest, For) and fill.order is nest.order is Order.ANY):
-        return None
-    (axes, stores), (other, inner) = chain(fill), chain(nest)
-    match stores.body, inner.body:
-        case (Store(buffer, at, Literal() as value),), (Load(result, loaded, place), *rest, Store(written, last, _)):
-            pass
-        case _:
-            return None
-    extents = [n for _, n in axes] == [n for _, n in other]
-    renamed = Affine(at.constant)
-    for reg, by in at.terms:
-        k = next((k for k, (index, _) in enumerate(axes) if index == reg), None)
-        if k is None or not extents:
-            return None
-        renamed += Affine.of(other[k][0]) * by
-    used = [t for t in touches(inner.body) if t.buffer == buffer]
-    if not (loaded == written == buffer and place == last == renamed) or len(used) != 2:
-        return None
-    body: tuple[Statement, ...] = (*[_replaced(s, result, value) for s in rest], inner.body[-1])
-    if any(reg == result for s in everything(body) for reg in reads(s)):
-        return None
-    for index, extent in reversed(other):
-        body = (For(index, extent, body, (), Order.ANY),)
+def _nested(axes: Axes, body: Sequence[Statement]) -> Statement:
+    for index, extent in reversed(axes):
+        body = [For(index, extent, tuple(body), (), Order.ANY)]
     return body[0]
-
-
-def _replaced(s: Statement, reg: Reg, value: Literal) -> Statement:
-    """A loop with a number in the place of a register from which a carry starts."""
-    if not isinstance(s, For):
-        return s
-    return replace(s, carries=tuple([replace(c, first=value) if c.first == reg else c for c in s.carries]))

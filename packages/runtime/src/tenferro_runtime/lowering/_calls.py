@@ -38,7 +38,7 @@ def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored],
         UnsupportedError: there is no kernel on arrays in main memory.
     """
     ins = tuple([Spec(x.shape, x.dtype) for x in operands])
-    if host_kernel(step.op, ins, step.outs) is None:
+    if step.lowering.on_host and host_kernel(step.op, ins, step.outs) is None:
         raise step.unsupported("it has no kernel of its own in main memory")
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
     step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where, recourse))

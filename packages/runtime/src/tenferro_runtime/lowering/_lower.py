@@ -21,14 +21,21 @@ from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
 from tenferro_tensor_core import UnsupportedError
 
 
-def lower(program: Program) -> LoopFunction:
+def lower(program: Program, kind: str = "cpu") -> LoopFunction:
     """The program as loop nests over buffers, open sizes included.
 
+    Args:
+        program: the program.
+        kind: of the devices that it is for. In main memory nests go along caches, and families write out what they have
+            subroutines for; elsewhere that is left to their kernels.
+
     Raises:
-        UnsupportedError: it has a step that is neither loops nor a kernel on arrays in main memory, such as a size
-            that depends on data, or a transfer.
+        UnsupportedError: it has a step that is neither loops nor a kernel on arrays in one memory, such as a size that
+            depends on data, or a transfer.
     """
-    return improved(written(program))
+    if kind == "cpu":
+        return improved(written(program))
+    return improved(_written(program, Lowering(_other, kind)), cached=False)
 
 
 def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
@@ -45,7 +52,10 @@ def written(program: Program) -> LoopFunction:
 def _written(program: Program, lowering: Lowering) -> LoopFunction:
     lowering.exact = how_of(program).exact
     program = prepared(expand(program))
-    _require_main_memory(program)
+    if lowering.on_host:
+        _require_main_memory(program)
+    else:
+        _require_one_device(program, lowering.kind)
     w, lowering.guards, lowering.examples = lowering.w, program.guards, program.examples
     inputs = [w.buffer(s.dtype, s.shape, Role.INPUT) for s in program.inputs]
     outs = lowering.run(program, [Stored.whole_of(b) for b in inputs])
@@ -85,10 +95,21 @@ def _require_main_memory(program: Program) -> None:
             )
 
 
+def _require_one_device(program: Program, kind: str) -> None:
+    """What comes in and goes out is on one device; counters inside of loops may be in main memory."""
+    specs = [*program.inputs, *program.outputs]
+    spaces = {s.place.memory_space for s in specs}
+    if len(spaces) != 1 or specs[0].place.device.kind != kind:
+        raise UnsupportedError(
+            f"only programs on one device of kind {kind} are lowered to loops for it, and this one has "
+            f"{', '.join(map(repr, specs))}"
+        )
+
+
 def _other(step: Step) -> Lowered | Sequence[Lowered]:
     """Primitives without a rule here: by the rule of their family, by their expansion, or by their kernel."""
     rule = REGISTRY.find("loops", step.op.primitive)
-    if rule is not None:
+    if rule is not None and step.lowering.on_host:
         return rule(step)  # type: ignore[no-any-return]
     if has_expansion(step.op.primitive):
         known = step.lowering

@@ -80,13 +80,18 @@ class Body:
 class Lowering:
     """The state of lowering one program: what is written, and the arrays that it holds.
 
+    Args:
+        fallback: lowers what has no rule.
+        kind: of the devices that it is for.
+
     Attributes:
         guards: what the program knows of its open sizes; bodies of loops and branches have the same sizes.
         examples: an example of each of them.
         exact: whether every bit is to be that of single steps.
     """
 
-    def __init__(self, fallback: Rule) -> None:
+    def __init__(self, fallback: Rule, kind: str = "cpu") -> None:
+        self.kind, self.on_host = kind, kind == "cpu"
         self.w = LoopWriter()
         self.guards: tuple[Guard, ...] = ()
         self.examples: Mapping[str, int] = {}
@@ -127,7 +132,7 @@ class Lowering:
         """An array that the program holds: numbers, a counter, one number for all, or memory."""
         known = self._constants.get(id(held))  # the program keeps it alive
         if known is None:
-            array = np.asarray(held)
+            array = np.asarray(held if held.spec.place.on_host else held.to_device("cpu:0"))
             if is_small(array.shape):
                 known = Numbers(array.shape, array.dtype, [Number(x.item(), array.dtype) for x in array.reshape(-1)])
             else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._reductions import reduced
 from tenferro_runtime.lowering._values import Index, Lowered, Stored, copied, count, kept, stored
@@ -28,7 +29,7 @@ REREAD: Final = 6
 
 
 @rule(catalog.dot_general)
-def _dot_general(step: Step) -> Lowered:
+def _dot_general(step: Step) -> Lowered | Sequence[Lowered]:
     w = step.w
     (cx, cy), (bx, by) = step.params["contract"], step.params["batch"]
     x, y = step.operands
@@ -37,9 +38,12 @@ def _dot_general(step: Step) -> Lowered:
     over = [x.shape[k] for k in cx]
     rows, columns = count([x.shape[k] for k in fx]), count([y.shape[k] for k in fy])
     if over and not (_one(rows) or _one(columns)) and not _few(rows * columns * count(over)) and x.dtype.char in BLAS:
+        if not step.lowering.on_host:
+            return call(step)
         return multiplied(step, _Axes(tuple(bx), tuple(fx), tuple(cx)), _Axes(tuple(by), tuple(fy), tuple(cy)))
     x, y = (kept(w, v) if v.cost > REREAD else v for v in (x, y))
     inner = bool(cx) and _last_is(x.shape, cx, fx) and _last_is(y.shape, cy, fy)
+    inner |= not step.lowering.on_host
     dtype, nb, nx = x.dtype, len(bx), len(fx)
 
     def term(w: LoopWriter, i: Index, r: Index) -> Value:

@@ -110,8 +110,8 @@ def reduced(
         term: of an index of the result and one of the combined axes.
         op: combines two terms.
         first: what changes nothing.
-        inner: whether the terms of one element lie next to each other, or else those of one index of the combined
-            axes.
+        inner: whether each element is computed by itself: its terms lie next to each other, or many work items run;
+            or else terms of one index of the combined axes are taken together.
     """
 
     def each(w: LoopWriter, i: Index) -> Value:
@@ -194,7 +194,8 @@ def _reduce(step: Step) -> Lowered:
     def term(w: LoopWriter, i: Index, r: Index) -> Value:
         return x.at(w, _with(i, r, axes, ndim))
 
-    return reduced(step.w, step.out.shape, over, term, op, first, inner=not ndim or ndim - 1 in axes)
+    inner = not ndim or ndim - 1 in axes or not step.lowering.on_host
+    return reduced(step.w, step.out.shape, over, term, op, first, inner=inner)
 
 
 @rule(catalog.argmax, catalog.argmin)

@@ -11,6 +11,7 @@ from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
 from tenferro_tensor.loop_ir._errors import LoopIRError
 from tenferro_tensor.loop_ir._fortran import fortran_address
 from tenferro_tensor.loop_ir._function import LoopFunction, show
+from tenferro_tensor.loop_ir._independence import Bounds, dependent
 from tenferro_tensor.loop_ir._interpret import interpret
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
@@ -38,6 +39,7 @@ __all__ = [
     "INDEX",
     "Affine",
     "ArenaPlan",
+    "Bounds",
     "Case",
     "Buffer",
     "Call",
@@ -62,6 +64,7 @@ __all__ = [
     "accumulates",
     "accumulation",
     "blocks",
+    "dependent",
     "everything",
     "fortran_address",
     "interpret",

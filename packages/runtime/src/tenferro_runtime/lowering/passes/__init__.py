@@ -30,8 +30,14 @@ __all__ = [
 ]
 
 
-def improved(function: LoopFunction) -> LoopFunction:
-    """The function after all passes: the same bits in less time."""
-    function = swap_copies(replace(function, body=order_loops(function.body)))
+def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
+    """The function after all passes: the same bits in less time.
+
+    Args:
+        function: what to improve.
+        cached: whether loops go along caches, and in blocks; a GPU runs them at once.
+    """
+    function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
-    return replace(function, body=block_loops(collapse_loops(function.body)))
+    function = replace(function, body=collapse_loops(function.body))
+    return replace(function, body=block_loops(function.body)) if cached else function
