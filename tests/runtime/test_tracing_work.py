@@ -220,7 +220,8 @@ def work(symbolic, f, shapes):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        program = tr.trace(g, *specs, examples=examples if symbolic else None)
+        with tr.Runtime(unroll=True):  # arrays of equal sizes are a loop over them, others are not
+            program = tr.trace(g, *specs, examples=examples if symbolic else None)
     finally:
         sys.setprofile(before)
     return calls, program

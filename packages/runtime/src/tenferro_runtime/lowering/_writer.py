@@ -75,6 +75,7 @@ class LoopWriter:
         self._affine: dict[int, Affine] = {}
         self._bounds: dict[int, tuple[DimLike | None, DimLike | None]] = {}
         self._known: list[dict[Any, Reg]] = [{}]
+        self._loaded: list[dict[int, dict[Affine, Reg]]] = [{}]  # by the number of the buffer
 
     # -- registers and memory
 
@@ -94,9 +95,10 @@ class LoopWriter:
 
     def load(self, buffer: Buffer, at: Affine) -> Reg:
         """An element as a number."""
-        known = self._known[-1].get((buffer.number, at))  # not from outside of a loop that may write to it
+        loaded = self._loaded[-1].setdefault(buffer.number, {})  # not from outside of a loop that may write to it
+        known = loaded.get(at)
         if known is None:
-            known = self._remember((buffer.number, at), self.reg(buffer.dtype))
+            known = loaded[at] = self.reg(buffer.dtype)
             self.statements.append(Load(known, buffer, at))
         return known
 
@@ -107,10 +109,9 @@ class LoopWriter:
 
     def written(self, *buffers: Buffer) -> None:
         """Forget what was loaded from buffers."""
-        numbers = {buffer.number for buffer in buffers}
-        for level in self._known:
-            for key in [key for key in level if key.__class__ is tuple and key[0] in numbers]:
-                del level[key]
+        for level in self._loaded:
+            for buffer in buffers:
+                level.pop(buffer.number, None)
 
     # -- numbers
 
@@ -245,10 +246,12 @@ class LoopWriter:
         """Collect statements apart."""
         outer, self.statements = self.statements, []
         self._known.append({})
+        self._loaded.append({})
         try:
             yield self.statements
         finally:
             self._known.pop()
+            self._loaded.pop()
             self.statements = outer
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -269,10 +272,12 @@ class LoopWriter:
         """Write at the end of statements that were collected apart."""
         outer, self.statements = self.statements, statements
         self._known.append({})
+        self._loaded.append({})
         try:
             yield
         finally:
             self._known.pop()
+            self._loaded.pop()
             self.statements = outer
 
     @contextmanager

@@ -8,6 +8,7 @@ use all that they mention at the same time. Buffers that are swapped live togeth
 from __future__ import annotations
 
 import math
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
     """
     lives = lifetimes(function)
     slots: list[DimLike] = []
-    used: list[list[Lifetime]] = []
+    used: list[list[Lifetime]] = []  # of each slot, in order: they do not overlap
     slot_of: dict[int, int] = {}
     sized = [(math.prod((b.dtype.itemsize, *b.shape)), b) for b in function.temporaries]
     largest_first = sorted(sized, key=lambda pair: -pair[0] if isinstance(pair[0], int) else 0)
@@ -52,16 +53,22 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
             k
             for k, slot in enumerate(slots)
             if (slot == size or (isinstance(slot, int) and isinstance(size, int) and slot > size))
-            and all(last < other_first or other_last < first for other_first, other_last in used[k])
+            and _is_free(used[k], first, last)
         ]
         # Slots were made from the largest to the smallest: the last one that fits wastes least.
         k = fitting[-1] if fitting else len(slots)
         if not fitting:
             slots.append(size)
             used.append([])
-        used[k].append((first, last))
+        insort(used[k], (first, last))
         slot_of[buffer.number] = k
     return ArenaPlan(tuple(slots), slot_of)
+
+
+def _is_free(used: Sequence[Lifetime], first: int, last: int) -> bool:
+    """Whether a lifetime overlaps none of those in order."""
+    k = bisect_right(used, (first, last))
+    return (k == 0 or used[k - 1][1] < first) and (k == len(used) or last < used[k][0])
 
 
 def lifetimes(function: LoopFunction) -> dict[int, Lifetime]:
@@ -91,36 +98,38 @@ def _swapped_together(function: LoopFunction) -> dict[int, int]:
 
 
 class _Tree:
-    """Where the statements of a function stand, and which buffers those inside of them mention."""
+    """Where the statements of a function stand, and which statements of a block mention a buffer."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
         self.body = body
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        self.mentioned: dict[int, frozenset[int]] = {}
+        self._users: dict[int, dict[int, list[Statement]]] = {}  # by block, then by number of the buffer
         self._count = 0
         self._number(body)
 
-    def _number(self, statements: Sequence[Statement]) -> frozenset[int]:
-        inside: frozenset[int] = frozenset()
+    def _number(self, statements: Sequence[Statement]) -> set[int]:
+        inside: set[int] = set()
+        users = self._users[id(statements)] = defaultdict(list)
         for s in statements:
             self.first.setdefault(id(s), self._count)
             self._count += 1
-            own = frozenset([t.buffer.number for t in touches([s])]) if not blocks(s) else frozenset()
+            own = {t.buffer.number for t in touches([s])} if not blocks(s) else set()
             if isinstance(s, For | While):
                 own |= {b.number for pair in s.swaps for b in pair}
             for block in blocks(s):
                 own |= self._number(block)
             self.last[id(s)] = self._count - 1
-            self.mentioned[id(s)] = own
             inside |= own
+            for number in own:
+                users[number].append(s)
         return inside
 
     def lifetime(self, numbers: set[int], alone: Buffer | None) -> Lifetime:
         """When buffers are in use; `alone` is the only one of them."""
         block, loop = self.body, None
         while True:
-            users = [s for s in block if self.mentioned[id(s)] & numbers]
+            users = self._users_of(block, numbers)
             if not users:
                 return 0, -1
             inner = self._only_block(users[0], numbers) if len(users) == 1 else None
@@ -133,13 +142,21 @@ class _Tree:
             users = [loop]
         return self.first[id(users[0])], self.last[id(users[-1])]
 
+    def _users_of(self, block: Sequence[Statement], numbers: set[int]) -> list[Statement]:
+        """The statements of a block that mention buffers, in order."""
+        users = self._users[id(block)]
+        if len(numbers) == 1:
+            return users.get(next(iter(numbers)), [])
+        found = {id(s): s for number in numbers for s in users.get(number, ())}
+        return sorted(found.values(), key=lambda s: self.first[id(s)])
+
     def _only_block(self, s: Statement, numbers: set[int]) -> Sequence[Statement] | None:
         """The block inside of a statement with all its uses of buffers."""
         if isinstance(s, For | While) and any(b.number in numbers for pair in s.swaps for b in pair):
             return None
         if isinstance(s, For) and s.order is not Order.GIVEN:
             return None
-        using = [block for block in blocks(s) if any(self.mentioned[id(t)] & numbers for t in block)]
+        using = [block for block in blocks(s) if any(number in self._users[id(block)] for number in numbers)]
         return using[0] if len(using) == 1 else None
 
 

@@ -7,6 +7,17 @@ from collections import defaultdict
 from tenferro_runtime.lowering.passes._contents import changed, hands_on, mentioned, reads, sets
 from tenferro_tensor.loop_ir import Affine, For, Load, Statement, Store, Switch, While, blocks
 
+Footprints = dict[int, tuple[Statement, "Footprint"]]
+"""Those that are known, by the identity of the statement."""
+
+
+def footprint(s: Statement, known: Footprints) -> Footprint:
+    """The footprint of a statement; loops that are put together share most of their statements with the result."""
+    found = known.get(id(s))
+    if found is None:
+        found = known[id(s)] = s, Footprint(s, known)
+    return found[1]
+
 
 class Footprint:
     """What a statement does, with all that is inside of it.
@@ -24,7 +35,7 @@ class Footprint:
         lines: how many statements it has.
     """
 
-    def __init__(self, s: Statement) -> None:
+    def __init__(self, s: Statement, known: Footprints) -> None:
         self.sets = {reg.number for reg in sets(s)}
         self.reads = {reg.number for reg in reads(s)}
         self.inside: set[int] = set()
@@ -44,7 +55,7 @@ class Footprint:
                 self.inside |= {s.index.number, *[c.inside.number for c in s.carries]}
         bodies = blocks(s)
         for t in [t for body in bodies for t in body]:
-            self._include(Footprint(t))
+            self._include(footprint(t, known))
         if bodies:
             self.reads |= {reg.number for reg in hands_on(s)}
         elif not isinstance(s, Load | Store) and self.reads_memory:

@@ -12,7 +12,7 @@ from typing import Final
 
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
 from tenferro_runtime.lowering.passes._contents import Block, substituted, with_blocks
-from tenferro_runtime.lowering.passes._footprint import Footprint
+from tenferro_runtime.lowering.passes._footprint import Footprint, Footprints, footprint
 from tenferro_tensor.loop_ir import Affine, For, Let, Load, Position, Statement, blocks, everything
 
 MOST_BUFFERS: Final = 12
@@ -39,22 +39,22 @@ class _Measured:
 def fuse_nests(statements: Sequence[Statement]) -> Block:
     """Statements that give the same bits with fewer loops."""
     extents: dict[int, object] = {s.index.number: s.extent for s in everything(statements) if isinstance(s, For)}
-    return _fused(statements, extents)  # type: ignore[arg-type]
+    return _fused(statements, extents, {})  # type: ignore[arg-type]
 
 
 def fusible(first: Statement, second: Statement) -> bool:
     """Whether two statements are loops that may become one."""
-    one, two = (_Measured(s, Footprint(s)) for s in (first, second))
+    one, two = (_Measured(s, footprint(s, {})) for s in (first, second))
     extents = {s.index.number: s.extent for s in everything((first, second)) if isinstance(s, For)}
     return _fits(one) and _fits(two) and _fusible(one, two, extents)
 
 
-def _fused(statements: Sequence[Statement], extents: Extents) -> Block:
-    joined = _joined(statements, extents) if sum(map(_may_fuse, statements)) > 1 else statements
+def _fused(statements: Sequence[Statement], extents: Extents, known: Footprints) -> Block:
+    joined = _joined(statements, extents, known) if sum(map(_may_fuse, statements)) > 1 else statements
     found = []
     for s in joined:
         inner = blocks(s)
-        found.append(with_blocks(s, [_fused(b, extents) for b in inner]) if inner else s)
+        found.append(with_blocks(s, [_fused(b, extents, known) for b in inner]) if inner else s)
     return tuple(found)
 
 
@@ -62,12 +62,12 @@ def _may_fuse(s: Statement) -> bool:
     return isinstance(s, For)
 
 
-def _joined(statements: Sequence[Statement], extents: Extents) -> list[Statement]:
+def _joined(statements: Sequence[Statement], extents: Extents, known: Footprints) -> list[Statement]:
     """The statements of a block, with loops fused as far as they may be."""
     done: list[_Measured] = []
     for s in statements:
-        entry = _Measured(s, Footprint(s))
-        if not (_fits(entry) and _join(done, entry, extents)):
+        entry = _Measured(s, footprint(s, known))
+        if not (_fits(entry) and _join(done, entry, extents, known)):
             done.append(entry)
     return [entry.statement for entry in done]
 
@@ -77,7 +77,7 @@ def _fits(entry: _Measured) -> bool:
     return _may_fuse(entry.statement) and entry.footprint.regular
 
 
-def _join(done: list[_Measured], entry: _Measured, extents: Extents) -> bool:
+def _join(done: list[_Measured], entry: _Measured, extents: Extents, known: Footprints) -> bool:
     """Fuse a loop with one of the last statements, if it may move up to it."""
     moving: list[_Measured] = []
     for k in range(len(done) - 1, max(-1, len(done) - 1 - WINDOW), -1):
@@ -92,7 +92,7 @@ def _join(done: list[_Measured], entry: _Measured, extents: Extents) -> bool:
             whole = _both(first, second)
             # In the order in which they stood: what the second loop needs now comes before the first one.
             kept = [e for e in done[k + 1 :] if all(e is not m for m in moving)]
-            done[k:] = [*reversed(moving), _Measured(whole, Footprint(whole)), *kept]
+            done[k:] = [*reversed(moving), _Measured(whole, footprint(whole, known)), *kept]
             return True
         if all(m.footprint.commutes_with(other.footprint) for m in (entry, *moving)):
             continue
