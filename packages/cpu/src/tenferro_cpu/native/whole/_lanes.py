@@ -6,6 +6,7 @@ Loops inside, with numbers that they carry, run for all lanes together: sums of 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -88,9 +89,11 @@ _COMBINED: Final = {
 """How ops accumulate, and kinds of dtype for which they do."""
 
 
-def lanes_of(s: For, fused: bool) -> Lanes | None:
-    """The lanes of a loop, or None where vectors cannot run its statements."""
-    found = Lanes(steps={s.index.number: 1}, differing={s.index.number})
+def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
+    """The lanes of a loop, or None where vectors cannot run its statements; `given` are loads done beside them."""
+    found = Lanes(steps={s.index.number: 1}, differing={s.index.number, *[t.result.number for t in given]})
+    for t in given:
+        found.needs(t.result.dtype)
     steps = _accumulating(found, s)
     if steps is None:
         return None

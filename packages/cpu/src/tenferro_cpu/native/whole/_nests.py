@@ -17,6 +17,7 @@ from tenferro_cpu.native.whole._frame import EntryBlock, Frame
 from tenferro_cpu.native.whole._pieces import call_of, in_pieces
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import only_written, touched_bytes
+from tenferro_cpu.native.whole._turned import turned_nest
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
@@ -100,9 +101,12 @@ class NestWriter(Writer):
             self._written = only_written(s)
         self._around.append(s)
         vectors = vector_loop(self, s, self.host)
-        if len(self._around) == 1 and vectors is not None:
+        turned = turned_nest(self, s, self.host) if vectors is None else None
+        if len(self._around) == 1 and (vectors or turned):
             self.unit = VECTOR_UNIT
-        if vectors is None:
+        if turned is not None:
+            turned.write(start, end)
+        elif vectors is None:
             super().count(s, start, end)
         elif s.carries:
             vectors.reduce(start, end)

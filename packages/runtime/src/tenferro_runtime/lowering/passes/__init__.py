@@ -1,9 +1,9 @@
 """Passes over loop nests that keep every bit, in the order in which they run.
 
-`_order_loops` (along memory; at the end, in blocks), `_swap_copies` (two buffers in place of a copy in each iteration;
-`_windows` knows the nests of such copies), `_fuse_nests` (one loop for several), `_forward_loads` (no number twice),
-`_dead_code` (nothing for nobody), `_collapse_loops` (one level for two). `_contents` and `_footprint` say what
-statements contain, `_conflicts` whether iterations meet in memory.
+`_order_loops` (along memory; at the end, the two along which arrays are read innermost), `_swap_copies` (two buffers
+in place of a copy in each iteration; `_windows` knows the nests of such copies), `_fuse_nests` (one loop for
+several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody), `_collapse_loops` (one level for
+two). `_contents` and `_footprint` say what statements contain, `_conflicts` whether iterations meet in memory.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tenferro_runtime.lowering.passes._collapse_loops import collapse_loops
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
-from tenferro_runtime.lowering.passes._order_loops import block_loops, order_loops
+from tenferro_runtime.lowering.passes._order_loops import order_loops, pair_loops
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
 __all__ = [
-    "block_loops",
+    "pair_loops",
     "collapse_loops",
     "dead_code",
     "forward_loads",
@@ -35,9 +35,9 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
 
     Args:
         function: what to improve.
-        cached: whether loops go along caches, and in blocks; a GPU runs them at once.
+        cached: whether loops go along caches; a GPU runs them at once.
     """
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
     function = replace(function, body=collapse_loops(function.body))
-    return replace(function, body=block_loops(function.body)) if cached else function
+    return replace(function, body=pair_loops(function.body)) if cached else function
