@@ -39,7 +39,7 @@ def _register_loops(registry: Registry) -> None:
         (_qr.qr_r_, "triangle"), (_qr.qr_prefix_, "prefix"), (_qr.qr_full_rank_, "full_rank"), (_qr.qr_rows_, "rows"),
         (_qr.qr_frame_, "frame"), (_degeneracy.checked_, "checked"), (_degeneracy.certified_, "certified"),
         (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
-        (_degeneracy.cotangent_scale_, "cotangent_scale"),
+        (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 

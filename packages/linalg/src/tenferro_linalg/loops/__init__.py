@@ -5,7 +5,7 @@ values are equal that a derivative tells apart, the ordinary kernel runs in its 
 knows what to do.
 
 `_lapack` has what the rules share; `_factors`, `_determinants`, `_orthogonal` and `_spectra` are decompositions,
-`_gaps` and `_ranks` the tests of their derivatives.
+`_gaps` and `_ranks` the tests of their derivatives; `_norms` are norms of vectors.
 """
 
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
@@ -18,6 +18,7 @@ from tenferro_linalg.loops._factors import (
     solve_triangular,
 )
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
+from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._ranks import frame, full_rank, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
@@ -36,6 +37,7 @@ __all__ = [
     "full_rank",
     "inverse",
     "orthogonal",
+    "power_norm",
     "prefix",
     "quotient",
     "rows",
