@@ -17,6 +17,7 @@ from tenferro_runtime.lowering.passes import (
     fuse_nests,
     improved,
     order_loops,
+    pack_columns,
     pair_loops,
 )
 from tenferro_tensor.catalog import arithmetic
@@ -43,6 +44,7 @@ PASSES: dict[str, Callable[[LoopFunction], LoopFunction]] = {
     "order_loops": lambda f: _with(f, order_loops(f.body)),
     "collapse_loops": lambda f: _with(f, collapse_loops(f.body)),
     "pair_loops": lambda f: _with(f, pair_loops(f.body)),
+    "pack_columns": pack_columns,
     "improved": improved,
 }
 
@@ -228,6 +230,33 @@ def test_the_loop_around_sums_goes_along_memory() -> None:
     (loop, _) = traced(turned, *[(20, 30, 40)] * 3).body
     assert isinstance(loop, For) and loop.extent == 30
     assert isinstance(loop.body[0], For) and loop.body[0].extent == 40
+
+
+def columns(stores: bool) -> LoopFunction:
+    """The outer product of two columns of a matrix, which is perhaps written to beside them."""
+    w = Writing()
+    x, y, out = w.input("f8", 6, 5), w.temporary("f8", 6, 10), w.output("f8", 6, 6)
+    with w.loop(6) as i, w.loop(5) as j:
+        w.store(y, Affine.of(i) * 10 + j, w.load(x, Affine.of(i) * 5 + j))
+    with w.loop(4, Order.GIVEN) as k, w.loop(6) as i, w.loop(6) as j:
+        first, second = w.load(y, Affine.of(i) * 10 + 2), w.load(y, Affine.of(j) * 10 + k)
+        w.store(out, Affine.of(i) * 6 + j, w.let(arithmetic.mul, first, second))
+        if stores:
+            w.store(y, Affine.of(i) * 10 + 9, first)
+    return w.function()
+
+
+def test_columns_that_a_nest_reads_for_every_row_are_packed() -> None:
+    f = columns(stores=False)
+    same(f, RNG.random((6, 5)))
+    packed = pack_columns(f)
+    assert nests(packed)[1] == ("for", ("parallel",), ("parallel", ("parallel",)))
+    assert len(packed.temporaries) == 2
+
+
+def test_columns_of_memory_that_the_nest_writes_are_not_packed() -> None:
+    f = columns(stores=True)
+    assert pack_columns(f) == f
 
 
 def test_dead_carries_temporaries_and_loops_go() -> None:

@@ -42,7 +42,7 @@ class Lanes:
         bits: of the widest number.
         instructions: of one vector's work, roughly.
         mathematics: whether functions are among them.
-        apart: whether lanes lie apart in memory somewhere.
+        apart: how often lanes lie apart in memory; stores count twice.
         apart_inside: whether they do so in a loop inside.
         combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
@@ -55,7 +55,7 @@ class Lanes:
     bits: int = 8
     instructions: int = 0
     mathematics: bool = False
-    apart: bool = False
+    apart: int = 0
     apart_inside: bool = False
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
@@ -156,12 +156,12 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
                 return buffer.number not in stored
             _vary(lanes, s, result)
             lanes.needs(result.dtype)
-            return _reach(lanes, step, buffer)
+            return _reach(lanes, step, buffer, 1)
         case Store(buffer, at, _):
             step = lanes.step(at)
             lanes.varying.append(s)
             lanes.needs(buffer.dtype)
-            return not (step.__class__ is int and step == 0) and _reach(lanes, step, buffer)
+            return not (step.__class__ is int and step == 0) and _reach(lanes, step, buffer, 2)
         case For():
             return _take_loop(lanes, s, fused, stored)
     return False
@@ -171,7 +171,7 @@ def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
     """A loop inside, whose iterations all lanes run together."""
     if s.order is Order.ANY or s.swaps:
         return False
-    outside, lanes.apart = (lanes.uniform, lanes.varying, lanes.apart), False
+    outside, lanes.apart = (lanes.uniform, lanes.varying, lanes.apart), 0
     lanes.uniform, lanes.varying = [], []
     lanes.differing |= {c.inside.number for c in s.carries}
     lanes.inside.add(s.index.number)
@@ -183,18 +183,18 @@ def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
             lanes.inside.add(each.result.number)
         elif isinstance(each, For):
             lanes.inside |= {c.result.number for c in each.carries}
-    lanes.apart_inside |= lanes.apart
+    lanes.apart_inside |= lanes.apart > 0
     lanes.uniform, lanes.varying, apart = outside
-    lanes.apart |= apart
+    lanes.apart += apart
     lanes.varying.append(s)
     lanes.differing |= {c.result.number for c in s.carries}
     return taken
 
 
-def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer) -> bool:
+def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer, times: int) -> bool:
     lanes.instructions += 2 if buffer.dtype.kind in "cb" else 1
     if not (step.__class__ is int and step == 1):
-        lanes.apart = True
+        lanes.apart += times
         lanes.bits = 64
     return True
 

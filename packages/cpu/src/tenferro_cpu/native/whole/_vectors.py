@@ -41,6 +41,9 @@ BYTE: Final = 8
 FEWEST: Final = 2
 """Iterations of the shortest loop that becomes vectors for the sake of loops inside."""
 
+APART: Final = 8
+"""Instructions for each access to lanes apart, from which vectors are faster than single numbers."""
+
 SHORT_ROW: Final = 8
 """Elements of the longest rows of which each is one lane."""
 
@@ -53,7 +56,7 @@ def vector_loop(writer: Writer, s: For, host: Host) -> VectorLoop | None:
     if s.order is Order.GIVEN or s.swaps:
         return None
     lanes = lanes_of(s, writer.block.fused)
-    if lanes is None or (lanes.apart and not (lanes.mathematics or lanes.apart_inside)):
+    if lanes is None or (lanes.instructions < lanes.apart * APART and not (lanes.mathematics or lanes.apart_inside)):
         return None
     if lanes.apart_inside and (s.carries or lanes.instructions > HEAVY or not short_rows(lanes)):
         return None

@@ -3,7 +3,8 @@
 `_order_loops` (along memory; at the end, the two along which arrays are read innermost), `_swap_copies` (two buffers
 in place of a copy in each iteration; `_windows` knows the nests of such copies), `_fuse_nests` (one loop for
 several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody), `_collapse_loops` (one level for
-two). `_contents` and `_footprint` say what statements contain, `_conflicts` whether iterations meet in memory.
+two), `_pack_columns` (next to each other what is read again and again). `_contents` and `_footprint` say what
+statements contain, `_conflicts` whether iterations meet in memory.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
 from tenferro_runtime.lowering.passes._order_loops import order_loops, pair_loops
+from tenferro_runtime.lowering.passes._pack_columns import pack_columns
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
@@ -26,6 +28,7 @@ __all__ = [
     "fuse_nests",
     "improved",
     "order_loops",
+    "pack_columns",
     "swap_copies",
 ]
 
@@ -40,4 +43,7 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
     function = replace(function, body=collapse_loops(function.body))
-    return replace(function, body=pair_loops(function.body)) if cached else function
+    if not cached:
+        return function
+    function = pack_columns(function)
+    return replace(function, body=pair_loops(function.body))
