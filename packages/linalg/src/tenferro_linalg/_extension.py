@@ -40,6 +40,9 @@ def _register_loops(registry: Registry) -> None:
         (_qr.qr_frame_, "frame"), (_degeneracy.checked_, "checked"), (_degeneracy.certified_, "certified"),
         (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
         (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
+        (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
+        (_pinv.pinv_ranked_, "ranked"), (_spectral.points_, "points"), (_spectral.close_, "close"),
+        (_spectral.slopes_, "slopes"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 

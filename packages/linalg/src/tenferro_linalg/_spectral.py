@@ -28,6 +28,7 @@ from tenferro_linalg._algebra import (
     part,
     re,
     rows,
+    scaled,
     sym,
     to,
     total,
@@ -235,6 +236,7 @@ def register(registry: Registry) -> None:
     kernels(registry, assembled_, _assembled_kernel)
     kernels(registry, close_, lambda la, ins, outs: lambda w: _close(la.xp, w).astype(w.dtype), blas=False)
     kernels(registry, slopes_, _slopes_kernel, blas=False)
+    registry.expansion(assembled_, lambda x, w, v, g, *moves: mm(scaled(v, g), adjoint(v)), keep=True)
     registry.rule(points_, General(jvp=_points_jvp, vjp=_points_vjp))
     registry.rule(assembled_, General(jvp=_assembled_jvp, vjp=_assembled_vjp))
     registry.rule(close_, Inactive())

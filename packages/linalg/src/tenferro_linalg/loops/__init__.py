@@ -5,7 +5,8 @@ values are equal that a derivative tells apart, the ordinary kernel runs in its 
 knows what to do.
 
 `_lapack` has what the rules share; `_factors`, `_determinants`, `_orthogonal` and `_spectra` are decompositions,
-`_gaps` and `_ranks` the tests of their derivatives; `_norms` are norms of vectors.
+`_pseudo` is an inverse by one, `_gaps` and `_ranks` are the tests of their derivatives; `_points` are for functions of
+eigenvalues, `_norms` norms of vectors.
 """
 
 from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
@@ -20,6 +21,8 @@ from tenferro_linalg.loops._factors import (
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
+from tenferro_linalg.loops._points import close, points, slopes
+from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import frame, full_rank, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 
@@ -28,6 +31,7 @@ __all__ = [
     "certified",
     "checked",
     "cholesky",
+    "close",
     "cotangent_scale",
     "determinant",
     "eigenpairs",
@@ -37,13 +41,17 @@ __all__ = [
     "full_rank",
     "inverse",
     "orthogonal",
+    "points",
     "power_norm",
     "prefix",
+    "pseudo_inverse",
     "quotient",
+    "ranked",
     "rows",
     "sign_and_logarithm",
     "singular_triplets",
     "singular_values",
+    "slopes",
     "solve",
     "solve_by_factors",
     "solve_triangular",

@@ -20,10 +20,11 @@ BLOCK: Final = 64
 
 
 def eigenpairs(step: Step) -> list[Lowered]:
-    """Eigenvalues and eigenvectors; a basis of equal values that is to be generic is left to the kernel."""
+    """Eigenvalues and eigenvectors; a basis of equal values that is generic, or adapted to a perturbation, is left to
+    the kernel."""
     la = Lapack(step)
-    (x,), (values, vectors) = la.operands, la.results
-    generic = step.params["basis"] == "generic"
+    x, (values, vectors) = la.operands[0], la.results
+    generic = step.params.get("basis") != "plain"
 
     def one(batch: Batch) -> Value:
         w = matrix(values, batch)
@@ -85,13 +86,14 @@ def _eigh(la: Lapack, job: str, columns: Stored, values: Stored) -> Value:
 
 
 def singular_triplets(step: Step) -> list[Lowered]:
-    """U, S and Vh; bases that are to be generic are left to the kernel where values are equal or zero."""
+    """U, S and Vh; bases that are generic, or adapted to a perturbation, are left to the kernel where values are equal
+    or zero."""
     m, n = step.operand(0).shape[-2:]
-    full, generic = step.params["full"], step.params["basis"] == "generic"
+    full, generic = step.params["full"], step.params.get("basis") != "plain"
     if full and generic and not decide(m, "==", n):
         return call(step)
     la = Lapack(step)
-    (x,), (left, values, right) = la.operands, la.results
+    x, (left, values, right) = la.operands[0], la.results
 
     def one(batch: Batch) -> Value:
         s = matrix(values, batch)
