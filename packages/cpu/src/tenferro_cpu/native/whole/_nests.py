@@ -14,11 +14,12 @@ from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, Scalar
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
+from tenferro_cpu.native.whole._parts import in_parts, sums_of
 from tenferro_cpu.native.whole._pieces import call_of, in_pieces
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import only_written, touched_bytes
 from tenferro_cpu.native.whole._turned import turned_nest
-from tenferro_cpu.native.whole._values import joined, parts
+from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
@@ -169,37 +170,26 @@ def write_nest(main: Main, s: For) -> None:
     inner = NestWriter(main, block, main.nests.host)
     inner.entry.begin("entry")
     block.begin("body")
-    inner.count(s, Int(block, "%from"), Int(block, "%to"))
+    sums = sums_of(s) if s.carries and not is_small(s) else None
+    begun = s if sums is None else sums.from_neutral(s)
+    inner.count(begun, Int(block, "%from"), Int(block, "%to"))
     results = [Vec(block, x.kind, x.names) for c in s.carries for x in parts(inner.value(c.result))]
-    returned = _return(block, results)
+    returned = write_return(block, results)
     typed = [f"{llvm}{' noalias' if llvm == 'ptr' else ''} %p{k}" for k, (llvm, _) in enumerate(inner.arguments)]
     head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline ATTRIBUTES {{"
     name = main.nests.define(returned, "\n".join([head, *inner.entry.lines, "  br label %body", *block.lines, "}"]))
     given = [f"{llvm} {value}" for llvm, value in inner.arguments]
     call = f"call {returned} {call_of(name, Int(main.block, '0'), main.size(s.extent), given)}"
-    if s.carries:
+    if sums is not None:
+        types = [LLVM_TYPES[x.kind] for x in results]
+        _take(main, s, results, in_parts(main, s, sums, name, returned, types, inner.arguments))
+        sums.add_first(main)
+    elif s.carries:
         _take(main, s, results, main.block.raw(call))
     elif is_small(s):
         main.block.do(call)
     else:
         in_pieces(main, s, name, inner.arguments, inner.unit)
-
-
-def _return(block: ScalarBlock, results: Sequence[Vec]) -> str:
-    """End a nest with its results; gives the type that it returns."""
-    types = [LLVM_TYPES[x.kind] for x in results]
-    if not results:
-        block.do("ret void")
-        return "void"
-    if len(results) == 1:
-        block.do(f"ret {types[0]} {results[0].names[0]}")
-        return types[0]
-    whole = f"{{ {', '.join(types)} }}"
-    made = "poison"
-    for k, (llvm, x) in enumerate(zip(types, results, strict=True)):
-        made = block.raw(f"insertvalue {whole} {made}, {llvm} {x.names[0]}, {k}")
-    block.do(f"ret {whole} {made}")
-    return whole
 
 
 def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:

@@ -62,3 +62,20 @@ def store(block: ScalarBlock, dtype: np.dtype[Any], buffer: Pointer, at: Int | i
         return
     kept = block.cast("zext", value, "i8") if dtype.kind == "b" else value
     buffer.element(llvm, at).store(llvm, kept.names[0], align)
+
+
+def write_return(block: ScalarBlock, results: Sequence[Vec]) -> str:
+    """End a function with its results; gives the type that it returns."""
+    types = [LLVM_TYPES[x.kind] for x in results]
+    if not results:
+        block.do("ret void")
+        return "void"
+    if len(results) == 1:
+        block.do(f"ret {types[0]} {results[0].names[0]}")
+        return types[0]
+    whole = f"{{ {', '.join(types)} }}"
+    made = "poison"
+    for k, (llvm, x) in enumerate(zip(types, results, strict=True)):
+        made = block.raw(f"insertvalue {whole} {made}, {llvm} {x.names[0]}, {k}")
+    block.do(f"ret {whole} {made}")
+    return whole
