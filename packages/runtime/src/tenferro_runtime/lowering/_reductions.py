@@ -29,6 +29,9 @@ from tenferro_tensor_core import DimLike, dim_max, floordiv
 MOST_TERMS: Final = 64
 """Terms of all elements of a result up to which they are written out one by one."""
 
+LONG_FUNCTION: Final = 4096
+"""Registers of a function that counts as long."""
+
 ROWS: Final = 16
 """Rows that are combined in registers: about as many streams as a processor prefetches."""
 
@@ -85,10 +88,14 @@ def _in_loops(w: LoopWriter, shape: Sequence[DimLike], term: Term, op: Op, first
     return level(0, (), first)
 
 
-def _written_out(shape: Sequence[DimLike], over: Sequence[DimLike]) -> bool:
-    """Whether every element of a small result is computed by itself: there is one, or they have few terms together."""
+def _written_out(w: LoopWriter, shape: Sequence[DimLike], over: Sequence[DimLike]) -> bool:
+    """Whether every element of a small result is computed by itself: there is one, or they have few terms together.
+
+    In long functions they are not: what is written out takes the compiler more time than all loops.
+    """
     n, terms = count(shape), count(over)
-    return n == 1 or (isinstance(n, int) and isinstance(terms, int) and n * terms <= MOST_TERMS)
+    few = isinstance(n, int) and isinstance(terms, int) and n * terms <= MOST_TERMS
+    return n == 1 or (few and w.length < LONG_FUNCTION)
 
 
 def _few(shape: Sequence[DimLike]) -> bool:
@@ -117,7 +124,7 @@ def reduced(
     def each(w: LoopWriter, i: Index) -> Value:
         return accumulated(w, over, lambda w, r: term(w, i, r), op, first)
 
-    if is_small(shape) and _written_out(shape, over):
+    if is_small(shape) and _written_out(w, shape, over):
         return Numbers(shape, first.dtype, [each(w, i) for i in indices(shape)])
     found = Stored.whole_of(w.buffer(first.dtype, shape))
     if inner or _few(over):

@@ -86,6 +86,11 @@ class LoopWriter:
         self._registers += 1
         return Reg(self._registers - 1, dtype)
 
+    @property
+    def length(self) -> int:
+        """Number of registers so far."""
+        return self._registers
+
     def buffer(self, dtype: np.dtype[Any], shape: Sequence[DimLike], role: Role = Role.TEMPORARY) -> Buffer:
         """A new buffer."""
         found = Buffer(self.next_buffer, dtype, tuple(shape), role)

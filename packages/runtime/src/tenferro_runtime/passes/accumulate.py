@@ -23,6 +23,9 @@ from tenferro_tensor_core import DimLike
 
 __all__ = ["accumulate", "accumulate_in_body"]
 
+_WINDOWED: Final = frozenset({c.scatter, c.dynamic_update_slice, c.pad, c.add})
+"""Primitives whose results may be zero but for windows."""
+
 WINDOW_MIN_RATIO: Final = 4
 """A padded array is added window by window where it is this many times as large as the window."""
 
@@ -85,10 +88,16 @@ def _onto(work: Rewriting, v: Operand, total: int, eq: Equation, reads: int = 1)
         return _slice_added(work, total, made.operands[1], made.op.params["start"], made.op.params["stride"], eq)
     if p is c.pad and _is_zero(work, made.operands[1]):
         return _padded_added(work, total, made, eq)
-    if p is c.add and all(u.__class__ is int and work.specs[u] is work.specs[total] for u in made.operands):
+    if p is c.add and all(_may_be_windows(work, u, total) for u in made.operands):
         first = _onto(work, made.operands[0], total, eq)
         return None if first is None else _onto(work, made.operands[1], first, eq)
     return None
+
+
+def _may_be_windows(work: Rewriting, v: Operand, total: int) -> bool:
+    """Whether a summand is made by what makes windows; looked at first, since a long sum is entered at each summand."""
+    made = work.made_by(v)
+    return made is not None and made.op.primitive in _WINDOWED and work.specs[v] is work.specs[total]  # type: ignore[index]
 
 
 def _started(work: Rewriting, x: Operand, total: int, eq: Equation) -> int | None:

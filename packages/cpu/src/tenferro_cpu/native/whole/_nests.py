@@ -33,6 +33,9 @@ VECTOR_UNIT: Final = 64
 TINY: Final = 128
 """Work of the largest nest that stays in line."""
 
+MOST_IN_LINE: Final = 64
+"""Nests that stay in line at most: the time for a function grows faster than the function."""
+
 
 class Nests:
     """The functions of nests, by their text.
@@ -62,13 +65,17 @@ class Main(Writer):
     """The function of the whole program, which calls its nests."""
 
     nests: Nests
+    in_line = 0
 
     def for_(self, s: For) -> None:
         total = whole_work(s)
-        if self_contained(s) and not (isinstance(total, int) and total <= TINY):
-            write_nest(self, s)
-        else:
+        if not self_contained(s):
             super().for_(s)
+        elif isinstance(total, int) and total <= TINY and self.in_line < MOST_IN_LINE:
+            self.in_line += 1
+            super().for_(s)
+        else:
+            write_nest(self, s)
 
 
 class NestWriter(Writer):
