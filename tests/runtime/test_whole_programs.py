@@ -160,6 +160,19 @@ def test_branches() -> None:
     assert f.explain(tensor(0), x).form == NATIVE
 
 
+def test_integers_of_the_user_wrap() -> None:
+    """Sums of 64-bit integers are indices as far as lowering knows, but nothing says that they stay in range."""
+
+    def f(x: Any, y: Any, a: Any) -> Any:
+        return tr.fori_loop(0, 3, lambda i, s: tr.where(x * 3 + y * 5 < y * 5, s + a, s - a), a)
+
+    args = tr.asarray(np.iinfo(np.int64).max), tr.asarray(1), tr.ones(40)
+    compiled = tr.compile(f)
+    compiled(*args)
+    fusion.wait()
+    np.testing.assert_array_equal(compiled(*args).numpy(), f(*args).numpy())
+
+
 def test_gradients_go_through_native_loops() -> None:
     def loss(w: Any, xs: Any) -> Any:
         return tr.sum(tr.scan(lambda c, x: (tr.tanh(c * w + x), c), xs[0], xs)[0])

@@ -77,7 +77,7 @@ def transposed(step: Step, x: Lowered, permutation: Sequence[int]) -> Lowered:
 @rule(catalog.broadcast_in_dim)
 def _broadcast(step: Step) -> Lowered:
     dims, x = step.params["dims"], step.operand(0, step.out.dtype)
-    if x.cost > REPEATED:
+    if x.cost > REPEATED and len(dims) < len(step.out.shape):  # else each element is read once, by another name
         x = numbers(step.w, x) if is_small(x.shape) else stored(step.w, x)
         step.replace(0, x)
     return mapped(step, x, step.out.shape, lambda index: tuple([index[d] for d in dims]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tenferro_cpu.native.builder import Int, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._value import Value, literal
@@ -62,13 +64,20 @@ class Frame:
         return Int(self.block, x.names[0])
 
     def place(self, at: Affine) -> Int:
-        """An index of a buffer."""
+        """An index of a buffer, which is in range."""
+        return self._sum(at, Int.plus, Int.times)
+
+    def number(self, at: Affine) -> Int:
+        """An index as a number, which wraps like all integers: it may be made of the user's."""
+        return self._sum(at, Int.__add__, Int.__mul__)
+
+    def _sum(self, at: Affine, plus: Callable[[Int, Int], Int], times: Callable[[Int, Int], Int]) -> Int:
         total = None if at.constant.__class__ is int and at.constant == 0 else self.size(at.constant)
         for reg, by in at.terms:
             term = self.index(reg)
             if by.__class__ is not int or by != 1:
-                term = term.times(self.size(by))
-            total = term if total is None else total.plus(term)
+                term = times(term, self.size(by))
+            total = term if total is None else plus(total, term)
         return Int(self.block, "0") if total is None else total
 
     def pointer(self, buffer: Buffer) -> Pointer:

@@ -48,7 +48,7 @@ class Writer(Frame):
         self.registers[s.result.number] = applied(self.block, s.op, operands, s.result.dtype, args)
 
     def position(self, s: Position) -> None:
-        self.registers[s.result.number] = Vec(self.block, "i64", (self.place(s.index).name,))
+        self.registers[s.result.number] = Vec(self.block, "i64", (self.number(s.index).name,))
 
     def load(self, s: Load) -> None:
         at = self.place(s.at)

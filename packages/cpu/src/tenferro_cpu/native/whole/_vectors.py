@@ -318,7 +318,7 @@ class VectorLoop:
             regular = Affine(at.constant, tuple([t for t in at.terms if not self._is_scattered(t[0])]))
             step = self.lanes.step(regular)
             assert not isinstance(step, str)
-            first, by = self.writer.place(regular), self.writer.size(step)
+            first, by = self.writer.number(regular), self.writer.size(step)
             found = self._places[at] = Int(self.block, first.name), Int(self.block, by.name)
         return found
 
