@@ -39,7 +39,7 @@ class LineTransforms:
         length: of a line.
         roots: those of unity.
         times: the roots are of the order ``times * length``.
-        lines: how many are transformed at once: 1, or `TOGETHER`, whose points are neighbours then.
+        lines: how many are transformed at once: 1, or a multiple of `TOGETHER`, whose points are neighbours then.
 
     Attributes:
         parts: real and imaginary parts of the lines that were transformed last, a row for each coefficient.
@@ -79,7 +79,7 @@ class LineTransforms:
             more = w.let(catalog.ne.op(), BOOL, left, Literal(1, INDEX))
         with w.block() as body:
             following = self._pass(left, done)
-        begins = (w.position(Affine(stretch)), Literal(TOGETHER, INDEX))
+        begins = (w.position(Affine(stretch)), Literal(first * self.lines, INDEX))
         results = [w.reg(INDEX) for _ in range(2)]
         carries = tuple(map(Carried, (left, done), begins, following, results))
         swaps = tuple([(x.buffer, y.buffer) for x, y in zip(self.parts, self._spare, strict=True)])
@@ -108,13 +108,15 @@ class LineTransforms:
     def _of_radix(self, radix: int, done: Reg) -> None:
         """A pass from `parts` to the spare memory; one loop around it makes it a nest of its own."""
         w, zero = self.w, Literal(0, INDEX)
-        size, scale = self.length * self.lines, TOGETHER // self.lines
+        size = self.length * self.lines
         groups, stretch = floordiv(size, radix * TOGETHER), floordiv(size, radix)
         # In units of TOGETHER, so that neighbours provably never meet elsewhere.
-        s = w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(TOGETHER, INDEX)))
-        with w.loop(1, order=Order.ANY), w.loop(groups, [zero, zero]) as group:
-            q, before = map(Affine.of, group.inside)
-            turns = [self.root(before * (scale * k)) for k in range(1, radix)]
+        s, turn = (
+            w.index(w.let(catalog.floor_divide.op(), INDEX, done, Literal(by, INDEX))) for by in (TOGETHER, self.lines)
+        )
+        with w.loop(1, order=Order.ANY), w.loop(groups, [zero, zero, zero]) as group:
+            q, before, turned = map(Affine.of, group.inside)
+            turns = [self.root(turned * k) for k in range(1, radix)]
             with w.loop(TOGETHER, order=Order.ANY) as lane:
                 i, at = Affine.of(lane.index), Affine.of(group.index) * TOGETHER + lane.index
                 points = [self._point(at + j * stretch) for j in range(radix)]
@@ -123,10 +125,12 @@ class LineTransforms:
                     _store(w, self._spare, (q + before * radix + s * k) * TOGETHER + i, value)
             further = w.position(q + 1)
             ends = w.let(catalog.eq.op(), BOOL, further, w.position(s))
-            group.following = (
-                w.let(catalog.select.op(), INDEX, ends, zero, further),
-                w.let(catalog.select.op(), INDEX, ends, w.position(before + s), w.position(before)),
+            steps = (
+                (zero, further),
+                (w.position(before + s), group.inside[1]),
+                (w.position(turned + turn), group.inside[2]),
             )
+            group.following = tuple([w.let(catalog.select.op(), INDEX, ends, *step) for step in steps])
 
     def _point(self, place: Affine) -> Pair:
         re, im = (self.w.load(part.buffer, place) for part in self.parts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_fft.loops._butterflies import Pair
-from tenferro_fft.loops._lines import TOGETHER, LineTransforms
+from tenferro_fft.loops._lines import LineTransforms
 from tenferro_fft.loops._roots import Roots, roots
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
@@ -17,6 +17,9 @@ from tenferro_tensor.loop_ir import INDEX, Affine, Case, Switch, Value
 from tenferro_tensor_core import DimLike, floordiv, real_of
 
 FORWARD = -1
+
+COLUMNS: Final = 16
+"""Lines along other axes than the last one that are transformed at once: rows far apart are read in large parts."""
 
 Index = tuple[Affine, ...]
 
@@ -61,9 +64,9 @@ def _along(w: LoopWriter, x: Stored, out: Stored, axis: int, found: Roots, order
         lines(1, out.shape)
         return
     *leading, last = out.shape
-    groups = floordiv(last, TOGETHER)
-    lines(TOGETHER, (*leading, groups))
-    lines(1, (*leading, last - groups * TOGETHER), groups * TOGETHER)
+    groups = floordiv(last, COLUMNS)
+    lines(COLUMNS, (*leading, groups))
+    lines(1, (*leading, last - groups * COLUMNS), groups * COLUMNS)
 
 
 def real_to_half(step: Step) -> Lowered:
