@@ -277,3 +277,24 @@ def test_gradients_of_slices_keep_their_sizes_open(first: int) -> None:
         want = np.asarray(gradient(tr.asarray(u)))
         np.testing.assert_allclose(interpret(function, [u], (n,))[0], want, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(native.run(u, sizes={"n0": n})[1][0], want, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "float64"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_first_of_the_best(dtype: str, name: str, axis: int) -> None:
+    n, m = tr.dim("n"), tr.dim("m")
+    f = lower(tr.trace(lambda x: getattr(tr, name)(x, axis=axis), tr.Spec((n, m), np.dtype(dtype))))
+    native = Native(verify(f))
+    for shape in ((1, 1), (3, 5), (40, 17), (5, 300)):
+        x = (RNG.standard_normal(shape) * 2).astype(dtype)
+        arrays = [x, np.zeros_like(x)]
+        if x.dtype.kind == "f":
+            odd = x.copy()
+            odd[-1], odd[0, shape[1] // 2] = np.nan, np.nan
+            arrays += [odd, np.full_like(x, np.inf), np.full_like(x, -np.inf), np.where(x < 0, -0.0, 0.0).astype(dtype)]
+        for each in arrays:
+            want = getattr(np, name)(each, axis=axis)
+            np.testing.assert_array_equal(native(each, sizes=dict(zip("nm", shape, strict=True)))[0], want)
+            if each.size < 100:
+                np.testing.assert_array_equal(interpret(f, [each], shape)[0], want)

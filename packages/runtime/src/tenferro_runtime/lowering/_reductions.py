@@ -18,6 +18,7 @@ from tenferro_runtime.lowering._values import (
     count,
     indices,
     is_small,
+    kept,
     write,
 )
 from tenferro_runtime.lowering._writer import LoopWriter
@@ -25,6 +26,9 @@ from tenferro_tensor import Op, Primitive, catalog
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
 from tenferro_tensor_core import DimLike, dim_max, floordiv
+
+REREAD: Final = 4
+"""Cost up to which an element that is read twice is computed twice."""
 
 MOST_TERMS: Final = 64
 """Terms of all elements of a result up to which they are written out one by one."""
@@ -210,6 +214,8 @@ def _located(step: Step) -> Lowered:
     """The first of the best, one element after the other; the first NaN is better than any number."""
     x, axis = step.operand(0), step.params["axis"]
     ndim, better = len(x.shape), catalog.gt if step.op.primitive is catalog.argmax else catalog.lt
+    if axis == ndim - 1:
+        return _located_in_rows(step, x if x.cost <= REREAD else kept(step.w, x))
 
     def at(w: LoopWriter, index: Index) -> Value:
         start = x.at(w, _with(index, (Affine(),), (axis,), ndim))
@@ -223,6 +229,31 @@ def _located(step: Step) -> Lowered:
                 w.let(select, INDEX, wins, w.position(Affine.of(loop.index)), where),
             )
         return loop.results[1]
+
+    return _computed(step, at)
+
+
+def _located_in_rows(step: Step, x: Lowered) -> Lowered:
+    """The best of each row, then the first element that is as good: vectors do both."""
+    name = "reduce_max" if step.op.primitive is catalog.argmax else "reduce_min"
+    op, neutral = COMBINED[getattr(catalog, name)]
+    if x.dtype.kind == "b":
+        op = (catalog.bitwise_or if name == "reduce_max" else catalog.bitwise_and).op()
+    over, boolean, nowhere = x.shape[-1:], np.dtype(np.bool_), Literal(np.iinfo(INDEX).max, INDEX)
+
+    def at(w: LoopWriter, index: Index) -> Value:
+        first = Literal(neutral(x.dtype), x.dtype)
+        best = accumulated(w, over, lambda w, r: x.at(w, (*index, *r)), op, first)
+
+        def place(w: LoopWriter, r: Index) -> Value:
+            here = x.at(w, (*index, *r))
+            found = w.let(catalog.eq.op(), boolean, here, best)
+            if x.dtype.kind == "f":
+                odd = w.let(catalog.is_nan.op(), boolean, here)
+                found = w.let(catalog.bitwise_or.op(), boolean, found, odd)
+            return w.let(catalog.select.op(), INDEX, found, w.position(r[0]), nowhere)
+
+        return accumulated(w, over, place, catalog.minimum.op(), nowhere)
 
     return _computed(step, at)
 

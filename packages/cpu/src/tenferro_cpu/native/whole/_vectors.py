@@ -261,9 +261,19 @@ class VectorLoop:
         """What stays the same is known already."""
 
     def read(self, starts: Sequence[Int], mask: Vec | None = None) -> list[Value]:
-        """The terms of the carries."""
-        self._body(starts, mask)
-        return [self._value(term, starts) for _, term in self.lanes.combined]
+        """The terms of the carries: of as many vectors at once as suit what is done with them."""
+        b, found = self.block, []
+        some = interleaving(self.lanes.instructions, self.host)
+        for k in range(0, len(starts), some):
+            here = starts[k : k + some]
+            b.interleave = len(here)
+            self._body(here, mask)
+            found.append([parts(self._value(term, here)) for _, term in self.lanes.combined])
+        b.interleave = len(starts)
+        return [
+            joined([Vec(b, x[0].kind, tuple([name for v in x for name in v.names])) for x in zip(*term, strict=True)])
+            for term in zip(*found, strict=True)
+        ]
 
     def _over_elements(self, streams: Streams | None) -> None:
         b, n = self.block, self.length
