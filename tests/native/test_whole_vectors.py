@@ -307,6 +307,30 @@ def test_loops_inside_of_no_iterations_keep_the_first_numbers():
     same(in_vectors(w.function())(a, sizes={"n": 0, "m": 21})[0], a)
 
 
+def test_sums_of_computed_indices_are_numbers_and_places():
+    w = Writing("n", "m")
+    x, where, out, sums = w.input("f8", m), w.input("int32", n), w.output("f8", n), w.output("i8", n)
+    with w.loop(n) as i:
+        at = w.load(where, i)
+
+        def step(k, place, total):
+            after = w.position(Affine.of(place) * 2 + at + k)
+            inside = w.let(arithmetic.minimum, after, w.position(m - 1))
+            return [inside, w.let(analytic.exp, w.let(add, total, w.load(x, inside)))]
+
+        place, total = w.fold(3, [w.position(0), literal(0.0)], step)
+        w.store(sums, i, w.position(Affine.of(place) + i))
+        w.store(out, i, total)
+    a, b = RNG.random(40) - 2.0, RNG.integers(0, 9, 77).astype("i4")
+    got, places = in_vectors(w.function())(a, b, sizes={"n": 77, "m": 40})
+    place, total = np.zeros(77, int), np.zeros(77)
+    for k in range(3):
+        place = np.minimum(2 * place + b + k, 39)
+        total = np.exp(total + a[place])
+    same(places, place + np.arange(77))
+    np.testing.assert_allclose(got, total, rtol=1e-14)
+
+
 @pytest.mark.parametrize("extent", [3, SHORT_ROW, SHORT_ROW + 1, 33])
 def test_short_rows_are_lanes_and_long_ones_are_vectors(extent):
     def norms(extent):

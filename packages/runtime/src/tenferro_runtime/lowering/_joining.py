@@ -8,6 +8,7 @@ from tenferro_runtime.lowering._values import (
     Lowered,
     Numbers,
     Stored,
+    count,
     indices,
     is_small,
     numbers,
@@ -26,12 +27,25 @@ def _concatenate(step: Step) -> Lowered:
     axis, shape, w = step.params["axis"], step.out.shape, step.w
     if is_small(shape):
         return _joined(step, axis)
-    found = Stored.whole_of(w.buffer(step.out.dtype, shape))
+    found = _columns(step) if _is_of_indices(step, axis) else Stored.whole_of(w.buffer(step.out.dtype, shape))
     start: DimLike = 0
     for x in step.operands:
         write(w, x, Stored(found.buffer, x.shape, Affine(start) * found.strides[axis], found.strides))
         start = start + x.shape[axis]
     return found
+
+
+def _is_of_indices(step: Step, axis: int) -> bool:
+    """Whether single integers are put next to each other, as indices of several axes are."""
+    single = all(x.shape[axis].__class__ is int and x.shape[axis] == 1 for x in step.operands)
+    return single and 0 < axis == len(step.out.shape) - 1 and step.out.dtype.kind in "iu"
+
+
+def _columns(step: Step) -> Stored:
+    """Memory in which one column lies behind the other, for they are written and read one by one."""
+    *batch, n = step.out.shape
+    buffer = step.w.buffer(step.out.dtype, (n, *batch))
+    return Stored(buffer, step.out.shape, Affine(), (*row_major(batch), count(batch)))
 
 
 def _joined(step: Step, axis: int) -> Numbers:

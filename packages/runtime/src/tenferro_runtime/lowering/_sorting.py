@@ -14,14 +14,14 @@ from tenferro_runtime.lowering._values import Formula, Index, Lowered, Stored, c
 from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import Primitive, catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Order, Switch, Value, While
-from tenferro_tensor_core import DimLike, decide
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
+from tenferro_tensor_core import DimLike, decide, dim_min, floordiv
 
 MAX_COMPARISONS: Final = 8192
 """Comparisons, of each element with all of its line, up to which arrays are sorted here: a kernel takes fewer, but has
 to be called."""
 
-MOST_HALVES: Final = 64
+MOST_HALVES: Final = 40
 """Steps of a bisection: no extent has more binary digits."""
 
 
@@ -122,7 +122,10 @@ def _comes(compare: Primitive) -> Before:
 
 @rule(catalog.searchsorted)
 def _searchsorted(step: Step) -> Lowered:
-    """By bisection for each value, at the place where it is read."""
+    """By bisection for each value, at the place where it is read: for all values alike, so that they may be lanes.
+
+    The place is from ``low`` to ``low + length``, and the length is halved as often for each value.
+    """
     line, values = kept(step.w, step.operand(0)), step.operand(1)
     step.replace(0, line)
     left, less, n = step.params["side"] == "left", _comes(catalog.lt), line.shape[0]
@@ -131,23 +134,18 @@ def _searchsorted(step: Step) -> Lowered:
         value = values.at(w, index)
         if is_small(line.shape):
             return _counted(w, line, value, left)
-        low, high, turn, found, last = (w.reg(INDEX) for _ in range(5))
-        with w.block() as test:
-            more = w.let(catalog.lt.op(), BOOL, low, high)
-        with w.block() as body:
-            total = w.let(catalog.add.op(), INDEX, low, high)
-            middle = w.let(catalog.shift_right.op(), INDEX, total, Literal(1, INDEX))
-            element = line.at(w, (w.index(middle),))
+        with w.loop(_halvings(n), [Literal(0, INDEX), w.position(Affine(n))]) as loop:
+            low, length = loop.inside
+            longer = w.let(catalog.add.op(), INDEX, length, Literal(1, INDEX))
+            half = w.let(catalog.shift_right.op(), INDEX, longer, Literal(1, INDEX))
+            after = w.let(catalog.add.op(), INDEX, low, half)
+            element = line.at(w, (w.index(after) - 1,))
             right = less(w, element, value) if left else w.let(catalog.bitwise_not.op(), BOOL, less(w, value, element))
-            after = w.position(w.index(middle) + 1)
-            following = (
+            loop.following = (
                 w.let(catalog.select.op(), INDEX, right, after, low),
-                w.let(catalog.select.op(), INDEX, right, high, middle),
+                w.let(catalog.sub.op(), INDEX, length, half),
             )
-        begins = (Literal(0, INDEX), w.position(Affine(n)))
-        carries = tuple(map(Carried, (low, high), begins, following, (found, last)))
-        w.statements.append(While(tuple(test), more, turn, tuple(body), carries, MOST_HALVES))
-        return found
+        return loop.results[0]
 
     return Formula(step.out.shape, INDEX, at, [line, values], 8 * _digits(n))
 
@@ -160,6 +158,16 @@ def _counted(w: LoopWriter, line: Lowered, value: Value, left: bool) -> Value:
         element = line.at(w, (Affine(k),))
         before = less(w, element, value) if left else w.let(catalog.bitwise_not.op(), BOOL, less(w, value, element))
         found = w.let(catalog.add.op(), INDEX, found, w.let(catalog.convert.op(dtype=INDEX), INDEX, before))
+    return found
+
+
+def _halvings(n: DimLike) -> DimLike:
+    """How often a length is halved, rounded down, until it is 0: its binary digits."""
+    if isinstance(n, int):
+        return n.bit_length()
+    found: DimLike = 0
+    for k in range(MOST_HALVES):
+        found = found + dim_min(floordiv(n, 1 << k), 1)
     return found
 
 

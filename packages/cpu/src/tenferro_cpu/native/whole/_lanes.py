@@ -43,7 +43,8 @@ class Lanes:
         instructions: of one vector's work, roughly.
         mathematics: whether functions are among them.
         apart: how often lanes lie apart in memory; stores count twice.
-        apart_inside: whether they do so in a loop inside.
+        apart_inside: whether they do so at regular distances in a loop inside.
+        depth: loops inside around the statement that is looked at.
         combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
 
@@ -57,6 +58,7 @@ class Lanes:
     mathematics: bool = False
     apart: int = 0
     apart_inside: bool = False
+    depth: int = 0
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
     def step(self, at: Affine) -> DimLike | str:
@@ -144,9 +146,11 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
             if step.__class__ is int and step == 0:
                 lanes.uniform.append(s)
                 return True
-            if step.__class__ is str:
-                return False
-            lanes.steps[result.number] = step  # type: ignore[assignment]
+            if isinstance(step, str):
+                lanes.needs(result.dtype)
+                lanes.instructions += len(index.terms)
+            else:
+                lanes.steps[result.number] = step
             _vary(lanes, s, result)
             return True
         case Load(result, buffer, at):
@@ -171,8 +175,8 @@ def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
     """A loop inside, whose iterations all lanes run together."""
     if s.order is Order.ANY or s.swaps:
         return False
-    outside, lanes.apart = (lanes.uniform, lanes.varying, lanes.apart), 0
-    lanes.uniform, lanes.varying = [], []
+    outside = lanes.uniform, lanes.varying
+    lanes.uniform, lanes.varying, lanes.depth = [], [], lanes.depth + 1
     lanes.differing |= {c.inside.number for c in s.carries}
     lanes.inside.add(s.index.number)
     for c in s.carries:
@@ -183,9 +187,7 @@ def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
             lanes.inside.add(each.result.number)
         elif isinstance(each, For):
             lanes.inside |= {c.result.number for c in each.carries}
-    lanes.apart_inside |= lanes.apart > 0
-    lanes.uniform, lanes.varying, apart = outside
-    lanes.apart += apart
+    (lanes.uniform, lanes.varying), lanes.depth = outside, lanes.depth - 1
     lanes.varying.append(s)
     lanes.differing |= {c.result.number for c in s.carries}
     return taken
@@ -195,6 +197,7 @@ def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer, times: int) -> boo
     lanes.instructions += 2 if buffer.dtype.kind in "cb" else 1
     if not (step.__class__ is int and step == 1):
         lanes.apart += times
+        lanes.apart_inside |= lanes.depth > 0 and not isinstance(step, str)
         lanes.bits = 64
     return True
 

@@ -319,8 +319,9 @@ class VectorLoop:
             self._place(s.at)
         elif isinstance(s, Position):
             first, _ = self._place(s.index)
-            w.registers[s.result.number] = Vec(w.block, "i64", (first.name,))
-            self._place(Affine.of(s.result))
+            if not self._is_scattered(s.result):
+                w.registers[s.result.number] = Vec(w.block, "i64", (first.name,))
+                self._place(Affine.of(s.result))
 
     def _place(self, at: Affine) -> Place:
         found = self._places.get(at)
@@ -383,6 +384,8 @@ class VectorLoop:
             dtypes = tuple([a.dtype for a in s.args])
             args = [self._value(a, starts) for a in s.args]
             self._values[s.result.number] = apply(self.block, s.op, dtypes, s.result.dtype, *args)
+        elif isinstance(s, Position) and self._is_scattered(s.result):
+            self._values[s.result.number] = self._numbers(s.index, starts)
         elif isinstance(s, Load):
             self._values[s.result.number] = self._load(s, starts, mask)
         elif isinstance(s, Store):
