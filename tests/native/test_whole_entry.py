@@ -123,10 +123,16 @@ def words(*numbers: int) -> bytes:
     return np.array(numbers, np.int64).tobytes()
 
 
-def scaled(factor: float = 3.0, bare: bool = True, prepare: Any = None, memory: Any = None) -> Any:
+def scaled(
+    factor: float = 3.0,
+    bare: bool = True,
+    prepare: Any = None,
+    memory: Any = None,
+    contiguous: Any = np.ascontiguousarray,
+) -> Any:
     return compiled.WholeFunction(
         address=engine().function(SCALED, "scaled"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1,
-        constants=(np.array(factor),), calls=(), bare=bare, memory=memory,
+        constants=(np.array(factor),), calls=(), bare=bare, memory=memory, contiguous=contiguous,
         prepare=prepare or (lambda n: words(64, 16 * n, 8 * n, 0, n, n)),
     )  # fmt: skip
 
@@ -134,14 +140,15 @@ def scaled(factor: float = 3.0, bare: bool = True, prepare: Any = None, memory: 
 def counted() -> Any:
     return compiled.WholeFunction(
         address=engine().function(COUNTED, "counted"), dtypes=(I8,), ranks=b"\0", inputs=0, sizes=1, constants=(),
-        calls=(), bare=True, memory=None, prepare=lambda n: words(0, 8, 8, 0),
+        calls=(), bare=True, memory=None, contiguous=np.ascontiguousarray, prepare=lambda n: words(0, 8, 8, 0),
     )  # fmt: skip
 
 
 def called(handler: Any) -> Any:
     return compiled.WholeFunction(
         address=engine().function(CALLED, "called"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1, constants=(),
-        calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, prepare=lambda n: words(0, 48, 24, 0, 3, 3),
+        calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, contiguous=np.ascontiguousarray,
+        prepare=lambda n: words(0, 48, 24, 0, 3, 3),
     )  # fmt: skip
 
 
@@ -164,6 +171,23 @@ def test_operands_of_any_layout(name: str) -> None:
     found = scaled()((5,), OPERANDS[name])
     assert type(found) is np.ndarray and found.flags.carray and found.flags.owndata
     np.testing.assert_array_equal(found, 3 * X)
+
+
+def test_large_arrays_with_gaps_are_copied_by_the_function_that_is_given() -> None:
+    asked: list[int] = []
+
+    def contiguous(x: Any) -> Any:
+        asked.append(x.size)
+        return np.ascontiguousarray(x)
+
+    f = scaled(contiguous=contiguous)
+    for size in (10, 10_000):
+        x = np.arange(2.0 * size)[::2]
+        np.testing.assert_array_equal(f((size,), x), 3 * x)
+        np.testing.assert_array_equal(f((size,), x.astype("f4")), 3 * x)
+    assert asked == [10_000]
+    with pytest.raises(ZeroDivisionError):
+        scaled(contiguous=lambda x: 1 // 0)((10_000,), x)
 
 
 def test_one_binding_serves_a_size() -> None:
@@ -222,7 +246,8 @@ def test_scalars_without_axes() -> None:
     text = SCALED.replace("@scaled", "@first").replace("load i64, ptr %sizes", "add i64 0, 1")
     f = compiled.WholeFunction(
         address=engine().function(text, "first"), dtypes=(F8, F8), ranks=b"\0\0", inputs=1, sizes=0,
-        constants=(np.array(2.0),), calls=(), bare=True, memory=None, prepare=lambda: words(64, 16, 8, 0),
+        constants=(np.array(2.0),), calls=(), bare=True, memory=None, contiguous=np.ascontiguousarray,
+        prepare=lambda: words(64, 16, 8, 0),
     )  # fmt: skip
     for x in (np.array(2.5), np.float64(2.5), 2.5, np.float32(2.5)):
         found = f((), x)
@@ -338,7 +363,7 @@ def test_references_are_given_back() -> None:
 def test_wrong_descriptions_are_refused() -> None:
     good: dict[str, Any] = {
         "address": 1, "dtypes": (F8, F8), "ranks": b"\1\1", "inputs": 1, "sizes": 1, "constants": (), "calls": (),
-        "bare": True, "memory": None, "prepare": len,
+        "bare": True, "memory": None, "contiguous": len, "prepare": len,
     }  # fmt: skip
     compiled.WholeFunction(**good)
     wrong: list[tuple[str, Any, type[Exception]]] = [

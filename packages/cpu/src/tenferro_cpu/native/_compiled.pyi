@@ -274,9 +274,10 @@ class WholeFunction:
         constants: contiguous arrays.
         calls: for each statement that Python carries out a callable of the sizes, of operands and of results to
             write to, the dtypes of these arrays, their numbers of axes, and the number of operands.
-        prepare: gives for sizes, as 64-bit words: bytes of temporary values, of all memory, of the largest block; the
-            extents of all inputs and outputs.
+        prepare: gives for sizes, as 64-bit words: bytes of temporary values, of all memory, of the largest block,
+            whether a nest is large enough for the thread team; the extents of all inputs and outputs.
         memory: the pool that large blocks come from, or None.
+        contiguous: gives a large array that has gaps without them.
         bare: return the only output itself instead of a tuple of one.
     """
 
@@ -293,6 +294,7 @@ class WholeFunction:
         calls: tuple[tuple[Callable[..., object], tuple[np.dtype[Any], ...], bytes, int], ...],
         prepare: Callable[..., bytes],
         memory: object,
+        contiguous: Callable[..., object],
         bare: bool,
     ) -> WholeFunction: ...
     def __call__(self, sizes: tuple[int, ...], /, *operands: Any) -> Any: ...

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.copying._copy import contiguous
 from tenferro_cpu.native.machine._jit import compiles_programs, engine
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.whole._arena import arena_bytes
@@ -57,6 +58,7 @@ def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> N
         calls=tuple([PythonCall(s, function.sizes, kernels).entry() for s in calls(function.body)]),
         prepare=words,
         memory=None if pool is None else pool._pool,
+        contiguous=contiguous,
         bare=bare,
     )
     return NativeProgram(run, words.memory)

@@ -10,6 +10,7 @@
 #include <structmember.h>
 
 enum {
+    COPIED_BYTES = 1 << 15,      /* arrays with gaps from this size on are copied by a function of Python */
     NEAR_BYTES = 2048,           /* temporary values that have their place on the stack */
     LOCKED_BYTES = 1 << 19,      /* runs that touch more memory do without the lock from the start */
     MOST_BINDINGS = 256,
@@ -23,6 +24,7 @@ typedef struct {
     vectorcallfunc call;
     tenferro_whole_function *function;
     PyObject *dtypes, *constants, *calls, *prepare, *memory; /* `calls`: the tuple that `python` was read from */
+    PyObject *contiguous;                                    /* gives large arrays without gaps */
     PyObject *bindings;                                      /* a dict: tuples of sizes to words */
     PyObject *known, *words;                                 /* the sizes of the last call and their binding, or NULL */
     struct python_call *python;
@@ -95,12 +97,20 @@ static PyObject *binding_of(WholeFunction *self, PyObject *sizes)
 }
 
 /* An operand as an array that a program can read, or NULL with an exception set. */
-static PyArrayObject *as_operand(PyObject *o, PyArray_Descr *descr, int rank)
+static PyArrayObject *as_operand(const WholeFunction *self, PyObject *o, PyArray_Descr *descr)
 {
     if (is_array_of(o, descr, NPY_ARRAY_CARRAY_RO))
         return (PyArrayObject *)Py_NewRef(o);
+    const int aligned = is_array_of(o, descr, NPY_ARRAY_ALIGNED);
+    if (aligned && PyArray_NBYTES((PyArrayObject *)o) < COPIED_BYTES)
+        return (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER);
+    PyObject *found = aligned ? PyObject_CallOneArg(self->contiguous, o) : Py_NewRef(o);
+    if (found == NULL)
+        return NULL;
     Py_INCREF(descr);
-    return (PyArrayObject *)PyArray_FromAny(o, descr, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED, NULL);
+    PyObject *array = PyArray_FromAny(found, descr, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED, NULL);
+    Py_DECREF(found);
+    return (PyArrayObject *)array;
 }
 
 static int refuse_operand(int k, PyArrayObject *array, const int64_t *shape, int rank)
@@ -132,7 +142,7 @@ static int take_operands(const WholeFunction *self, PyObject *const *args, const
             pointers[k] = &((PyDoubleScalarObject *)args[k])->obval;
             continue;
         }
-        held[k] = as_operand(args[k], descr, rank);
+        held[k] = as_operand(self, args[k], descr);
         if (held[k] == NULL)
             return -1;
         if (PyArray_NDIM(held[k]) != rank || !same_extents(PyArray_DIMS(held[k]), (const npy_intp *)shapes, rank))
@@ -350,13 +360,13 @@ static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
 static PyObject *whole_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"address", "dtypes", "ranks", "inputs", "sizes", "constants", "calls", "prepare", "memory",
-                            "bare", NULL};
+                            "contiguous", "bare", NULL};
     unsigned long long address;
-    PyObject *dtypes, *ranks, *constants, *calls, *prepare, *memory;
+    PyObject *dtypes, *ranks, *constants, *calls, *prepare, *memory, *contiguous;
     int inputs, sizes, bare;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!iiO!O!OOp", names, &address, &PyTuple_Type, &dtypes,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!iiO!O!OOOp", names, &address, &PyTuple_Type, &dtypes,
                                      &PyBytes_Type, &ranks, &inputs, &sizes, &PyTuple_Type, &constants, &PyTuple_Type,
-                                     &calls, &prepare, &memory, &bare))
+                                     &calls, &prepare, &memory, &contiguous, &bare))
         return NULL;
     WholeFunction *self = (WholeFunction *)type->tp_alloc(type, PyBytes_GET_SIZE(ranks));
     if (self == NULL)
@@ -370,6 +380,7 @@ static PyObject *whole_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->calls = Py_NewRef(calls);
     self->prepare = Py_NewRef(prepare);
     self->memory = Py_NewRef(memory);
+    self->contiguous = Py_NewRef(contiguous);
     self->bindings = PyDict_New();
     if (self->bindings == NULL || count_arrays(self, ranks, inputs) < 0 || read_calls(self) < 0)
         Py_CLEAR(self);
@@ -381,6 +392,7 @@ static int whole_traverse(PyObject *o, visitproc visit, void *arg)
     WholeFunction *self = (WholeFunction *)o;
     Py_VISIT(self->calls);
     Py_VISIT(self->prepare);
+    Py_VISIT(self->contiguous);
     return 0;
 }
 
@@ -393,6 +405,7 @@ static void whole_dealloc(PyObject *o)
     Py_XDECREF(self->calls);
     Py_XDECREF(self->prepare);
     Py_XDECREF(self->memory);
+    Py_XDECREF(self->contiguous);
     Py_XDECREF(self->bindings);
     Py_XDECREF(self->known);
     Py_XDECREF(self->words);
