@@ -21,7 +21,6 @@ from tenferro_tensor.device_model import (
     Literal,
     Region,
     Toolchain,
-    expanded,
     expansion,
 )
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
@@ -105,7 +104,6 @@ class Fusing:
         if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _MAX_SHARED_BYTES:
             return None
         try:
-            region = replace(region, kernel=expanded(region.kernel, CudaRenderer(device=self._backend.kind).decompose))
             return RegionKernel(region, self, fallback, later)
         except UnsupportedError:
             return None

@@ -15,7 +15,6 @@ from tenferro_gpu.source import library
 from tenferro_tensor import Primitive
 from tenferro_tensor.device_model import (
     Access,
-    Apply,
     KernelIR,
     Launch,
     Over,
@@ -105,17 +104,6 @@ class CudaRenderer(Renderer):
 
 
 def _require_rendered(kernel: KernelIR) -> None:
-    for line in kernel.lines:
-        if isinstance(line, Apply):
-            dtypes = tuple([kernel.dtypes[i] for i in line.args])
-            if not rendered(line.op.primitive, dtypes):
-                names = ", ".join([d.name for d in dtypes])
-                raise UnsupportedError(
-                    f"{line.op!r} of {names} has no form in a kernel of a GPU; end the kernel before it and run it on "
-                    "CuPy",
-                    primitive=line.op.primitive.name,
-                    dtypes=names,
-                )
     if kernel.reduction is not None and kernel.reduction.kind.startswith("arg"):
         raise UnsupportedError(
             f"{kernel.reduction.kind} has no form in a kernel of a GPU; end the kernel before it and run it on CuPy",

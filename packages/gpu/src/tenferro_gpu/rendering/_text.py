@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from tenferro_gpu.rendering._functions import TYPES, function_of, literal
+import numpy as np
+
+from tenferro_gpu.rendering._expressions import Define, applied
+from tenferro_gpu.rendering._functions import TYPES, literal
 from tenferro_gpu.rendering._group_writer import BLOCK
 from tenferro_tensor.device_model import Access, KernelIR, Literal, Over
 
@@ -134,8 +138,27 @@ class KernelText:
             where = where or " + ".join([f"{c} * s{k}_{a}" for a, c in enumerate(coordinates)])
             yield f"{indent}const {TYPES[operand.dtype.name]} v{k} = x{k}[{where}];"
         for v, line in enumerate(kernel.lines, len(kernel.inputs)):
+            written: list[str] = []
             if isinstance(line, Literal):
                 right = literal(line)
             else:
-                right = f"{function_of(line.op)}({', '.join([f'v{i}' for i in line.args])})"
+                operands = [self._operand(i) for i in line.args]
+                right = applied(line.op, operands, [f"v{i}" for i in line.args], _definer(v, written))
+            yield from [indent + text for text in written]
             yield f"{indent}const {TYPES[kernel.dtypes[v].name]} v{v} = {right};"
+
+    def _operand(self, number: int) -> Literal | np.dtype[Any]:
+        """A literal, or the dtype of another value."""
+        line = self.kernel.lines[number - len(self.kernel.inputs)] if number >= len(self.kernel.inputs) else None
+        return line if isinstance(line, Literal) else self.kernel.dtypes[number]
+
+
+def _definer(v: int, written: list[str]) -> Define:
+    """Names what a line is written out in."""
+
+    def define(dtype: np.dtype[Any], text: str) -> str:
+        name = f"t{v}_{len(written)}"
+        written.append(f"const {TYPES[dtype.name]} {name} = {text};")
+        return name
+
+    return define
