@@ -178,6 +178,19 @@ def test_neighbours_in_memory_go_to_neighbouring_work_items():
     assert sharings(lambda x: tr.sum(x) + tr.max(x), LARGE) == [Sharing.PARTS, Sharing.ONE]
 
 
+@on_host
+def test_sums_to_few_results_are_shared_among_groups():
+    def both(x):
+        return tr.sum(x * x, axis=(1, 2)) / tr.max(x, axis=(1, 2)), tr.prod(x[:, :1, 0], axis=1)
+
+    x = np.random.default_rng(0).uniform(0, 1, (3, 40, 300))
+    f = on_gpu(both, x)
+    assert sharings(both, x)[:2] == [Sharing.PARTS, Sharing.GROUPS]
+    launches = require_agreement(f, [x], backwards=True)
+    parts = x[0].size // _native.MIN_PART
+    assert launches[:2] == [("nest_0", 3 * parts), ("nest_1", 3)]
+
+
 def test_shifts_pads_and_flips_are_one_kernel():
     def stencil(x):
         return 0.5 * x[2:, 1:-1] + tr.flip(x[:-2, 1:-1], axis=1) + x[1:-1, 2:]

@@ -3,7 +3,8 @@
 from tenferro_gpu.rendering._functions import RESERVED, function_of, rendered
 from tenferro_gpu.rendering._group_writer import BLOCK
 from tenferro_gpu.rendering._loops import Axes, chain, parallel_work, rows
-from tenferro_gpu.rendering._nest_kernels import MAX_PARTS, SLOT, NestKernel, Sharing
+from tenferro_gpu.rendering._nest_kernels import NestKernel, Sharing
+from tenferro_gpu.rendering._parts_writer import MAX_PARTS, SLOT
 from tenferro_gpu.rendering._renderer import CudaRenderer
 
 __all__ = [

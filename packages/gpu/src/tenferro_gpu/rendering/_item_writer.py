@@ -159,7 +159,7 @@ class ItemWriter:
             axes: index and extent of each loop, the outermost first.
             start: an expression.
             step: an expression.
-            name: of the counter, where there are several loops.
+            name: of the counter.
         """
         extents = [self.expressions.factor(extent) for _, extent in axes]
         if len(axes) == 1:

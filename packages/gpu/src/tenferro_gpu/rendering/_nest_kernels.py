@@ -8,20 +8,19 @@ from typing import Final
 
 from tenferro_gpu.rendering._expressions import INDEX_TYPE, Expressions
 from tenferro_gpu.rendering._functions import TYPES
-from tenferro_gpu.rendering._group_writer import BLOCK, READ_ONLY, GroupWriter
+from tenferro_gpu.rendering._group_writer import BLOCK, READ_ONLY
 from tenferro_gpu.rendering._item_writer import ItemWriter
-from tenferro_gpu.rendering._loops import chain
+from tenferro_gpu.rendering._loops import Axes, chain
+from tenferro_gpu.rendering._parts_writer import PartsWriter
 from tenferro_tensor.loop_ir import Buffer, For, Reg, Statement, Value
 from tenferro_tensor_core import UnsupportedError
 
-SLOT: Final = 16
-"""Bytes of a number that kernels leave for each other."""
-
-MAX_PARTS: Final = 512
-"""Groups among which one reduction is shared; so many keep a large device busy."""
-
 MAX_SHARED_BYTES: Final = 48 << 10
 """Bytes that the work items of one group may share."""
+
+
+_ITEM: Final = f"({INDEX_TYPE})blockIdx.x * blockDim.x + threadIdx.x"
+"""The number of a work item."""
 
 
 class Sharing(Enum):
@@ -32,7 +31,7 @@ class Sharing(Enum):
     GROUPS = "groups"
     """A group of work items does."""
     PARTS = "parts"
-    """All groups share one grouped loop; each leaves its part of the carries."""
+    """Several groups do: each runs a part of one grouped loop up to there, and leaves its part of the carries."""
     ONE = "one"
     """One group runs all statements in order."""
 
@@ -49,7 +48,7 @@ class NestKernel:
         sharing: which work items run it.
         before: statements that every work item runs first; they store nothing.
         body: the nest; of ONE any statements.
-        joins: the loop of which the parts are joined first.
+        split: the loop of which groups run parts, or of which parts are joined.
         buffers: what it touches.
         sizes: names of the symbolic sizes.
         counters: registers that the host knows.
@@ -61,7 +60,7 @@ class NestKernel:
     sharing: Sharing
     before: tuple[Statement, ...]
     body: tuple[Statement, ...]
-    joins: For | None
+    split: For | None
     buffers: tuple[Buffer, ...]
     sizes: tuple[str, ...]
     counters: tuple[Reg, ...]
@@ -76,13 +75,12 @@ class NestKernel:
     @property
     def takes_parts(self) -> bool:
         """Whether the memory of parts and their number are arguments."""
-        return self.joins is not None or self.sharing is Sharing.PARTS
+        return self.split is not None
 
     @property
     def parts(self) -> int:
         """Numbers of each part."""
-        (nest,) = self.body if self.sharing is Sharing.PARTS else (None,)
-        return len(nest.carries) if isinstance(nest, For) else 0
+        return 0 if self.split is None else len(self.split.carries)
 
     def text(self) -> str:
         """The function.
@@ -92,35 +90,23 @@ class NestKernel:
         """
         lines: list[str] = []
         expressions = Expressions(self.sizes)
-        writer = GroupWriter(expressions, lines)
+        writer = PartsWriter(expressions, lines, self.split, self.sharing is Sharing.PARTS)
         for reg, place in self.takes:
             writer.set(reg, _number(reg, place))
-        start = f"({INDEX_TYPE})blockIdx.x * blockDim.x + threadIdx.x"
-        step = f"({INDEX_TYPE})gridDim.x * blockDim.x"
         items = ItemWriter(expressions, lines)
         items.write(self.before)
         if self.sharing is Sharing.ONE:
-            if self.joins is not None:
-                _join_parts(writer, self.joins)
             writer.write(self.body)
             if self.gives:
                 writer.barrier()  # numbers that are replaced have been read
+        elif self.sharing is Sharing.ITEMS:
+            axes, inner = self._nest()
+            with items.over(axes, _ITEM, f"({INDEX_TYPE})gridDim.x * blockDim.x", self._counter):
+                items.write(inner.body)
         else:
-            (nest,) = self.body
-            assert isinstance(nest, For)
-            axes, inner = chain(nest)
-            if self.sharing is Sharing.PARTS:
-                writer.partial(nest, start, step)
-                _leave_parts(writer, nest)
-            elif self.sharing is Sharing.ITEMS:
-                with items.over(axes, start, step, f"k{nest.index.number}"):
-                    items.write(inner.body)
-            else:
-                groups = f"({INDEX_TYPE})"
-                with writer.over(axes, f"{groups}blockIdx.x", f"{groups}gridDim.x", f"k{nest.index.number}"):
-                    writer.write(inner.body)
+            self._write_groups(writer)
         if self.gives:
-            with writer.block(f"if ({start} == 0)"):
+            with writer.block(f"if ({_ITEM} == 0)"):
                 for value, place in self.gives:
                     writer.line(f"{_number(value, place)} = {expressions.value(value)};")
         if writer.shared_bytes() > MAX_SHARED_BYTES:
@@ -129,6 +115,31 @@ class NestKernel:
         arguments = f"    {', '.join(self._arguments())})"
         arrays = [f"    __shared__ {name} {array}[{BLOCK}];" for array, name in writer.shared.items()]
         return "\n".join([head, arguments, "{", *arrays, *lines, "}", ""])
+
+    def _nest(self) -> tuple[Axes, For]:
+        (nest,) = self.body
+        assert isinstance(nest, For)
+        return chain(nest)
+
+    @property
+    def _counter(self) -> str:
+        """The counter of all outer loops together."""
+        axes, _ = self._nest()
+        return f"r{axes[0][0].number}" if len(axes) == 1 else f"k{axes[0][0].number}"
+
+    def _write_groups(self, writer: PartsWriter) -> None:
+        """A group for each iteration of the outer loops, or as many as there are parts."""
+        over = " / parts" if self.sharing is Sharing.PARTS else ""
+        if over:
+            writer.line("const int part = blockIdx.x % parts;")
+        if self.body[0] is self.split:
+            writer.leave(self.split)
+            return
+        axes, inner = self._nest()
+        writer.row = self._counter
+        first, step = (f"({INDEX_TYPE}){of}.x{over}" for of in ("blockIdx", "gridDim"))
+        with writer.over(axes, first, step, self._counter):
+            (writer.until_split if over else writer.write)(inner.body)
 
     def _arguments(self) -> list[str]:
         found = []
@@ -145,27 +156,3 @@ class NestKernel:
 
 def _number(value: Value, place: int) -> str:
     return f"*({TYPES[value.dtype.name]}*)(numbers + {place})"
-
-
-def _part(k: int, dtype: str, part: str) -> str:
-    return f"*({TYPES[dtype]}*)(all_parts + ({k * MAX_PARTS} + {part}) * {SLOT})"
-
-
-def _leave_parts(writer: GroupWriter, nest: For) -> None:
-    writer.halve(nest)
-    with writer.block("if (threadIdx.x == 0)"):
-        for k, c in enumerate(chain(nest)[1].carries):
-            if writer.accumulates(c, nest):
-                writer.line(f"{_part(k, c.inside.dtype.name, 'blockIdx.x')} = {writer.array(k, c)}[0];")
-
-
-def _join_parts(writer: GroupWriter, nest: For) -> None:
-    inner = chain(nest)[1]
-    writer.begin_parts(nest)
-    with writer.block(f"for ({INDEX_TYPE} part = threadIdx.x; part < parts; part += blockDim.x)"):
-        for k, c in enumerate(inner.carries):
-            name = writer.accumulates(c, nest)
-            if name:
-                own = f"c{c.inside.number}"
-                writer.line(f"{own} = tf_{name}({own}, {_part(k, c.inside.dtype.name, 'part')});")
-    writer.join(nest)

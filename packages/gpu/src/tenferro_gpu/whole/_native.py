@@ -284,11 +284,12 @@ class _Launcher:
         args += [self.counters[reg.number] for reg in kernel.counters]
         if kernel.takes_numbers:
             args.append(self.numbers.start)
-        total = self.count(step.extents)
+        rows = self.count(step.rows)
+        groups = _groups(kernel, rows)
         if kernel.takes_parts:
-            parts = _parts(total if step.parts is None else self.count(step.parts))
+            parts = max(1, min(MAX_PARTS // max(rows, 1), self.count(step.parts) // MIN_PART))
             args += [self.numbers.parts, parts]
-        groups = _parts(total) if kernel.sharing is Sharing.PARTS else _groups(kernel, total)
+            groups = groups * parts if kernel.sharing is Sharing.PARTS else groups
         self.functions[step.kernel]((groups,), (BLOCK,), tuple(args))
 
     def count(self, extents: Sequence[DimLike]) -> int:
@@ -296,15 +297,11 @@ class _Launcher:
         return prod([evaluate(n, self.sizes) for n in extents])
 
 
-def _parts(total: int) -> int:
-    return max(1, min(MAX_PARTS, total // MIN_PART))
-
-
-def _groups(kernel: NestKernel, total: int) -> int:
+def _groups(kernel: NestKernel, rows: int) -> int:
     """Groups of a launch; there is one at least, which leaves numbers for other kernels."""
     if kernel.sharing is Sharing.ONE:
         return 1
-    wanted = total if kernel.sharing is Sharing.GROUPS else -(-total // BLOCK)
+    wanted = -(-rows // BLOCK) if kernel.sharing is Sharing.ITEMS else rows
     return max(1, min(wanted, MAX_GROUPS))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tenferro_gpu.rendering import SLOT, NestKernel, Sharing, chain
-from tenferro_gpu.whole._shape import fits_group, require_kernels, runs_before, sharing_of
+from tenferro_gpu.whole._shape import fits_group, require_kernels, runs_before, sharing_of, split_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_gpu.whole._turned import turned
 from tenferro_tensor.loop_ir import (
@@ -31,6 +31,7 @@ from tenferro_tensor.loop_ir import (
     registers,
     touches,
 )
+from tenferro_tensor_core import DimLike
 
 
 def planned(function: LoopFunction) -> LaunchSequence:
@@ -50,15 +51,13 @@ class _Draft:
     sharing: Sharing
     before: tuple[Statement, ...] = ()
     body: tuple[Statement, ...] = ()
-    joins: For | None = None
+    split: For | None = None
     moves: list[tuple[Reg, Value]] = field(default_factory=list)
 
     def read(self) -> Iterator[Reg]:
         """Registers that it reads from outside."""
         inside = {reg for s in everything((*self.before, *self.body)) for reg in registers(s)}
-        inside |= {c.result for c in (() if self.joins is None else self.joins.carries)}
         found = [reg for s in everything((*self.before, *self.body)) for reg in reads(s)]
-        found += _registers([c.first for c in (() if self.joins is None else self.joins.carries)])
         found += _registers([value for _, value in self.moves])
         yield from {reg: None for reg in found if reg not in inside}
 
@@ -67,7 +66,6 @@ class _Draft:
         statements = self.before if self.sharing is not Sharing.ONE else (*self.before, *self.body)
         for s in statements:
             yield from [c.result for c in s.carries] if isinstance(s, For | While) else registers(s)
-        yield from [c.result for c in (() if self.joins is None else self.joins.carries)]
 
     def buffers(self) -> Iterable[Buffer]:
         """Buffers that it touches, by number."""
@@ -112,7 +110,7 @@ class _Planner:
             draft.sharing,
             draft.before,
             draft.body,
-            draft.joins,
+            draft.split,
             tuple(draft.buffers()),
             self.function.sizes,
             tuple([reg for reg in outside if reg.number in self.counters]),
@@ -120,46 +118,54 @@ class _Planner:
             tuple(gives),
         )
 
-    def _add(self, draft: _Draft) -> int:
-        self.drafts.append(draft)
-        return len(self.drafts) - 1
-
     # -- blocks that the host runs
 
     def block(self, statements: Sequence[Statement], moves: Sequence[tuple[Reg, Value]] = ()) -> tuple[HostStep, ...]:
         """Statements in order, and numbers that are moved after them."""
         steps: list[HostStep] = []
         waiting: list[Statement] = []
-        joins: For | None = None
+        split: For | None = None  # the first one of those that wait
 
         def flush(moves: Sequence[tuple[Reg, Value]] = ()) -> None:
-            nonlocal joins
+            nonlocal split
             moves = [(reg, value) for reg, value in moves if reg != value]
-            if waiting or moves or joins is not None:
-                draft = _Draft(Sharing.ONE, (), tuple(waiting), joins, moves)
-                parts = None if joins is None else tuple([n for _, n in chain(joins)[0]])
-                steps.append(KernelLaunch(self._add(draft), (), parts))
+            if waiting or moves:
+                draft = _Draft(Sharing.ONE, (), tuple(waiting), split, moves)
+                steps.append(self._launch(draft, ()))
             waiting.clear()
-            joins = None
+            split = None
 
         for s in statements:
             if fits_group(s):
                 waiting.append(s)
             elif isinstance(s, For) and s.order is not Order.GIVEN:
                 before: tuple[Statement, ...] = ()
-                if joins is None and runs_before(waiting):
+                if split is None and runs_before(waiting):
                     before = tuple(waiting)
                     waiting.clear()
                 flush()
-                sharing = Sharing.PARTS if s.carries else sharing_of(s)
-                extents = tuple([n for _, n in chain(s)[0]])
-                steps.append(KernelLaunch(self._add(_Draft(sharing, before, (s,))), extents))
-                joins = s if s.carries else None
+                if s.carries:
+                    steps.append(self._launch(_Draft(Sharing.PARTS, before, (s,), s), ()))
+                    waiting, split = [s], s
+                else:
+                    steps += self._nest(before, s)
             else:
                 flush(_firsts(s))
                 steps.append(self._controlled(s))
         flush(moves)
         return tuple(steps)
+
+    def _nest(self, before: tuple[Statement, ...], s: For) -> list[HostStep]:
+        """A parallel nest: one kernel, or one for parts of rows and one that joins them."""
+        split, rows = split_of(s), [n for _, n in chain(s)[0]]
+        if split is None:
+            return [self._launch(_Draft(sharing_of(s), before, (s,)), rows)]
+        return [self._launch(_Draft(sharing, before, (s,), split), rows) for sharing in (Sharing.PARTS, Sharing.GROUPS)]
+
+    def _launch(self, draft: _Draft, rows: Sequence[DimLike]) -> KernelLaunch:
+        self.drafts.append(draft)
+        parts = () if draft.split is None else tuple([n for _, n in chain(draft.split)[0]])
+        return KernelLaunch(len(self.drafts) - 1, tuple(rows), parts)
 
     def _controlled(self, s: Statement) -> HostStep:
         if isinstance(s, Call):

@@ -96,6 +96,24 @@ def sharing_of(nest: For) -> Sharing:
     return Sharing.GROUPS if item > group or item == group > 0 else Sharing.ITEMS
 
 
+def split_of(nest: For) -> For | None:
+    """The loop of which several groups run parts, where there are few iterations of the loops around it."""
+    axes, inner = chain(nest)
+    count = rows(axes)
+    if count is None or count >= MIN_ITEM_ROWS:
+        return None
+    for s in inner.body:
+        if isinstance(s, For) and s.order is Order.GROUPED and s.carries and not fits_group(s):
+            return None if _stores([s]) else s
+        if _stores([s]):
+            return None
+    return None
+
+
+def _stores(statements: Sequence[Statement]) -> bool:
+    return any(isinstance(s, Store) for s in everything(statements))
+
+
 def _inner_parallel(statements: Sequence[Statement]) -> Iterator[tuple[Axes, Sequence[Statement]]]:
     """The outermost loops inside of statements that a group would share, with their bodies."""
     for s in statements:

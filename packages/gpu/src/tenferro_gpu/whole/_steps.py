@@ -16,13 +16,13 @@ class KernelLaunch:
 
     Attributes:
         kernel: of which kernel, by number.
-        extents: of the loops whose iterations its work items share.
-        parts: extents of the loop of which it joins the parts; None where it joins none.
+        rows: extents of the loops whose iterations its work items or groups share.
+        parts: extents of the loop that is split into parts; none where none is.
     """
 
     kernel: int
-    extents: tuple[DimLike, ...] = ()
-    parts: tuple[DimLike, ...] | None = None
+    rows: tuple[DimLike, ...]
+    parts: tuple[DimLike, ...]
 
 
 @dataclass(frozen=True, slots=True)
