@@ -38,7 +38,7 @@ def kernels(request):
 def spread_out(monkeypatch):
     monkeypatch.setattr(_shape, "MAX_GROUP_WORK", 0)
     monkeypatch.setattr(_shape, "MIN_GROUP_EXTENT", 2)
-    monkeypatch.setattr(_shape, "MIN_ITEM_ROWS", 3)
+    monkeypatch.setattr(_shape, "FEW_ROWS", 3)
     monkeypatch.setattr(_group_writer, "MIN_SHARED_WORK", 2)
     monkeypatch.setattr(_native, "MIN_PART", 3)
 

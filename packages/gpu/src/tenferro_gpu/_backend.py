@@ -16,7 +16,6 @@ from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_gpu._fusing import Fusing
 from tenferro_gpu._kernels import core_kernels
 from tenferro_gpu._stack import checked_index, cupy
-from tenferro_gpu._whole import native
 from tenferro_gpu.devices import CupyRuntime, CupyStream
 from tenferro_tensor import (
     REGISTRY,
@@ -177,7 +176,7 @@ class _CupyBackend(AcceleratorBackend):
 
     def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
         """As the contract says, on arrays of one of its devices: kernels, and loops of the host around them."""
-        return native(function, self, self.fusing, bare=bare)
+        return self.fusing.whole(function, bare)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:
         """As the contract says: by cuTENSOR where that is installed."""

@@ -1,28 +1,30 @@
-"""Fused regions on the devices of a kind: which ops join one, and where its kernels are compiled and loaded."""
+"""Fused regions and whole programs on the devices of a kind: which ops join, and where kernels are compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
+from tenferro_gpu._target import FusionBackend, GpuTarget
 from tenferro_gpu.compiling import RuntimeCompiler, compiler
-from tenferro_gpu.devices import CupyRuntime, PoolAllocator
+from tenferro_gpu.devices import PoolAllocator
 from tenferro_gpu.rendering import BLOCK, CudaRenderer, rendered
 from tenferro_gpu.running import GpuProgram, RegionKernel
-from tenferro_tensor import ComputeDevice, Op, RuntimeDevice, Spec, catalog
+from tenferro_gpu.whole import KernelSequence
+from tenferro_tensor import Op, catalog
+from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.device_model import (
     CompiledSpec,
     Device,
-    KernelIR,
     Later,
     Literal,
     Region,
     Toolchain,
     expansion,
 )
+from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 from tenferro_tensor_core.forks import cached_property
 
@@ -39,24 +41,6 @@ _MAX_ARRAY_AXES: Final = 60
 
 _MAX_SHARED_BYTES: Final = 48 << 10
 """Bytes that the work items of one group may share: what they have of each result of a reduction has to fit."""
-
-
-class FusionBackend(Protocol):
-    """The part of a backend that fusion uses."""
-
-    kind: ClassVar[str]
-
-    @property
-    def runtime(self) -> CupyRuntime:
-        """The device runtime of the kind."""
-
-    def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
-        """Run a function that issues work on raw values, where that work goes to."""
-
-    def kernel(
-        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
-    ) -> Callable[..., Any]:
-        """The kernel of an op on a device."""
 
 
 class Fusing:
@@ -86,6 +70,22 @@ class Fusing:
             return False
         return True
 
+    @cached_property
+    def _target(self) -> GpuTarget:
+        return GpuTarget(self._backend, self.compiler)
+
+    def whole(self, function: LoopFunction, bare: bool) -> NativeProgram | None:
+        """A whole program as kernels, compiled for the first device, or None where there is no compiler.
+
+        Raises:
+            UnsupportedError: it has no form as kernels; the text says why.
+            CompileError: the compiler refuses it.
+        """
+        if not self.available:
+            return None
+        made = KernelSequence(function, self._target, bare=bare)
+        return NativeProgram(made, made.memory)
+
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """Whether an op may be part of a region."""
         dtypes = tuple([o.dtype if isinstance(o, Literal) else o for o in operands])
@@ -104,19 +104,13 @@ class Fusing:
         if region.reduced and BLOCK * sum([o.dtype.itemsize for o in region.kernel.written]) > _MAX_SHARED_BYTES:
             return None
         try:
-            return RegionKernel(region, self, fallback, later)
+            return RegionKernel(region, self._target, fallback, later)
         except UnsupportedError:
             return None
 
     def compiled(self) -> int:
         """Number of sources that are compiled."""
         return sum([c.stats()["loaded"] for c in self._compilers.values()])
-
-    def program(self, kernel: KernelIR, renderer: CudaRenderer) -> GpuProgram:
-        """A kernel, compiled for the first device; other architectures compile it when they load it."""
-        made = self.toolchain(0, replace(renderer, device=self._backend.kind)).build(kernel, "fused")
-        assert isinstance(made, GpuProgram)
-        return made
 
     def model(self, ordinal: int) -> Device:
         """A device as allocator and toolchain, for kernels that are written by hand.
@@ -131,13 +125,13 @@ class Fusing:
             {TOOLCHAINS[self._backend.kind]: lambda: self.toolchain(ordinal)},
         )
 
-    def toolchain(self, ordinal: int = 0, renderer: CudaRenderer | None = None) -> Toolchain:
+    def toolchain(self, ordinal: int = 0) -> Toolchain:
         """The renderer of CUDA C, the run-time compiler for a device, and programs.
 
         Raises:
             BackendUnavailableError: there is no compiler.
         """
-        renderer = renderer or CudaRenderer(device=self._backend.kind)
+        renderer = CudaRenderer(device=self._backend.kind)
         return Toolchain(renderer, self.compiler(ordinal), lambda compiled: GpuProgram(compiled, self._load))
 
     def _load(self, compiled: CompiledSpec, ordinal: int) -> Any:
@@ -145,12 +139,3 @@ class Fusing:
         module = self._backend.runtime.cupy.cuda.function.Module()
         module.load(code)
         return module.get_function(compiled.spec.entry)
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """An array on the current device."""
-        return self._backend.runtime.cupy.empty(shape, dtype)
-
-    def start(self, run: Callable[..., Any], raws: Sequence[Any]) -> Any:
-        """Run a function that launches kernels on arrays, where these are."""
-        device = self._backend.runtime.device_of(raws[0])
-        return self._backend.started(device, lambda *raws: run(device.ordinal, raws), tuple(raws))

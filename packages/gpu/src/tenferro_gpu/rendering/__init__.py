@@ -1,7 +1,8 @@
-"""Kernels as CUDA C: which function a primitive is, how an iteration space is walked, the text of a kernel."""
+"""Kernels as CUDA C: which function a primitive is, how statements of loop nests are written, which work items run."""
 
 from tenferro_gpu.rendering._functions import RESERVED, function_of, rendered
 from tenferro_gpu.rendering._group_writer import BLOCK
+from tenferro_gpu.rendering._kernel_function import kernel_function
 from tenferro_gpu.rendering._loops import Axes, chain, parallel_work, rows
 from tenferro_gpu.rendering._nest_kernels import NestKernel, Sharing
 from tenferro_gpu.rendering._parts_writer import MAX_PARTS, SLOT
@@ -18,6 +19,7 @@ __all__ = [
     "Sharing",
     "chain",
     "function_of",
+    "kernel_function",
     "parallel_work",
     "rendered",
     "rows",

@@ -19,6 +19,9 @@ MAX_SHARED_BYTES: Final = 48 << 10
 """Bytes that the work items of one group may share."""
 
 
+MAX_ARGUMENTS: Final = 500
+"""Arguments of a kernel at most, 8 bytes each; old drivers take 4 KiB."""
+
 _ITEM: Final = f"({INDEX_TYPE})blockIdx.x * blockDim.x + threadIdx.x"
 """The number of a work item."""
 
@@ -101,7 +104,9 @@ class NestKernel:
                 writer.barrier()  # numbers that are replaced have been read
         elif self.sharing is Sharing.ITEMS:
             axes, inner = self._nest()
-            with items.over(axes, _ITEM, f"({INDEX_TYPE})gridDim.x * blockDim.x", self._counter):
+            items.line(f"const {INDEX_TYPE} start = {_ITEM};")
+            items.line(f"const {INDEX_TYPE} step = ({INDEX_TYPE})gridDim.x * blockDim.x;")
+            with items.over(axes, "start", "step", self._counter):
                 items.write(inner.body)
         else:
             self._write_groups(writer)
@@ -112,7 +117,10 @@ class NestKernel:
         if writer.shared_bytes() > MAX_SHARED_BYTES:
             raise UnsupportedError("the carries of a loop do not fit the shared memory of a group")
         head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.entry}('
-        arguments = f"    {', '.join(self._arguments())})"
+        given = self._arguments()
+        if len(given) > MAX_ARGUMENTS:
+            raise UnsupportedError(f"a kernel would have {len(given)} arguments, more than {MAX_ARGUMENTS}")
+        arguments = f"    {', '.join(given)})"
         arrays = [f"    __shared__ {name} {array}[{BLOCK}];" for array, name in writer.shared.items()]
         return "\n".join([head, arguments, "{", *arrays, *lines, "}", ""])
 

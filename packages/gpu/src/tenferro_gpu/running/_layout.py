@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tenferro_tensor.device_model import Access
-
-WIDE_MIN_ELEMENTS: Final = 2**30
-"""Elements or offsets at which kernels switch to 64-bit counting; intermediate sums stay below twice as much."""
 
 Ints = tuple[int, ...]
 
@@ -20,21 +16,12 @@ class IterationSpace(NamedTuple):
     Attributes:
         kept: extents of its axes, of a reduction of those that stay.
         reduced: extents of the axes that go.
-        accesses: of each operand.
         strides: of each operand, in elements, over the axes that stay and those that go.
-        wide: whether counting its elements takes 64 bits.
     """
 
     kept: Ints
     reduced: Ints
-    accesses: tuple[Access, ...]
     strides: tuple[Ints, ...]
-    wide: bool
-
-    @property
-    def variant(self) -> tuple[int, int, tuple[Access, ...], bool]:
-        """The key of a kernel's source text."""
-        return len(self.kept), len(self.reduced), self.accesses, self.wide
 
 
 def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequence[int] = ()) -> IterationSpace:
@@ -47,7 +34,7 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
 
     >>> contiguous, row = (3, 1), (0, 1)
     >>> laid((5, 3), (contiguous, contiguous))
-    IterationSpace(kept=(15,), reduced=(), accesses=(<Access.UNIT: 'unit'>, <Access.UNIT: 'unit'>), strides=...
+    IterationSpace(kept=(15,), reduced=(), strides=((1,), (1,)))
     >>> laid((5, 3), (contiguous, row)).kept, laid((5, 3), (contiguous,), reduced=(1,)).reduced
     ((5, 3), (3,))
     """
@@ -55,13 +42,10 @@ def laid(extents: Sequence[int], strides: Sequence[Sequence[int]], reduced: Sequ
     kept, first = _merged(extents, strides, stay)
     gone, second = _merged(extents, strides, reduced)
     if reduced:
-        gone, second = (gone, second) if gone else ([1], [[0]] * len(strides))
+        gone, second = (gone, second) if gone else ([1], [[1]] * len(strides))
     else:
-        kept, first = (kept, first) if kept else ([1], [[0]] * len(strides))
-    space, found = (*kept, *gone), tuple([(*a, *b) for a, b in zip(first, second)])
-    accesses = tuple([access_of(own, space) for own in found])
-    reach = max([sum([abs(s) * (n - 1) for s, n in zip(own, space)]) for own in found], default=0)
-    return IterationSpace(tuple(kept), tuple(gone), accesses, found, max(reach, prod(space)) >= WIDE_MIN_ELEMENTS)
+        kept, first = (kept, first) if kept else ([1], [[1]] * len(strides))
+    return IterationSpace(tuple(kept), tuple(gone), tuple([(*a, *b) for a, b in zip(first, second)]))
 
 
 def access_of(strides: Ints, space: Ints) -> Access:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 from tenferro_gpu.rendering import BLOCK
-from tenferro_gpu.running._launch import launch_of
-from tenferro_gpu.running._layout import Ints, IterationSpace, access_of
-from tenferro_tensor.device_model import Access, CompiledSpec, Over, Program
+from tenferro_gpu.running._layout import Ints, access_of
+from tenferro_tensor.device_model import Access, CompiledSpec, Program
 from tenferro_tensor_core import ArgumentError, ShapeError
 from tenferro_tensor_core.forks import new_lock
+
+MAX_WORK_GROUPS: Final = 1 << 16
+"""Work groups of one launch at most; more elements are taken in several rounds."""
 
 Function = Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]
 Load = Callable[[CompiledSpec, int], Function]
@@ -24,18 +27,14 @@ class GpuProgram(Program):
         load: gives its function on a device, by number.
 
     Attributes:
-        reduced: number of axes that its reduction removes; None where it has none.
-        over: who makes a result of the reduction.
+        reduced: number of axes that its reduction removes.
     """
 
-    __slots__ = ("_functions", "_load", "_lock", "compiled", "over", "reduced")
+    __slots__ = ("_functions", "_load", "_lock", "compiled", "reduced")
 
     def __init__(self, compiled: CompiledSpec, load: Load) -> None:
         self.compiled, self._load = compiled, load
-        gone = [v for v in compiled.spec.variables if v.name.startswith("r")]
-        self.reduced = len(gone) or None
-        by_item = compiled.spec.launch.grid == (BLOCK,)
-        self.over = None if not gone else Over.LEADING if by_item else Over.TRAILING
+        self.reduced = len([v for v in compiled.spec.variables if v.name.startswith("r")])
         self._functions: dict[int, Function] = {}
         self._lock = new_lock()
 
@@ -49,10 +48,6 @@ class GpuProgram(Program):
                     found = self._functions[device] = self._load(self.compiled, device)
         return found
 
-    def launch(self, device: int, groups: int, buffers: tuple[Any, ...], numbers: Ints) -> None:
-        """Start it on the current stream of the device, which must be current."""
-        self.function(device)((groups,), (BLOCK,), (*buffers, *numbers))
-
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:
         """As the contract says; inputs broadcast to the extents, results have those that stay, in order.
 
@@ -62,7 +57,7 @@ class GpuProgram(Program):
         spec, space = self.compiled.spec, tuple(values)
         if any(isinstance(x.device, str) for x in buffers):  # NumPy's name of main memory
             raise ArgumentError(f"{spec.entry} runs on a device, got an array in main memory; upload it")
-        stay = len(space) - (self.reduced or 0)
+        stay = len(space) - self.reduced
         devices = {x.device.id for x in buffers}
         if len(devices) != 1:
             raise ArgumentError(f"{spec.entry} got buffers of devices {sorted(devices)}; move them to one")
@@ -84,9 +79,9 @@ class GpuProgram(Program):
                     f"{access.value} access; render it for these strides",
                     buffer=number,
                 )
-        launch = launch_of(IterationSpace(space[:stay], space[stay:], rendered, tuple(strides), True), self.over)
-        numbers = launch.numbers if self.over is None else (*launch.numbers[:2], 1, *launch.numbers[3:])
-        self.launch(devices.pop(), launch.groups, tuple(buffers), numbers)
+        given = [s for own, access in zip(strides, rendered) if access is Access.STRIDED for s in own]
+        groups = min(-(-prod(space[:stay]) // spec.launch.grid[0]), MAX_WORK_GROUPS)
+        self.function(devices.pop())((groups,), (BLOCK,), (*buffers, *space, *given))
 
     def _strides(self, number: int, x: Any, space: Ints) -> Ints:
         own = (1,) * (len(space) - x.ndim) + x.shape

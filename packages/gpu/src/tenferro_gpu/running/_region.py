@@ -1,65 +1,53 @@
-"""Regions of programs as functions of arrays of a device: one kernel for each way in which operands lie."""
+"""Regions of programs as functions of arrays of a device: kernels for each way in which operands lie."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import prod
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from tenferro_gpu.rendering import CudaRenderer
-from tenferro_gpu.running._launch import SINGLE_ITEM_MAX_ELEMENTS, launch_of, over_of
+from tenferro_gpu.rendering import Sharing, kernel_function
 from tenferro_gpu.running._layout import Ints, IterationSpace, laid
-from tenferro_gpu.running._program import GpuProgram
-from tenferro_tensor.device_model import (
-    Access,
-    CompileError,
-    KernelIR,
-    Later,
-    Operand,
-    Over,
-    Reduction,
-    Region,
-    in_rows,
-)
+from tenferro_gpu.whole import FEW_ROWS, MIN_PART, KernelSequence, KernelTarget
+from tenferro_tensor.device_model import CompileError, Later, Region, in_rows
+from tenferro_tensor_core import DimLike, dim
 from tenferro_tensor_core.forks import new_lock
 
 MAX_LAUNCH_PLANS: Final = 256
 """Most launch plans that a region keeps, by shapes and strides; then the cache is cleared."""
 
-
-class Target(Protocol):
-    """The operations that a region uses of the devices of a kind."""
-
-    def program(self, kernel: KernelIR, renderer: CudaRenderer) -> GpuProgram:
-        """The compiled kernel; may take as long as a compiler does."""
-
-    def empty(self, shape: Ints, dtype: np.dtype[Any]) -> Any:
-        """An array on the current device."""
-
-    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
-        """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
+MAX_ITEM_TERMS: Final = 32
+"""Reductions of at most this many elements per result use one work item; a group would mostly wait for itself."""
 
 
 class LaunchPlan(NamedTuple):
     """How a region runs on operands of some shapes and strides.
 
     Attributes:
-        program: the kernel.
-        groups, numbers: arguments of its launch.
+        sequence: the kernels.
+        values: extents and strides that they take.
         shape: of the results.
-        join: joins the parts of each result, where there are several.
-        parts: how many.
     """
 
-    program: GpuProgram
-    groups: int
-    numbers: Ints
+    sequence: KernelSequence
+    values: Ints
     shape: Ints
-    join: LaunchPlan | None = None
-    parts: int = 1
+
+
+class Variant(NamedTuple):
+    """What makes the text of kernels another one.
+
+    Attributes:
+        rank: number of axes, of a reduction of those that stay.
+        reduced: number of axes that go.
+        strides: for each operand, those that are 0 or 1; None for all others, which are arguments.
+        sharing: which work items run a reduction, where it is known better than the text shows.
+    """
+
+    rank: int
+    reduced: int
+    strides: tuple[tuple[int | None, ...], ...]
+    sharing: Sharing | None
 
 
 class RegionKernel:
@@ -72,17 +60,17 @@ class RegionKernel:
         later: has the missing kernel compiled in the background.
     """
 
-    def __init__(self, region: Region, target: Target, fallback: Callable[..., Any], later: Later) -> None:
+    def __init__(self, region: Region, target: KernelTarget, fallback: Callable[..., Any], later: Later) -> None:
         self.region, self.target, self.fallback, self.later = region, target, fallback, later
         self.dtypes = tuple([o.dtype for o in region.kernel.written])
         self._plans: dict[Any, LaunchPlan] = {}
-        self._programs: dict[Any, GpuProgram | None] = {}
-        self._asked: set[Any] = set()
+        self._sequences: dict[Variant, KernelSequence | None] = {}
+        self._asked: set[Variant] = set()
         self._lock = new_lock()
         # Operands without gaps are what most calls bring, and reductions of more than a few elements.
-        shapes = [tuple([2 * SINGLE_ITEM_MAX_ELEMENTS + a for a in axes]) for axes in region.axes]
+        shapes = [tuple([FEW_ROWS + MAX_ITEM_TERMS + a for a in axes]) for axes in region.axes]
         strides = [tuple([prod(shape[a + 1 :]) for a in range(len(shape))]) for shape in shapes]
-        self.compile(*self._variants(self._layout(shapes, strides)))
+        self.compile(_variant(self._layout(shapes, strides)))
 
     def __call__(self, *raws: Any) -> Any:
         key = tuple([(x.shape, x.strides) for x in raws])
@@ -98,10 +86,9 @@ class RegionKernel:
         return results[0] if len(results) == 1 else results
 
     def _run(self, plan: LaunchPlan, device: int, raws: Sequence[Any]) -> tuple[Any, ...]:
-        shape = plan.shape if plan.join is None else (prod(plan.shape), plan.parts)
-        results = tuple([self.target.empty(shape, dtype) for dtype in self.dtypes])
-        plan.program.launch(device, plan.groups, (*raws, *results), plan.numbers)
-        return results if plan.join is None else self._run(plan.join, device, results)
+        results = tuple([self.target.empty(plan.shape, dtype) for dtype in self.dtypes])
+        plan.sequence.into(device, plan.values, raws, results)
+        return results
 
     def _plan(self, raws: Sequence[Any]) -> LaunchPlan | None:
         """The plan for operands, or None where the fallback serves: nothing to compute, or a kernel that is missing."""
@@ -110,28 +97,22 @@ class RegionKernel:
         if any(x.size == 0 or any(s % x.itemsize for s in x.strides) for x in raws):
             return None
         layout = self._layout([x.shape for x in raws], [tuple([s // x.itemsize for s in x.strides]) for x in raws])
-        variants = self._variants(layout)
-        programs = [self._programs.get(v) for v in variants]
-        missing = [v for v, program in zip(variants, programs) if program is None and v not in self._programs]
-        if missing:
-            with self._lock:
-                missing = [v for v in missing if v not in self._asked]
-                self._asked.update(missing)
-            if missing:
-                self.later(lambda: self.compile(*missing))
+        variant = _variant(layout)
+        sequence = self._sequences.get(variant)
+        if sequence is None:
+            self._ask(variant)
             return None
-        program, *rest = programs
-        if program is None or None in rest:
-            return None
-        launch = launch_of(layout, program.over)
-        stay = [n for a, n in enumerate(self._extents([x.shape for x in raws])) if a not in self.region.reduced]
-        plan = LaunchPlan(program, launch.groups, launch.numbers, tuple(stay), None, launch.parts)
-        if launch.parts == 1:
-            return plan
-        (join,) = rest
-        assert join is not None
-        last = launch_of(self._joined(prod(layout.kept), launch.parts), join.over)
-        return plan._replace(join=LaunchPlan(join, last.groups, last.numbers, tuple(stay)))
+        given = [s for own in layout.strides for s in own if s not in (0, 1)]
+        shape = [n for a, n in enumerate(self._extents([x.shape for x in raws])) if a not in self.region.reduced]
+        return LaunchPlan(sequence, (*layout.kept, *layout.reduced, *given), tuple(shape))
+
+    def _ask(self, variant: Variant) -> None:
+        """Have kernels compiled, unless that was done or did not succeed."""
+        with self._lock:
+            if variant in self._asked or variant in self._sequences:
+                return
+            self._asked.add(variant)
+        self.later(lambda: self.compile(variant))
 
     def _extents(self, shapes: Sequence[Ints]) -> Ints:
         found = [1] * self.region.rank
@@ -149,42 +130,29 @@ class RegionKernel:
             full.append(tuple(over))
         return laid(self._extents(shapes), full, self.region.reduced)
 
-    def _joined(self, rows: int, parts: int) -> IterationSpace:
-        return laid((rows, parts), ((parts, 1),) * len(self.dtypes), (1,))
-
-    def _variants(self, layout: IterationSpace) -> list[Any]:
-        """The texts that a layout takes: of the kernel, and of the one that joins parts."""
-        if self.region.kernel.reduction is None:
-            return [(layout.variant, None, False)]
-        over = over_of(layout)
-        parts = launch_of(layout, over).parts
-        found = [(layout.variant, over, False)]
-        if parts > 1:
-            found.append((self._joined(prod(layout.kept), parts).variant, Over.TRAILING, True))
-        return found
-
-    def compile(self, *variants: Any) -> None:
-        """Render and compile texts."""
-        for variant in variants:
-            (rank, reduced, accesses, wide), over, joins = variant
-            kernel = self.region.kernel
-            if joins:
-                kernel = _joining(kernel)
-            inputs = tuple([Operand(o.dtype, access) for o, access in zip(kernel.inputs, accesses)])
-            if over is not None:
-                assert kernel.reduction is not None
-                kernel = replace(kernel, reduction=Reduction(kernel.reduction.kind, over))
-            try:
-                renderer = CudaRenderer(rank, reduced, wide)
-                made: GpuProgram | None = self.target.program(replace(kernel, inputs=inputs), renderer)
-            except CompileError:
-                self._programs[variant] = None  # the fallback serves
-                raise
-            self._programs[variant] = made
+    def compile(self, variant: Variant) -> None:
+        """Render and compile kernels."""
+        strides: list[list[DimLike]] = [
+            [dim(f"s{k}_{a}") if s is None else s for a, s in enumerate(own)] for k, own in enumerate(variant.strides)
+        ]
+        function = kernel_function(self.region.kernel, variant.rank, variant.reduced, strides)
+        try:
+            self._sequences[variant] = KernelSequence(function, self.target, sharing=variant.sharing)
+        except CompileError:
+            self._sequences[variant] = None  # the fallback serves
+            raise
 
 
-def _joining(kernel: KernelIR) -> KernelIR:
-    """The kernel that reduces the parts of each output."""
-    count = len(kernel.outputs)
-    inputs = tuple([Operand(o.dtype, Access.UNIT) for o in kernel.written])
-    return KernelIR(inputs, (), tuple(range(count)), reduction=kernel.reduction)
+def _variant(layout: IterationSpace) -> Variant:
+    known = tuple([tuple([s if s in (0, 1) else None for s in own]) for own in layout.strides])
+    return Variant(len(layout.kept), len(layout.reduced), known, _sharing(layout))
+
+
+def _sharing(layout: IterationSpace) -> Sharing | None:
+    """Which work items run a reduction, as far as the extents say it."""
+    rows, terms = prod(layout.kept), prod(layout.reduced)
+    if not layout.reduced or (terms > MAX_ITEM_TERMS and layout.kept and (rows >= FEW_ROWS or terms < 2 * MIN_PART)):
+        return None
+    if not layout.kept:
+        return Sharing.ONE if terms < 2 * MIN_PART else Sharing.PARTS
+    return Sharing.ITEMS if terms <= MAX_ITEM_TERMS else Sharing.PARTS

@@ -260,17 +260,6 @@ template <class R, class T> static __device__ __forceinline__ R tf_convert(T x) 
     return tf_converting<R, T>::from(x);
 }
 
-// what reductions start from, and combine with
-
-TF T tf_start_sum() { return tf_convert<T>(0.0f); }
-TF T tf_start_prod() { return tf_convert<T>(1.0f); }
-TF T tf_start_max() { return tf_of<T>::low(); }
-TF T tf_start_min() { return tf_of<T>::high(); }
-TF T tf_join_sum(T x, T y) { return tf_add(x, y); }
-TF T tf_join_prod(T x, T y) { return tf_mul(x, y); }
-TF T tf_join_max(T x, T y) { return tf_maximum(x, y); }
-TF T tf_join_min(T x, T y) { return tf_minimum(x, y); }
-
 // what accumulations start from in each work item
 TF T tf_none_add() { return tf_convert<T>(0.0f); }
 TF T tf_none_mul() { return tf_convert<T>(1.0f); }

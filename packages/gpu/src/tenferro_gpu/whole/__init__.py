@@ -1,7 +1,8 @@
 """Whole programs on a GPU: `LoopFunction`s as kernels, and as what the host does around them."""
 
-from tenferro_gpu.whole._native import KernelSequence, KernelTarget
+from tenferro_gpu.whole._native import MIN_PART, KernelSequence, KernelTarget
 from tenferro_gpu.whole._plan import planned
+from tenferro_gpu.whole._shape import FEW_ROWS
 from tenferro_gpu.whole._source import source_of
 
-__all__ = ["KernelSequence", "KernelTarget", "planned", "source_of"]
+__all__ = ["FEW_ROWS", "MIN_PART", "KernelSequence", "KernelTarget", "planned", "source_of"]

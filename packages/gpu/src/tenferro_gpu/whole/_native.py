@@ -37,10 +37,17 @@ MIN_PART: Final = 4 * BLOCK
 MAX_KERNELS: Final = 256
 """Kernels of calls that a sequence keeps, by sizes; then they are cleared."""
 
+MAX_KNOWN: Final = 256
+"""Values of the sizes for which a sequence keeps where things are; then they are cleared."""
+
 LINE: Final = 256
 """Bytes to which temporaries are aligned."""
 
 Functions = Sequence[Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]]
+
+
+_Launches = dict[int, tuple[int, int]]
+"""Groups and parts of launches, by number of the kernel."""
 
 
 class KernelTarget(Protocol):
@@ -96,23 +103,27 @@ class KernelSequence:
         function: what to compute.
         target: where.
         bare: return the only output itself instead of a tuple of one.
+        sharing: as of `planned`.
 
     Raises:
         UnsupportedError: it has no form as kernels.
     """
 
-    def __init__(self, function: LoopFunction, target: KernelTarget, *, bare: bool = False) -> None:
+    def __init__(
+        self, function: LoopFunction, target: KernelTarget, *, bare: bool = False, sharing: Sharing | None = None
+    ) -> None:
         if not function.inputs:
             raise UnsupportedError("a program without inputs does not say on which device it runs")
         self.function, self.target, self.bare = function, target, bare
         for call in _calls(function.body):
             target.require_kernel(call.op)
-        self.sequence = planned(function)
+        self.sequence = planned(function, sharing)
         kernels = self.sequence.kernels
         self.functions = target.functions(source_of(function, self.sequence), [k.entry for k in kernels])
         self.arena: ArenaPlan = plan_arena(function)
         self._constants: dict[int, list[Any]] = {}
         self._kernels: dict[Any, Callable[..., Any]] = {}
+        self._known: dict[tuple[int, ...], tuple[dict[str, int], _Layout, _Launches]] = {}
         self._lock = new_lock()
 
     def __call__(self, sizes: tuple[int, ...], *raws: Any) -> Any:
@@ -150,20 +161,30 @@ class KernelSequence:
         return found
 
     def _run(self, device: int, values: tuple[int, ...], raws: Sequence[Any]) -> tuple[Any, ...]:
-        f, target, sizes = self.function, self.target, self._named(values)
-        inputs = [target.lying(x) for x in raws]
-        outputs = tuple([target.empty(_shape(b, sizes), b.dtype) for b in f.outputs])
-        layout = self._layout(sizes)
+        sizes = self._named(values)
+        outputs = tuple([self.target.empty(_shape(b, sizes), b.dtype) for b in self.function.outputs])
+        self.into(device, values, [self.target.lying(x) for x in raws], outputs)
+        return outputs
+
+    def into(self, device: int, values: tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run it on a device, which must be current, with arrays as they are."""
+        f, target = self.function, self.target
+        known = self._known.get(values)
+        if known is None:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            sizes = self._named(values)
+            known = self._known[values] = sizes, self._layout(sizes), {}
+        sizes, layout, launches = known
         arena = target.empty((max(layout.total, 1),), np.dtype(np.uint8))
         given = [*zip(f.inputs, inputs), *zip([b for b, _ in f.constants], self._constants_on(device))]
-        arrays = {b.number: x.reshape(-1) for b, x in (*given, *zip(f.outputs, outputs))}
+        arrays = {b.number: x for b, x in (*given, *zip(f.outputs, outputs))}
         for b in f.temporaries:
             at, size = layout.slots[self.arena.slot_of[b.number]], b.dtype.itemsize * prod(_shape(b, sizes))
             arrays[b.number] = arena[at : at + size].view(b.dtype)
         start = target.address(arena)
         numbers = _Numbers(self, device, arena, start, start + layout.parts)
-        _Launcher(self, self.functions(device), sizes, arrays, numbers).all(self.sequence.steps)
-        return outputs
+        _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
 
     def kernel(self, call: Call, device: int, sizes: dict[str, int]) -> Callable[..., Any]:
         """The kernel of a call, kept for the sizes."""
@@ -210,11 +231,12 @@ class _Launcher:
         sizes: dict[str, int],
         arrays: dict[int, Any],
         numbers: _Numbers,
+        launches: _Launches,
     ) -> None:
         self.owner, self.functions, self.sizes = owner, functions, sizes
         self.kernels, self.arrays, self.numbers = owner.sequence.kernels, arrays, numbers
         self.addresses = {n: owner.target.address(x) for n, x in arrays.items()}
-        self.values = tuple(sizes.values())
+        self.values, self.launches = tuple(sizes.values()), launches
         self.counters: dict[int, int] = {}
 
     def all(self, steps: Sequence[HostStep]) -> None:
@@ -274,7 +296,7 @@ class _Launcher:
         registers = {reg.number: int(self.value(reg)) for reg, _ in view.at.terms}
         shape, strides = _filled(view.shape, self.sizes), _filled(view.strides, self.sizes)
         at = view.at.evaluate(registers, self.sizes)
-        return self.owner.target.viewed(self.arrays[view.buffer.number], at, shape, strides)
+        return self.owner.target.viewed(self.arrays[view.buffer.number].reshape(-1), at, shape, strides)
 
     def launch(self, step: KernelLaunch) -> None:
         """Launch a kernel on the current stream."""
@@ -284,13 +306,20 @@ class _Launcher:
         args += [self.counters[reg.number] for reg in kernel.counters]
         if kernel.takes_numbers:
             args.append(self.numbers.start)
-        rows = self.count(step.rows)
-        groups = _groups(kernel, rows)
+        groups, parts = self.launches.get(step.kernel) or self.sized(step)
+        if parts:
+            args += [self.numbers.parts, parts]
+        self.functions[step.kernel]((groups,), (BLOCK,), tuple(args))
+
+    def sized(self, step: KernelLaunch) -> tuple[int, int]:
+        """The groups of a launch and the parts of its loop; kept for the sizes."""
+        kernel, rows = self.kernels[step.kernel], self.count(step.rows)
+        groups, parts = _groups(kernel, rows), 0
         if kernel.takes_parts:
             parts = max(1, min(MAX_PARTS // max(rows, 1), self.count(step.parts) // MIN_PART))
-            args += [self.numbers.parts, parts]
             groups = groups * parts if kernel.sharing is Sharing.PARTS else groups
-        self.functions[step.kernel]((groups,), (BLOCK,), tuple(args))
+        self.launches[step.kernel] = groups, parts
+        return groups, parts
 
     def count(self, extents: Sequence[DimLike]) -> int:
         """Iterations of nested loops."""

@@ -34,14 +34,19 @@ from tenferro_tensor.loop_ir import (
 from tenferro_tensor_core import DimLike
 
 
-def planned(function: LoopFunction) -> LaunchSequence:
+def planned(function: LoopFunction, sharing: Sharing | None = None) -> LaunchSequence:
     """The kernels of a function.
+
+    Args:
+        function: what to compute.
+        sharing: which work items run its nests, where that is known better than the function shows: ONE group all of
+            it, PARTS of reductions for they have few results, or ITEMS for they have few terms.
 
     Raises:
         UnsupportedError: it has no form; the text says why.
     """
     require_kernels(function.body)
-    return _Planner(turned(function)).sequence()
+    return _Planner(turned(function), sharing).sequence()
 
 
 @dataclass
@@ -76,8 +81,8 @@ class _Draft:
 class _Planner:
     """Collects kernels, in the order of the text."""
 
-    def __init__(self, function: LoopFunction) -> None:
-        self.function = function
+    def __init__(self, function: LoopFunction, sharing: Sharing | None) -> None:
+        self.function, self.sharing = function, sharing
         self.drafts: list[_Draft] = []
         self.counters: set[int] = set()
         self.read_by_host: list[Value] = []
@@ -136,7 +141,7 @@ class _Planner:
             split = None
 
         for s in statements:
-            if fits_group(s):
+            if fits_group(s) or self.sharing is Sharing.ONE:
                 waiting.append(s)
             elif isinstance(s, For) and s.order is not Order.GIVEN:
                 before: tuple[Statement, ...] = ()
@@ -157,9 +162,11 @@ class _Planner:
 
     def _nest(self, before: tuple[Statement, ...], s: For) -> list[HostStep]:
         """A parallel nest: one kernel, or one for parts of rows and one that joins them."""
-        split, rows = split_of(s), [n for _, n in chain(s)[0]]
+        rows = [n for _, n in chain(s)[0]]
+        split = None if self.sharing is Sharing.ITEMS else split_of(s, self.sharing is Sharing.PARTS)
         if split is None:
-            return [self._launch(_Draft(sharing_of(s), before, (s,)), rows)]
+            sharing = Sharing.ITEMS if self.sharing is Sharing.ITEMS else sharing_of(s)
+            return [self._launch(_Draft(sharing, before, (s,)), rows)]
         return [self._launch(_Draft(sharing, before, (s,), split), rows) for sharing in (Sharing.PARTS, Sharing.GROUPS)]
 
     def _launch(self, draft: _Draft, rows: Sequence[DimLike]) -> KernelLaunch:

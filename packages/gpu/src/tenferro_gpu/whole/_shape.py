@@ -32,7 +32,7 @@ MAX_GROUP_WORK: Final = 1 << 12
 MIN_GROUP_EXTENT: Final = 32
 """Iterations of an inner loop that a group shares; fewer are left to one work item."""
 
-MIN_ITEM_ROWS: Final = 64
+FEW_ROWS: Final = 64
 """Iterations of outer loops below which groups run them, for there would be too few work items."""
 
 MAX_BEFORE: Final = 32
@@ -85,7 +85,7 @@ def sharing_of(nest: For) -> Sharing:
     if not loops:
         return Sharing.ITEMS
     count = rows(axes)
-    if count is not None and count < MIN_ITEM_ROWS:
+    if count is not None and count < FEW_ROWS:
         return Sharing.GROUPS
     last, item, group = axes[-1][0], 0, 0
     for own, body in loops:
@@ -96,11 +96,16 @@ def sharing_of(nest: For) -> Sharing:
     return Sharing.GROUPS if item > group or item == group > 0 else Sharing.ITEMS
 
 
-def split_of(nest: For) -> For | None:
-    """The loop of which several groups run parts, where there are few iterations of the loops around it."""
+def split_of(nest: For, wanted: bool = False) -> For | None:
+    """The loop of which several groups run parts, where there are few iterations of the loops around it.
+
+    Args:
+        nest: a parallel nest.
+        wanted: whether it is known that there are few.
+    """
     axes, inner = chain(nest)
     count = rows(axes)
-    if count is None or count >= MIN_ITEM_ROWS:
+    if not wanted and (count is None or count >= FEW_ROWS):
         return None
     for s in inner.body:
         if isinstance(s, For) and s.order is Order.GROUPED and s.carries and not fits_group(s):

@@ -1,47 +1,56 @@
-"""Whole programs on the devices of a kind: where their kernels are compiled, and where they run."""
+"""`GpuTarget`: the devices of a kind, as sequences of kernels use them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from tenferro_gpu._fusing import Fusing, FusionBackend
-from tenferro_gpu.whole import KernelSequence, KernelTarget
-from tenferro_tensor import REGISTRY, Op, Spec
-from tenferro_tensor.backends import NativeProgram
+from tenferro_gpu.compiling import RuntimeCompiler
+from tenferro_gpu.devices import CupyRuntime
+from tenferro_gpu.whole import KernelTarget
+from tenferro_tensor import REGISTRY, ComputeDevice, Op, RuntimeDevice, Spec
 from tenferro_tensor.device_model import ProgramSpec
-from tenferro_tensor.loop_ir import LoopFunction
 from tenferro_tensor_core import UnsupportedError
 from tenferro_tensor_core.forks import new_lock
 
 
-def native(function: LoopFunction, backend: FusionBackend, fusing: Fusing, *, bare: bool) -> NativeProgram | None:
-    """A function as kernels, compiled for the first device, or None where there is no compiler.
+class FusionBackend(Protocol):
+    """The part of a backend that kernels of programs use."""
 
-    Raises:
-        UnsupportedError: it has no form as kernels; the text says why.
-        CompileError: the compiler refuses it.
+    kind: ClassVar[str]
+
+    @property
+    def runtime(self) -> CupyRuntime:
+        """The device runtime of the kind."""
+
+    def started(self, device: RuntimeDevice, run: Callable[..., Any], raws: tuple[Any, ...]) -> Any:
+        """Run a function that issues work on raw values, where that work goes to."""
+
+    def kernel(
+        self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
+    ) -> Callable[..., Any]:
+        """The kernel of an op on a device."""
+
+
+class GpuTarget(KernelTarget):
+    """The devices of a backend.
+
+    Args:
+        backend: the backend.
+        compiler: gives the compiler for a device, by number.
     """
-    if not fusing.available:
-        return None
-    made = KernelSequence(function, _Target(backend, fusing), bare=bare)
-    return NativeProgram(made, made.memory)
 
-
-class _Target(KernelTarget):
-    """The devices of a backend."""
-
-    def __init__(self, backend: FusionBackend, fusing: Fusing) -> None:
-        self._backend, self._fusing, self._lock = backend, fusing, new_lock()
+    def __init__(self, backend: FusionBackend, compiler: Callable[[int], RuntimeCompiler]) -> None:
+        self._backend, self._compiler, self._lock = backend, compiler, new_lock()
         self._cupy = backend.runtime.cupy
 
     def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Sequence[Any]]:
         """As the contract says; other architectures compile the source when they load it."""
         spec = ProgramSpec(source, "", (), 0, (), ())
         loaded: dict[int, list[Any]] = {}
-        self._fusing.compiler(0).compile(spec)
+        self._compiler(0).compile(spec)
 
         def functions_on(ordinal: int) -> Sequence[Any]:
             found = loaded.get(ordinal)
@@ -50,7 +59,7 @@ class _Target(KernelTarget):
                     found = loaded.get(ordinal)
                     if found is None:
                         module = self._cupy.cuda.function.Module()
-                        module.load(self._fusing.compiler(ordinal).compile(spec).code)
+                        module.load(self._compiler(ordinal).compile(spec).code)
                         found = loaded[ordinal] = [module.get_function(entry) for entry in entries]
             return found
 
@@ -58,7 +67,8 @@ class _Target(KernelTarget):
 
     def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
         """As the contract says, on the stream of the arrays."""
-        return self._fusing.start(run, raws)
+        device = self._backend.runtime.device_of(raws[0])
+        return self._backend.started(device, lambda *raws: run(device.ordinal, raws), tuple(raws))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """As the contract says, from CuPy's pool."""
