@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.machine._jit import engine
+from tenferro_cpu.native.machine._jit import FINISHED, engine
 from tenferro_cpu.native.whole import render
 from tenferro_tensor import Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
@@ -391,6 +391,22 @@ def test_equal_nests_are_written_once(distinct):
         target[1:-1] = (source[:-2] + source[2:]) * (0.5 + (k if distinct else 0))
         source = target
     same(f(a, sizes={"n": 50})[0], want)
+
+
+def test_nests_of_vectors_are_left_alone_by_the_optimiser():
+    def marked(step):
+        w = Writing("n")
+        x, out = w.input("f8", n), w.output("f8", n)
+        with w.loop(n) as i:
+            w.store(out, i, step(w, i, w.load(x, i)))
+        return FINISHED in render(w.function(), engine().host).text
+
+    def counted(w, i, value):
+        flag = w.let(comparison.lt, value, literal(0.5), dtype="bool")
+        return w.let(add, value, w.let(numbers.convert.op(dtype=np.dtype("float64")), flag, dtype="f8"))
+
+    assert marked(lambda w, i, value: w.let(mul, value, value))
+    assert not marked(counted), "its masks are simplified"
 
 
 def test_a_nest_uses_a_buffer_under_one_name_in_all_cases():

@@ -37,6 +37,9 @@ OLDEST_LLVM = 20
 OLDEST_LLVMLITE = (0, 45)
 """The first that brings it."""
 
+FINISHED = '"finished"'
+"""Attribute of functions that the optimiser of a module leaves alone."""
+
 SWITCH = "TENFERRO_CPU_JIT"
 
 LEVEL = "TENFERRO_CPU_LEVEL"
@@ -305,6 +308,8 @@ class Engine:
         for name, new in zip(names, unique, strict=True):
             text = re.sub(rf'@(?:{re.escape(name)}(?![\w.$-])|"{re.escape(name)}")', f"@{new}", text)
         context = self._compiler.llvm.create_context()  # constants live as long as their context
+        if level:
+            text = text.replace(FINISHED, "optnone")
         try:
             module = self._compiler.llvm.parse_assembly(text, context)
             module.triple, module.data_layout = self._compiler.host.triple, self._compiler.layout
@@ -317,6 +322,8 @@ class Engine:
                 raise CompileError(f"the text defines no function {name!r}", names=tuple(names))
         if level:
             self._optimise(module, level)
+            if "optnone" in text:  # the generator of code would leave them alone as well
+                module = self._compiler.llvm.parse_assembly(str(module).replace(" optnone", ""), context)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
         needs += [v.name for v in module.global_variables if v.is_declaration]
         code: bytes = self._compiler.machine.emit_object(module)

@@ -12,6 +12,7 @@ from typing import Final
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Int, Module, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native.machine._jit import FINISHED
 from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._frame import EntryBlock, Frame
 from tenferro_cpu.native.whole._parts import in_parts, sums_of
@@ -23,7 +24,7 @@ from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Buffer, For
+from tenferro_tensor.loop_ir import Buffer, For, Let, Statement, While, everything
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import Dim, DimLike
 
@@ -89,10 +90,12 @@ class NestWriter(Writer):
     Attributes:
         arguments: LLVM types, and names in the calling function.
         unit: iterations of which pieces are multiples.
+        finished: whether all that runs often is in explicit vectors, so that an optimiser gains nothing.
     """
 
     polls = False
     unit = 1
+    finished = True
 
     def __init__(self, outer: Frame, block: ScalarBlock, host: Host) -> None:
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
@@ -109,12 +112,14 @@ class NestWriter(Writer):
             self._written = only_written(s)
         self._around.append(s)
         vectors = vector_loop(self, s, self.host)
+        self.finished &= not any(map(_counts_flags, everything(s.body)))
         turned = turned_nest(self, s, self.host) if vectors is None else None
         if len(self._around) == 1 and (vectors or turned):
             self.unit = VECTOR_UNIT
         if turned is not None:
             turned.write(start, end)
         elif vectors is None:
+            self.finished &= not _computes_one_by_one(s)
             super().count(s, start, end)
         elif s.carries:
             vectors.reduce(start, end)
@@ -130,6 +135,10 @@ class NestWriter(Writer):
         self._around.pop()
         if self._finish and not self._around:
             self._finish()
+
+    def while_(self, s: While) -> None:
+        self.finished = False
+        super().while_(s)
 
     def _by_length(self, rows: Sequence[DimLike], short: Callable[[], None], long: Callable[[], None]) -> None:
         """Short rows as lanes of vectors, long ones one after the other."""
@@ -171,6 +180,19 @@ class NestWriter(Writer):
         return found
 
 
+def _counts_flags(s: Statement) -> bool:
+    """Whether a statement makes numbers of truth values, whose masks the optimiser simplifies."""
+    if not isinstance(s, Let) or s.result.dtype.kind == "b" or s.op.primitive.chooser is not None:
+        return False
+    return any(a.dtype.kind == "b" for a in s.args)
+
+
+def _computes_one_by_one(s: For) -> bool:
+    """Whether a loop without vectors is an innermost one that computes something."""
+    inside = list(everything(s.body))
+    return any(isinstance(t, Let) for t in inside) and not any(isinstance(t, For) for t in inside)
+
+
 def write_nest(main: Main, s: For) -> None:
     """A nest as a private function, and its calls."""
     block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
@@ -183,7 +205,8 @@ def write_nest(main: Main, s: For) -> None:
     results = [Vec(block, x.kind, x.names) for c in s.carries for x in parts(inner.value(c.result))]
     returned = write_return(block, results)
     typed = [f"{llvm}{' noalias' if llvm == 'ptr' else ''} %p{k}" for k, (llvm, _) in enumerate(inner.arguments)]
-    head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline ATTRIBUTES {{"
+    finished = f" {FINISHED}" if inner.finished else ""
+    head = f"({', '.join(['i64 %from', 'i64 %to', *typed])}) noinline{finished} ATTRIBUTES {{"
     name = main.nests.define(returned, "\n".join([head, *inner.entry.lines, "  br label %body", *block.lines, "}"]))
     given = [f"{llvm} {value}" for llvm, value in inner.arguments]
     call = f"call {returned} {call_of(name, Int(main.block, '0'), main.size(s.extent), given)}"
