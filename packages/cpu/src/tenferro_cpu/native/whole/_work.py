@@ -75,9 +75,9 @@ def _contained(s: Statement) -> bool:
 
 
 def is_small(s: For) -> bool:
-    """Whether a nest is known to be too small for pieces."""
+    """Whether a nest is known to be too small for pieces, or has one iteration."""
     total = whole_work(s)
-    return isinstance(total, int) and total <= TEAM_MIN_WORK
+    return s.extent == 1 or (isinstance(total, int) and total <= TEAM_MIN_WORK)
 
 
 def team_works(statements: Iterable[Statement]) -> Iterator[DimLike]:
