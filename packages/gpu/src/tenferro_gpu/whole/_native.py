@@ -176,13 +176,14 @@ class KernelSequence:
             sizes = self._named(values)
             known = self._known[values] = sizes, self._layout(sizes), {}
         sizes, layout, launches = known
-        arena = target.empty((max(layout.total, 1),), np.dtype(np.uint8))
+        arena = target.empty((layout.total,), np.dtype(np.uint8)) if layout.total else None
         given = [*zip(f.inputs, inputs), *zip([b for b, _ in f.constants], self._constants_on(device))]
         arrays = {b.number: x for b, x in (*given, *zip(f.outputs, outputs))}
         for b in f.temporaries:
             at, size = layout.slots[self.arena.slot_of[b.number]], b.dtype.itemsize * prod(_shape(b, sizes))
-            arrays[b.number] = arena[at : at + size].view(b.dtype)
-        start = target.address(arena)
+            memory = target.empty((0,), b.dtype) if arena is None else arena[at : at + size].view(b.dtype)
+            arrays[b.number] = memory
+        start = 0 if arena is None else target.address(arena)
         numbers = _Numbers(self, device, arena, start, start + layout.parts)
         _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
 
