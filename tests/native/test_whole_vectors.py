@@ -1,10 +1,12 @@
 """Innermost loops as vectors: every way in which lanes lie in memory, against NumPy."""
 
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
+from guard_pages import require_inside
 from native_kernels import FUNCTIONS, values
 from tenferro_cpu.native.kernels._fused_entry import SHORT
 from tenferro_cpu.native.kernels._reduce import Reduced
@@ -69,6 +71,47 @@ def test_lanes_apart_backwards_and_at_computed_places(dtype, size):
     same(both, np.stack([a[:size], a[size : 2 * size]], 1).ravel())
     with np.errstate(over="ignore"):
         np.testing.assert_allclose(exps, np.exp(np.arange(size)), rtol=1e-15)
+
+
+EVERY_OTHER = """
+import numpy as np, tenferro_runtime as tr
+
+def step(x, y):  # reads and writes up to the last element
+    return tr.fori_loop(0, 2, lambda _, y: y.at[::2].set(y[::2] * x[::2]).at[0::2].add(x[::2]), y)
+
+run = tr.compile(step)
+for n in range(2, 60):
+    x, y = np.arange(1.0, n + 1), np.arange(float(n))
+    got = run(tr.asarray(guarded(x, True)), tr.asarray(guarded(y, True)))
+    tr.fusion.wait()
+    got = run(tr.asarray(guarded(x, True)), tr.asarray(guarded(y, True)))
+    for _ in range(2):
+        y[::2] = y[::2] * x[::2]
+        y[::2] += x[::2]
+    assert np.array_equal(got.numpy(), y), n
+"""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", range(1, 40, 3))
+def test_every_other_element(dtype, size):
+    w = Writing("n", "m")
+    x, y, out = w.input(dtype, m), w.input(dtype, m), w.output(dtype, m)
+    with w.loop(m) as i:
+        w.store(out, i, w.load(y, i))
+    with w.loop(n) as i:
+        at = Affine.of(i) * 2
+        w.store(out, at, w.let(add, w.load(out, at), w.load(x, at)))
+    a, b = values(RNG, dtype, 2 * size - 1), values(RNG, dtype, 2 * size - 1)
+    want = b.copy()
+    with np.errstate(over="ignore"):
+        want[::2] += a[::2]
+        same(in_vectors(w.function())(a, b, sizes={"n": size, "m": 2 * size - 1})[0], want)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as on Linux")
+def test_every_other_element_up_to_the_end_of_memory():
+    require_inside(EVERY_OTHER)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "complex128"])

@@ -33,18 +33,21 @@ class Element:
         return f"v{count}{_LETTERS.get(self.llvm, self.llvm)}"
 
 
-def load(block: Block, at: Pointer, element: Element, count: int, mask: str = "", period: int = 1) -> str:
-    """`count` neighbours; lanes outside of the mask repeat the first `period` elements.
+def load(
+    block: Block, at: Pointer, element: Element, count: int, mask: str = "", period: int = 1, idle: str = ""
+) -> str:
+    """`count` neighbours; lanes outside of the mask are those of `idle`, or else repeat the first `period` elements.
 
     A made-up number there might divide by zero, and that would be reported.
     """
     v = element.vector(count)
     if not mask:
         return block.raw(f"load {v}, ptr {at.name}, align {element.align}")
-    few = element.vector(period)
-    first = block.raw(f"load {few}, ptr {at.name}, align {element.align}")
-    order = [k % period for k in range(count)]
-    idle = block.raw(f"shufflevector {few} {first}, {few} poison, {indices(order)}")
+    if not idle:
+        few = element.vector(period)
+        first = block.raw(f"load {few}, ptr {at.name}, align {element.align}")
+        order = [k % period for k in range(count)]
+        idle = block.raw(f"shufflevector {few} {first}, {few} poison, {indices(order)}")
     return block.raw(
         f"call {v} @llvm.masked.load.{element.suffix(count)}.p0(ptr {at.name}, i32 {element.align}, "
         f"<{count} x i1> {mask}, {v} {idle})"
@@ -96,6 +99,39 @@ def reordered(block: Block, element: Element, x: str, count: int, order: list[in
     """Lanes of one or two vectors of `count` elements in another order."""
     v = element.vector(count)
     return block.raw(f"shufflevector {v} {x}, {v} {y or 'poison'}, {indices(order)}")
+
+
+def load_every_other(block: Block, at: Pointer, element: Element, mask: str = "") -> str:
+    """A vector of every other element, out of two of neighbours that end with the last one: they reach no further."""
+    w, low, high = block.lanes, "", ""
+    for end, lanes in _halves(block, at, element):
+        some = _chosen(block, mask, lanes) if mask else ""
+        low, high = high, load(block, end, element, w, some, idle=high if some else "")
+    return reordered(block, element, low, w, [2 * k + (2 * k >= w) for k in range(w)], high)
+
+
+def store_every_other(block: Block, at: Pointer, element: Element, name: str, mask: str = "") -> None:
+    """Write a vector to every other element; what lies between them stays as it is."""
+    w = block.lanes
+    for end, lanes in _halves(block, at, element):
+        spread = reordered(block, element, name, w, [w if k is None else k for k in lanes])
+        here = f"<{', '.join(['i1 false' if k is None else 'i1 true' for k in lanes])}>"
+        store(block, end, element, spread, w, _chosen(block, mask, lanes) if mask else here)
+
+
+def _halves(block: Block, at: Pointer, element: Element) -> list[tuple[Pointer, list[int | None]]]:
+    """Two vectors of neighbours that hold every other element, and which element is in each of their lanes."""
+    w = block.lanes
+    low: list[int | None] = [None if j % 2 else j // 2 for j in range(w)]
+    high: list[int | None] = [(w + j - 1) // 2 if j % 2 else None for j in range(w)]
+    return [(at, low), (at.offset((w - 1) * element.align), high)]
+
+
+def _chosen(block: Block, mask: str, lanes: list[int | None]) -> str:
+    """The flags of the elements in these lanes."""
+    flags = f"<{block.lanes} x i1>"
+    order = indices([block.lanes if k is None else k for k in lanes])
+    return block.raw(f"shufflevector {flags} {mask}, {flags} zeroinitializer, {order}")
 
 
 def doubled(block: Block, mask: str) -> str:

@@ -45,6 +45,7 @@ class Lanes:
         apart: how often lanes lie apart in memory; stores count twice.
         apart_inside: whether they do so at regular distances in a loop inside.
         depth: loops inside around the statement that is looked at.
+        pairs: whether every other element is read and written by two vectors of neighbours; sums do not.
         combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
 
@@ -59,6 +60,7 @@ class Lanes:
     apart: int = 0
     apart_inside: bool = False
     depth: int = 0
+    pairs: bool = False
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
     def step(self, at: Affine) -> DimLike | str:
@@ -93,7 +95,8 @@ _COMBINED: Final = {
 
 def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
     """The lanes of a loop, or None where vectors cannot run its statements; `given` are loads done beside them."""
-    found = Lanes(steps={s.index.number: 1}, differing={s.index.number, *[t.result.number for t in given]})
+    differing = {s.index.number, *[t.result.number for t in given]}
+    found = Lanes(steps={s.index.number: 1}, differing=differing, pairs=not s.carries)
     for t in given:
         found.needs(t.result.dtype)
     steps = _accumulating(found, s)
@@ -195,11 +198,19 @@ def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
 
 def _reach(lanes: Lanes, step: DimLike | str, buffer: Buffer, times: int) -> bool:
     lanes.instructions += 2 if buffer.dtype.kind in "cb" else 1
-    if not (step.__class__ is int and step == 1):
+    if lanes.pairs and every_other(step, buffer):
+        lanes.instructions += 3
+        lanes.bits = 64
+    elif not (step.__class__ is int and step == 1):
         lanes.apart += times
         lanes.apart_inside |= lanes.depth > 0 and not isinstance(step, str)
         lanes.bits = 64
     return True
+
+
+def every_other(step: DimLike | str, buffer: Buffer) -> bool:
+    """Whether lanes are every other element, which two vectors of neighbours hold."""
+    return step.__class__ is int and step == 2 and buffer.dtype.kind not in "cb"
 
 
 def _vary(lanes: Lanes, s: Statement, result: Reg) -> None:

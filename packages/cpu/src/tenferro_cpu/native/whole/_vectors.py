@@ -23,7 +23,7 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
-from tenferro_cpu.native.whole._lanes import Lanes, lanes_of, same_bits
+from tenferro_cpu.native.whole._lanes import Lanes, every_other, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import Streams, streamed_bytes
 from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
@@ -471,6 +471,10 @@ class VectorLoop:
     def _load(self, s: Load, starts: Sequence[Int], mask: Vec | None) -> Value:
         b, port = self.block, self._ports.get((s.buffer.number, s.at))
         if port is not None:
+            if self.lanes.pairs and every_other(self.lanes.step(s.at), s.buffer):
+                places = self._lined_up(port, starts)
+                some = mask.names[0] if mask else ""
+                return Vec(b, port.kind, tuple([memory.load_every_other(b, at, port.element, some) for at in places]))
             return ports.load(b, port, starts, mask)
         element, bases = self._elements(s.buffer)
         found = []
@@ -484,9 +488,19 @@ class VectorLoop:
             found.append(Vec(b, kind_of(s.buffer.dtype), tuple(names)))
         return joined(found)
 
+    def _lined_up(self, port: ports.Port, starts: Sequence[Int]) -> list[Pointer]:
+        """Where vectors of a strided operand begin."""
+        assert port.stride is not None
+        return [port.pointer.offset(start * port.stride) for start in starts]
+
     def _store(self, s: Store, starts: Sequence[Int], mask: Vec | None) -> None:
         b, value = self.block, self._value(s.value, starts)
         port = self._ports.get((s.buffer.number, s.at))
+        if port is not None and self.lanes.pairs and every_other(self.lanes.step(s.at), s.buffer):
+            assert isinstance(value, Vec)
+            for at, name in zip(self._lined_up(port, starts), value.names, strict=True):
+                memory.store_every_other(b, at, port.element, name, mask.names[0] if mask else "")
+            return
         if port is not None:
             ports.store(b, port, starts, value, mask, stream=(s.buffer.number, s.at) in self._streamed)
             return
