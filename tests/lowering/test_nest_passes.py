@@ -19,6 +19,7 @@ from tenferro_runtime.lowering.passes import (
     order_loops,
     pack_columns,
     pair_loops,
+    reuse_buffers,
 )
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor.loop_ir import (
@@ -45,6 +46,7 @@ PASSES: dict[str, Callable[[LoopFunction], LoopFunction]] = {
     "collapse_loops": lambda f: _with(f, collapse_loops(f.body)),
     "pair_loops": lambda f: _with(f, pair_loops(f.body)),
     "pack_columns": pack_columns,
+    "reuse_buffers": reuse_buffers,
     "improved": improved,
 }
 
@@ -300,6 +302,60 @@ def test_loops_along_the_rows_of_both_arrays_are_the_innermost_ones() -> None:
     assert isinstance(outer, For) and isinstance(outer.body[0], For)
     assert (outer.extent, outer.body[0].extent) == (5, 7)
     assert pair_loops(pair_loops(f.body)) == pair_loops(f.body)
+
+
+def normalised(inside: Any, after: Any = None) -> LoopFunction:
+    """Rows of a temporary array, and quotients of them and what `inside` and `after` make of it."""
+    w = Writing()
+    x, y, e = w.input("f8", 4, 6), w.output("f8", 4, 6), w.temporary("f8", 4, 6)
+    with w.loop(4) as i:
+        with w.loop(6) as j:
+            at = Affine.of(i) * 6 + j
+            w.store(e, at, w.let(arithmetic.mul, w.load(x, at), literal(2.0)))
+        inside(w, e, i)
+        with w.loop(6) as j:
+            at = Affine.of(i) * 6 + j
+            w.store(y, at, w.let(arithmetic.add, w.load(e, at), literal(1.0)))
+        if after is not None:
+            after(w, e, i)
+    return w.function()
+
+
+def test_a_temporary_lives_where_its_last_reader_writes() -> None:
+    def nothing(*_: Any) -> None:
+        pass
+
+    def other(w: Writing, e: Buffer, i: Any) -> None:
+        out = w.output("f8", 4)
+        w.store(out, i, w.load(e, Affine.of(i) * 6 + 3))
+
+    x = RNG.random((4, 6))
+    for f, left in ((normalised(nothing), 0), (normalised(other), 0), (normalised(nothing, other), 1)):
+        same(f, x)
+        assert len(reuse_buffers(f).temporaries) == left
+
+    def softmax(x: Any) -> Any:
+        e = tr.exp(x - tr.max(x, axis=1, keepdims=True))
+        return e / tr.sum(e, axis=1, keepdims=True)
+
+    assert not traced(softmax, (30, 40)).temporaries
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("order", [Order.ANY, Order.GIVEN])
+def test_a_temporary_that_others_read_keeps_its_memory(shift: int, order: Order) -> None:
+    w = Writing()
+    x, y, kept = w.input("f8", 20), w.output("f8", 19), w.temporary("f8", 19)
+    with w.loop(19) as i:
+        w.store(kept, i, w.let(arithmetic.add, w.load(x, i), literal(1.0)))
+    with w.loop(19 - shift, order) as i:
+        near = w.load(kept, Affine.of(i) + shift)
+        w.store(y, i, w.let(arithmetic.mul, w.load(kept, i), near))
+    if shift:
+        w.store(y, 18, literal(0.0))
+    f = w.function()
+    same(f, RNG.random(20))
+    assert len(reuse_buffers(f).temporaries) == 1
 
 
 def test_zeros_of_both_signs_stay_apart() -> None:

@@ -17,6 +17,7 @@ from tenferro_runtime.lowering.passes._forward_loads import forward_loads
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
 from tenferro_runtime.lowering.passes._order_loops import order_loops, pair_loops
 from tenferro_runtime.lowering.passes._pack_columns import pack_columns
+from tenferro_runtime.lowering.passes._reuse_buffers import reuse_buffers
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
 from tenferro_tensor.loop_ir import LoopFunction
 
@@ -29,6 +30,7 @@ __all__ = [
     "improved",
     "order_loops",
     "pack_columns",
+    "reuse_buffers",
     "swap_copies",
 ]
 
@@ -42,7 +44,7 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
     """
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
-    function = replace(function, body=collapse_loops(function.body))
+    function = reuse_buffers(replace(function, body=collapse_loops(function.body)))
     if not cached:
         return function
     function = pack_columns(function)
