@@ -196,12 +196,15 @@ def _lowered(step: Step, x: Stored, out: Stored, conditions: Sequence[Value], tr
     fits = conditions[0]
     for each in conditions[1:]:
         fits = w.let(catalog.bitwise_and.op(), INDEX, fits, each)
-    with w.block() as library:
+    if isinstance(fits, Literal) and not fits.value:
         call_into(step, [x], [out])
+        return out
+    with w.block() as library:
+        call_into(step, [x], [out], recourse=True)
     with w.block() as loops:
         transform()
     if isinstance(fits, Literal):
-        w.statements += loops if fits.value else library
+        w.statements += loops
     else:
         w.statements.append(Switch(fits, (Case(tuple(library)), Case(tuple(loops)))))
     w.written(out.buffer)

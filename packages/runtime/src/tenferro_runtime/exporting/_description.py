@@ -125,5 +125,6 @@ def _reports(function: LoopFunction) -> list[str]:
     texts = []
     for call in recourses(function.body):
         at = f" at {call.where}" if call.where else ""
-        texts.append(f"{call.op.primitive.name.rstrip('_')}{at}: LAPACK did not succeed, or an entry is not finite")
+        why = "LAPACK did not succeed, an entry is not finite, or only its kernel takes such an extent"
+        texts.append(f"{call.op.primitive.name.rstrip('_')}{at}: {why}")
     return texts

@@ -197,7 +197,8 @@ class Call:
         results: arrays without gaps.
         ins: specs of the operands; weak Python numbers among the operands of the equation are arrays here.
         where: the line of user code.
-        recourse: whether this is the second attempt after a subroutine that did not succeed, which mostly raises.
+        recourse: whether this is the second attempt after a subroutine that did not succeed, which mostly raises, or
+            serves extents that the loops in its place do not.
     """
 
     op: Op
