@@ -65,6 +65,19 @@ def collected(x):
     return tr.stack(rows), tr.stack(rows, axis=-1), tr.concat(rows), tr.stack(ends)
 
 
+def added_to(x):
+    for i in range(10):
+        x = x.at[2 * i + 1].add(tr.sin(x[i]))
+    return x
+
+
+def blocks_are_set(x):
+    table = tr.reshape(x, (8, 3))
+    for i in range(6):
+        table = table.at[i + 1 : i + 2].set(tr.sin(table[i : i + 1]) + table[i + 1 : i + 2])
+    return table
+
+
 def two_back(x):
     before, now = x, tr.sin(x)
     for _ in range(9):
@@ -164,8 +177,9 @@ def products(x):
 
 
 LOOPS = [
-    chain, numbers_and_elements, collected, two_back, three_back, exchanged, middle_is_read, arrays_of_outside,
-    rows_of_an_array, backwards, every_other, in_an_odd_order, unchanging_steps, loop_in_a_loop, two_loops, products,
+    chain, numbers_and_elements, collected, added_to, blocks_are_set, two_back, three_back, exchanged, middle_is_read,
+    arrays_of_outside, rows_of_an_array, backwards, every_other, in_an_odd_order, unchanging_steps, loop_in_a_loop,
+    two_loops, products,
 ]  # fmt: skip
 
 
@@ -176,7 +190,12 @@ def test_a_loop_of_python_becomes_a_loop(f):
 
 @pytest.mark.parametrize("f", LOOPS)
 def test_the_gradient_of_a_loop_of_python_is_two_loops(f):
-    assert len(loops(rolled(gradient(f), X))) >= 2
+    rolled(gradient(f), X)
+    program = tr.trace(gradient(f), X)
+    found = tr.Runtime(check=True, unroll=False).optimise(program)
+    assert len(loops(found)) >= 2
+    for a, b in zip(program.run(X), found.run(X), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12, atol=1e-12)
 
 
 def test_loops_inside_of_loops_are_recorded():
@@ -184,7 +203,7 @@ def test_loops_inside_of_loops_are_recorded():
 
 
 def test_open_sizes_stay_open():
-    for f in (chain, backwards, exchanged, every_other, products):
+    for f in (chain, added_to, backwards, exchanged, every_other, products):
         compiled = tr.compile(gradient(f), unroll=False, deterministic=True)
         written_out = tr.compile(gradient(f), unroll=True, deterministic=True)
         for n in (24, 31):
@@ -213,6 +232,16 @@ def test_numbers_that_differ_are_read_from_an_array():
         return x
 
     assert loops(rolled(f, X)) == [8]
+
+
+def test_signs_of_zeros_tell_numbers_apart():
+    def f(x):
+        for i in range(6):
+            x = tr.maximum(x * (-0.0 if i % 2 else 0.0), x) + (0.0 if i % 2 else -0.0) + x * (0.0 if i % 2 else -0.0)
+        return x
+
+    program = rolled(f, np.array([-0.0, 0.0, 1.0]))
+    assert np.array_equal(np.signbit(np.asarray(program.run(np.zeros(3))[0])), np.signbit(np.asarray(f(np.zeros(3)))))
 
 
 def test_a_value_that_leaps_over_groups_is_not_a_carry():
@@ -293,7 +322,7 @@ def random_loop(steps, count, breaks):
         elif kind == "add":
             values[a] = x + y
         elif kind == "mul":
-            values[a] = 0.5 * x * y
+            values[a] = x * tr.sin(y)
         elif kind == "scale":
             values[a] = x * (0.25 * k)
         elif kind == "element":

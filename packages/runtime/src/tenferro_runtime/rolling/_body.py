@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Operand
-from tenferro_runtime.passes.schedule import extent_in_trace
+from tenferro_runtime.rolling._equations import BodyWriter
 from tenferro_runtime.rolling._flow import EarlierGroup, Flow, Listing, SameGroup, SameValue, Slot
+from tenferro_runtime.rolling._moving import moving
 from tenferro_runtime.rolling._rows import Surroundings
-from tenferro_tensor import HOST, Spec, Tensor, catalog, tensor
-from tenferro_tensor_core import int64
-
-_INDEX: Final = Spec((), int64, HOST)
+from tenferro_tensor import HOST, catalog
 
 _ONCE: Final = frozenset({
     catalog.dot_general, catalog.transpose, catalog.reshape, catalog.slice_, catalog.concatenate, catalog.reverse,
@@ -48,7 +45,7 @@ class DelayChain:
         return True
 
 
-class GroupBody:
+class GroupBody(BodyWriter):
     """A loop while its body is written.
 
     Args:
@@ -58,74 +55,13 @@ class GroupBody:
     """
 
     def __init__(self, around: Surroundings, listing: Listing, flow: Flow) -> None:
-        self.around, self.listing, self.flow = around, listing, flow
+        super().__init__(around)
+        self.listing, self.flow = listing, flow
         self.groups = range(flow.first, flow.end)
         self.source = listing.equations[flow.begins].source
-        self.specs: dict[int, Spec] = {}
-        self.constants: dict[int, Tensor] = {}
-        self.equations: list[Equation] = []
-        self.fixed: dict[int, int] = {}  # variables around the loop: inputs of the body
         self.chains: dict[tuple[int, int], list[DelayChain]] = {}
-        self.slices: list[tuple[Any, int]] = []  # what the loop goes over, and its variable in the body
-        self.sliced: dict[Any, int] = {}
         self.results: list[tuple[int, ...]] = []  # of the equations of a group
         self.once: dict[int, int] = {}  # results of equations that are done before the loop
-        self.index: int | None = None
-        self.numbers: dict[int, int] = {}
-
-    def fresh(self, spec: Spec) -> int:
-        """A new variable of the body."""
-        v = len(self.specs)
-        self.specs[v] = spec
-        return v
-
-    def emit(self, op: Any, operands: Sequence[Operand], spec: Spec, source: Any) -> int:
-        """A new equation of the body."""
-        v = self.fresh(spec)
-        self.equations.append(Equation(op, tuple(operands), (v,), source))
-        return v
-
-    def outer(self, v: int) -> int:
-        """A value from before the loop, in the body."""
-        around = self.around
-        v = around.stands_for.get(v, v)
-        known = self.fixed.get(v)
-        if known is None:
-            known = self.fixed[v] = self.fresh(around.specs[v])
-            if v in around.constants:
-                self.constants[known] = around.constants[v]
-        return known
-
-    def over(self, values: Any, spec: Spec) -> int:
-        """The slice of a group: of an array around the loop, or of values that are put into one."""
-        key = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
-        known = self.sliced.get((spec, key))
-        if known is None:
-            known = self.sliced[spec, key] = self.fresh(spec)
-            self.slices.append((values, known))
-        return known
-
-    def number(self, n: int) -> int:
-        """An integer, as a position."""
-        known = self.numbers.get(n)
-        if known is None:
-            known = self.numbers[n] = self.fresh(_INDEX)
-            self.constants[known] = tensor(n)
-        return known
-
-    def position(self, values: Sequence[int], source: Any) -> int:
-        """An integer of each group."""
-        step = values[1] - values[0]
-        if any(b - a != step for a, b in pairwise(values)):
-            return self.over(np.array(values, dtype=np.int64), _INDEX)
-        if not step:
-            return self.number(values[0])
-        if self.index is None:
-            self.index = self.over(np.arange(len(values), dtype=np.int64), _INDEX)
-        at = self.index
-        if step != 1:
-            at = self.emit(catalog.mul.op(), (at, Literal(step)), _INDEX, source)
-        return at if not values[0] else self.emit(catalog.add.op(), (at, Literal(values[0])), _INDEX, source)
 
     def result(self, equation: int, place: int) -> int:
         """A result of an equation of the group."""
@@ -147,7 +83,11 @@ class GroupBody:
             if q in flow.offsets:
                 offsets = flow.offsets[q][flow.first : flow.end]
                 if any(o != offsets[0] for o in offsets):
-                    self.results.append((self._moving(eq, q, operands, specs[0], offsets),))
+                    groups = [self.listing.equations[flow.at(g, q)] for g in self.groups]
+                    v = moving(self, groups, operands, specs[0], offsets)
+                    if v is None:
+                        raise CannotRollError(flow)
+                    self.results.append((v,))
                     continue
                 eq = self.listing.equations[flow.at(flow.first, q)]
             made = tuple([self.fresh(s) for s in specs])
@@ -212,39 +152,6 @@ class GroupBody:
         if not spec.shape:
             return v
         return self.emit(catalog.broadcast_in_dim.op(shape=spec.shape, dims=()), (v,), spec, eq.source)
-
-    def _moving(
-        self, eq: Equation, q: int, operands: Sequence[Operand], spec: Spec, offsets: Sequence[tuple[int, ...]]
-    ) -> int:
-        """A slice, or a pad, that is somewhere else in each group."""
-        x, params = operands[0], eq.op.params
-        source = self.specs[x]  # type: ignore[index]
-        if source.place is not HOST:
-            raise CannotRollError(self.flow)
-        starts = [self.position([o[axis] for o in offsets], eq.source) for axis in range(source.ndim)]
-        if eq.op.primitive is catalog.slice_:
-            sizes = []
-            for n, m, extent in zip(params["start"], params["limit"], source.shape, strict=True):
-                if n.__class__ is not int or not (m.__class__ is int or (n == 0 and m is extent)):
-                    raise CannotRollError(self.flow)
-                sizes.append(m - n if m.__class__ is int else m)
-            block = source.with_(shape=tuple(sizes))
-            v = self.emit(catalog.dynamic_slice.op(sizes=block.shape), (x, *starts), block, eq.source)
-            if all(n == 1 for n in params["stride"]):
-                return v
-            op = catalog.slice_.op(start=(0,) * len(sizes), limit=block.shape, stride=params["stride"])
-            return self.emit(op, (v,), spec, eq.source)
-        if any(params["interior"]) or any(self._crops(self.listing.equations[self.flow.at(g, q)]) for g in self.groups):
-            raise CannotRollError(self.flow)
-        whole = catalog.broadcast_in_dim.op(shape=spec.shape, dims=())
-        filled = self.emit(whole, operands[1:], spec, eq.source)
-        return self.emit(catalog.dynamic_update_slice.op(), (filled, x, *starts), spec, eq.source)
-
-    def _crops(self, pad: Equation) -> bool:
-        """Whether padding may take elements away; that a size is large enough is a guard: a slice asked for it."""
-        examples = self.around.program.examples
-        ends = (*pad.op.params["low"], *pad.op.params["high"])
-        return any((n if n.__class__ is int else extent_in_trace(n, examples)) < 0 for n in ends)
 
     def _chains(self) -> None:
         """Make the carries: all of them are known before the first equation."""

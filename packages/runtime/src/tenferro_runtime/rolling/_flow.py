@@ -101,9 +101,9 @@ class Listing:
 
 
 def offset_of(eq: Equation) -> tuple[int, ...] | None:
-    """The position in the metadata of a slice or a pad, as far as it is known."""
+    """The position in the metadata of a slice, an update or a pad, as far as it is known."""
     params = eq.op.params
-    if eq.op.primitive is catalog.slice_:
+    if eq.op.primitive in (catalog.slice_, catalog.update_slice):
         return tuple([n if n.__class__ is int else -1 for n in params["start"]])
     if eq.op.primitive is catalog.pad:
         return params["low"]  # type: ignore[no-any-return]

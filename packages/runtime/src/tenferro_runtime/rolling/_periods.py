@@ -46,7 +46,7 @@ class Stretch(NamedTuple):
 def keys_of(program: Program) -> np.ndarray:
     """A number for each equation, the same for equations that differ in variables and positions at most.
 
-    Positions are where a slice begins and how far a pad shifts; numbers beside arrays may differ in value.
+    Positions are where a slice or an update begins and how far a pad shifts; numbers beside arrays may differ in value.
     """
     kinds: dict[Op, Any] = {}
     table: dict[Any, int] = {}
@@ -72,6 +72,9 @@ def _kind(op: Op) -> Any:
         return (catalog.slice_, params["stride"], *map(_extent, params["start"], params["limit"]))
     if op.primitive is catalog.pad and all(n.__class__ is int for n in params["low"]):
         return (catalog.pad, params["interior"])  # the shapes say how far it is padded behind
+    if op.primitive is catalog.update_slice:
+        open_starts = tuple([None if n.__class__ is int else n for n in params["start"]])
+        return (catalog.update_slice, params["stride"], params["mode"], open_starts)
     return structural(op)
 
 
