@@ -256,6 +256,20 @@ def test_columns_that_a_nest_reads_for_every_row_are_packed() -> None:
     assert len(packed.temporaries) == 2
 
 
+def test_a_vector_that_a_product_needs_for_every_row_is_computed_once() -> None:
+    f = traced(lambda a, v, u: a @ ((v * u + v) * u - v), (30, 40), (40,), (40,))
+    assert nests(f) == [("parallel",), ("parallel", ("reduce",))]
+    f = traced(lambda a, v: a @ (2.0 * v), (30, 40), (40,))
+    assert nests(f) == [("parallel", ("reduce",))]
+
+
+def test_mathematics_of_sums_stays_apart_from_them() -> None:
+    f = traced(lambda a, v: tr.exp(a @ v), (30, 40), (40,))
+    assert nests(f) == [("parallel", ("reduce",)), ("parallel",)]
+    f = traced(lambda a, v: (a @ v) * 2.0 + v[0], (30, 40), (40,))
+    assert nests(f) == [("parallel", ("reduce",))]
+
+
 def test_columns_of_memory_that_the_nest_writes_are_not_packed() -> None:
     f = columns(stores=True)
     assert pack_columns(f) == f

@@ -47,5 +47,5 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
     function = reuse_buffers(replace(function, body=collapse_loops(function.body)))
     if not cached:
         return function
-    function = pack_columns(function)
+    function = dead_code(pack_columns(function))
     return replace(function, body=pair_loops(function.body))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tenferro_runtime.lowering._elementwise import SLOW
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
 from tenferro_runtime.lowering.passes._contents import Block, substituted, with_blocks
 from tenferro_runtime.lowering.passes._footprint import Footprint, Footprints, footprint
@@ -116,6 +117,8 @@ def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
         or one.branches != two.branches
     ):
         return False
+    if _sums(a) and _is_mathematics(b):
+        return False
     if not one.sets.isdisjoint(two.reads) or one.buffers.isdisjoint(two.buffers):
         return False
     if len(one.buffers | two.buffers) > MOST_BUFFERS:
@@ -130,6 +133,17 @@ def _fusible(first: _Measured, second: _Measured, extents: Extents) -> bool:
                 if pairs > MOST_PAIRS or any(meet_elsewhere(at, x, a.index, inside, extents) for x in others):
                     return False
     return True
+
+
+def _sums(s: For) -> bool:
+    """Whether an iteration sums up along rows of its own."""
+    return any(isinstance(t, For) and t.carries for t in s.body)
+
+
+def _is_mathematics(s: For) -> bool:
+    """Whether iterations are mathematics of single numbers, which vectors do in a fraction of the time."""
+    slow = any(isinstance(t, Let) and t.op.primitive in SLOW for t in s.body)
+    return slow and not any(blocks(t) for t in s.body)
 
 
 def _renamed(at: Affine, of: For, to: For) -> Affine:

@@ -1,16 +1,27 @@
-"""`pack_columns`: what a nest reads again and again at distances is brought together before it.
+"""`pack_columns`: what a nest computes again and again along its innermost loop is computed once, before it.
 
-The outer product of two columns, say, reads one of them for each row. Next to each other, its elements fill vectors.
+The outer product of two columns, say, reads one of them for each row; next to each other, its elements fill vectors.
+A product of a matrix and a vector computes the vector for each row, if it is a formula.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from tenferro_runtime.lowering.passes._contents import Block, all_registers, changed, mentioned, with_blocks
+from tenferro_runtime.lowering._elementwise import COST_DIVISION, COST_SLOW, DIVISIONS, SLOW
+from tenferro_runtime.lowering.passes._contents import (
+    Block,
+    all_registers,
+    changed,
+    hands_on,
+    mentioned,
+    reads,
+    substituted,
+    with_blocks,
+)
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -25,20 +36,27 @@ from tenferro_tensor.loop_ir import (
     Role,
     Statement,
     Store,
+    Value,
     blocks,
     everything,
 )
 from tenferro_tensor_core import DimLike
 
 FEWEST: Final = 4
-"""Elements of a column, and times that it is read, from which packing it pays."""
+"""Numbers of a column, and times that it is needed, from which packing it pays."""
 
 MOST_PACKED: Final = 4
-"""Columns that are packed for one nest."""
+"""Columns that are packed for one loop."""
+
+COSTLY: Final = 4
+"""Cost from which a number is packed."""
+
+COST_APART: Final = 4
+"""Cost of a number that is not next to the one of the iteration before."""
 
 
 def pack_columns(function: LoopFunction) -> LoopFunction:
-    """The function with columns that nests read again and again in memory of their own."""
+    """The function with columns that nests need again and again in memory of their own; `dead_code` ends the work."""
     work = _Packing(function)
     body = work.block(function.body)
     return replace(function, body=body, temporaries=(*function.temporaries, *work.made)) if work.made else function
@@ -60,7 +78,7 @@ class _Packing:
         self._registers = count(1 + max([reg.number for s in inside for reg in all_registers(s)], default=-1))
 
     def block(self, statements: Sequence[Statement]) -> Block:
-        """The statements of a block, with columns packed before the nests that read them."""
+        """The statements of a block, with columns packed before the nests that need them."""
         found: list[Statement] = []
         for s in statements:
             if isinstance(s, For) and s.order is Order.ANY:
@@ -73,13 +91,39 @@ class _Packing:
             found.append(s)
         return tuple(found)
 
-    def column(self, load: Load, start: Affine, by: DimLike, extent: DimLike) -> tuple[Buffer, Statement]:
-        """Memory for a column, and the nest that fills it."""
-        buffer = Buffer(next(self._buffers), load.buffer.dtype, (extent,), Role.TEMPORARY)
+    def column(self, s: For, chain: Sequence[Statement], wanted: Reg) -> tuple[Buffer, Statement]:
+        """Memory for a column, and the loop that fills it."""
+        buffer = Buffer(next(self._buffers), wanted.dtype, (s.extent,), Role.TEMPORARY)
         self.made.append(buffer)
-        index, number = Reg(next(self._registers), INDEX), Reg(next(self._registers), load.buffer.dtype)
-        body = (Load(number, load.buffer, start + Affine.of(index) * by), Store(buffer, Affine.of(index), number))
-        return buffer, For(index, extent, body, order=Order.ANY)
+        index = Reg(next(self._registers), INDEX)
+        new: dict[int, Value] = {s.index.number: index}
+        for t in chain:
+            new |= {r.number: Reg(next(self._registers), r.dtype) for r in all_registers(t)}
+        moved = [_named(t, new) for t in substituted(chain, new)]
+        number = new[wanted.number]
+        return buffer, For(index, s.extent, (*moved, Store(buffer, Affine.of(index), number)), order=Order.ANY)
+
+
+def _named(s: Statement, new: dict[int, Value]) -> Statement:
+    assert isinstance(s, Let | Position | Load)
+    result = new[s.result.number]
+    assert isinstance(result, Reg)
+    return replace(s, result=result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A number that is the same in every iteration of the outer loops.
+
+    Attributes:
+        made: the statement.
+        varies: whether it differs along the innermost loop.
+        cost: about how many operations it takes.
+    """
+
+    made: Let | Position | Load
+    varies: bool
+    cost: int
 
 
 class _Nest:
@@ -95,31 +139,88 @@ class _Nest:
         self.before: list[Statement] = []
         self._sets = {reg.number for s in inside for reg in all_registers(s)}
         self._written = {b.number for s in inside for b in changed(s)}
-        self._known: dict[tuple[int, Affine, DimLike, DimLike], Buffer] = {}
+        self._columns: dict[tuple[Buffer, Affine, DimLike, DimLike], Buffer] = {}
 
     def within(self, s: For, times: DimLike) -> For:
-        """A loop of the nest with other loads; `times` is how often all of it runs."""
+        """A loop of the nest with numbers of columns; `times` is how often all of it runs."""
         if all(isinstance(t, Let | Position | Load | Store) for t in s.body):
-            return replace(s, body=tuple([self._loaded(t, s, times) if isinstance(t, Load) else t for t in s.body]))
+            return self._packed(s) if _many(s.extent) and _many(times) else s
         times = times * s.extent
         return replace(s, body=tuple([self.within(t, times) if isinstance(t, For) else t for t in s.body]))
 
-    def _loaded(self, load: Load, s: For, times: DimLike) -> Load:
-        by = load.at.coefficient(s.index)
-        start = load.at - Affine.of(s.index) * by
-        if (isinstance(by, int) and abs(by) <= 1) or load.buffer.number in self._written:
-            return load
-        if any(reg.number in self._sets for reg, _ in start.terms) or not (_many(s.extent) and _many(times)):
-            return load
-        key = (load.buffer.number, start, by, s.extent)
-        column = self._known.get(key)
-        if column is None:
-            if len(self._known) == MOST_PACKED:
-                return load
-            column, filled = self.work.column(load, start, by, s.extent)
-            self._known[key] = column
-            self.before.append(filled)
-        return replace(load, buffer=column, at=Affine.of(s.index))
+    def _packed(self, s: For) -> For:
+        known: dict[int, _Known] = {}
+        for t in s.body:
+            if isinstance(t, Let | Position | Load) and (found := self._known(t, s, known)) is not None:
+                known[t.result.number] = found
+        wanted: dict[int, Statement] = {}
+        for reg in _needed(s, known):
+            if known[reg.number].varies and known[reg.number].cost >= COSTLY and len(wanted) < MOST_PACKED:
+                wanted[reg.number] = Load(reg, self._column(s, reg, known), Affine.of(s.index))
+        if not wanted:
+            return s
+        return replace(s, body=tuple([wanted.get(_set_by(t), t) for t in s.body]))
+
+    def _known(self, s: Let | Position | Load, loop: For, known: dict[int, _Known]) -> _Known | None:
+        """What a statement gives, where it is the same in every iteration of the outer loops."""
+        read = list(reads(s))
+        mine = [known[reg.number] for reg in read if reg.number in known]
+        along = [reg for reg in read if reg == loop.index]
+        if any(reg.number in self._sets and reg.number not in known for reg in read if reg != loop.index):
+            return None
+        varies, cost = bool(along) or any(k.varies for k in mine), sum([k.cost for k in mine])
+        if isinstance(s, Let):
+            p = s.op.primitive
+            cost += COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
+        elif isinstance(s, Load):
+            if s.buffer.number in self._written:
+                return None
+            by = s.at.coefficient(loop.index)
+            cost += COST_APART if varies and not (isinstance(by, int) and abs(by) == 1) else 0
+        return _Known(s, varies, cost)
+
+    def _column(self, s: For, wanted: Reg, known: dict[int, _Known]) -> Buffer:
+        made = known[wanted.number].made
+        key = None
+        if isinstance(made, Load) and not any(reg.number in known for reg, _ in made.at.terms):
+            by = made.at.coefficient(s.index)
+            key = made.buffer, made.at - Affine.of(s.index) * by, by, s.extent
+            if key in self._columns:
+                return self._columns[key]
+        chain = list(_chain(wanted, known))
+        column, filled = self.work.column(s, chain, wanted)
+        self.before.append(filled)
+        if key is not None:
+            self._columns[key] = column
+        return column
+
+
+def _needed(s: For, known: dict[int, _Known]) -> list[Reg]:
+    """The known numbers that are needed as numbers by what is not known, each once."""
+    found: dict[Reg, None] = {}
+    for t in s.body:
+        if _set_by(t) in known:
+            continue
+        places = [reg for reg, _ in t.at.terms] if isinstance(t, Load | Store) else []
+        for reg in reads(t):
+            if reg.number in known and reg not in places:
+                found[reg] = None
+    return list(found) + [reg for reg in hands_on(s) if reg.number in known and reg not in found]
+
+
+def _chain(wanted: Reg, known: dict[int, _Known]) -> Iterator[Statement]:
+    """The statements that make a number, in order."""
+    needed, open_ = set[int](), [wanted.number]
+    while open_:
+        number = open_.pop()
+        if number in known and number not in needed:
+            needed.add(number)
+            open_ += [reg.number for reg in reads(known[number].made)]
+    yield from [k.made for number, k in known.items() if number in needed]
+
+
+def _set_by(s: Statement) -> int:
+    return s.result.number if isinstance(s, Let | Position | Load) else -1
 
 
 def _many(n: DimLike) -> bool:
