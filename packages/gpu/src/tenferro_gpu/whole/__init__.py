@@ -1,6 +1,7 @@
 """Whole programs on a GPU: `LoopFunction`s as kernels, and as what the host does around them."""
 
-from tenferro_gpu.whole._native import MIN_PART, KernelSequence, KernelTarget
+from tenferro_gpu.whole._contract import KernelTarget
+from tenferro_gpu.whole._native import MIN_PART, KernelSequence
 from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._shape import FEW_ROWS
 from tenferro_gpu.whole._source import source_of

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tenferro_gpu.rendering import BLOCK, MAX_PARTS, SLOT, NestKernel, Sharing
+from tenferro_gpu.whole._contract import Functions, KernelTarget
 from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch
-from tenferro_tensor import Op, Spec
+from tenferro_tensor import Spec
 from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     ArenaPlan,
@@ -43,49 +44,8 @@ MAX_KNOWN: Final = 256
 LINE: Final = 256
 """Bytes to which temporaries are aligned."""
 
-Functions = Sequence[Callable[[tuple[int], tuple[int], tuple[Any, ...]], Any]]
-
-
 _Launches = dict[int, tuple[int, int]]
 """Groups and parts of launches, by number of the kernel."""
-
-
-class KernelTarget(Protocol):
-    """The operations that a sequence uses of the devices of a kind."""
-
-    def functions(self, source: str, entries: Sequence[str]) -> Callable[[int], Functions]:
-        """Compile kernels; the result gives their functions on a device, by number, which must be current."""
-
-    def start(self, run: Callable[[int, Sequence[Any]], Any], raws: Sequence[Any]) -> Any:
-        """Call a function with the number of the device of the arrays, and the arrays, with that device current."""
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """An array on the current device."""
-
-    def lying(self, raw: Any) -> Any:
-        """An array without gaps, in row-major order: itself, or a copy on the current device."""
-
-    def address(self, raw: Any) -> int:
-        """Where an array is."""
-
-    def viewed(self, flat: Any, at: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """Elements of an array with one axis from a place on, with these distances between neighbours."""
-
-    def kernel(self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: int) -> Callable[..., Any]:
-        """The kernel of an op on arrays of a device."""
-
-    def require_kernel(self, op: Op) -> None:
-        """Check that an op has a kernel on devices of the kind.
-
-        Raises:
-            UnsupportedError: it has none.
-        """
-
-    def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
-        """The array on a device."""
-
-    def downloaded(self, raw: Any, device: int) -> np.ndarray[Any, Any]:
-        """The array in main memory, when all work before is done."""
 
 
 class _Layout(NamedTuple):
