@@ -13,6 +13,7 @@ from random_nests import EDGE, RandomLoops
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import Sharing, _group_writer
 from tenferro_gpu.whole import KernelSequence, _native, _shape, planned, source_of
+from tenferro_gpu.whole._steps import HostLoop
 from tenferro_gpu.whole._turned import turned
 from tenferro_runtime.lowering import _lower, _reductions, _values, lower
 from tenferro_tensor import ComputeDevice
@@ -187,6 +188,22 @@ def test_sums_to_few_results_are_shared_among_groups():
     launches = require_agreement(f, [x], backwards=True)
     parts = x[0].size // _native.MIN_PART
     assert launches[:2] == [("nest_0", 3 * parts), ("nest_1", 3)]
+
+
+@on_host
+def test_few_long_rows_are_taken_one_after_the_other(monkeypatch):
+    def softmax(x):
+        y = tr.exp(x - tr.max(x, axis=1, keepdims=True))
+        return y / tr.sum(y, axis=1, keepdims=True)
+
+    f = on_gpu(softmax, np.ones((3, 70_000)))
+    (rows,) = planned(f).steps
+    assert isinstance(rows, HostLoop) and rows.extent == 3
+    assert [k.sharing for k in planned(f).kernels].count(Sharing.PARTS) == 2
+    monkeypatch.setattr(_shape, "MIN_GRID_WORK", 1 << 12)
+    x = np.random.default_rng(0).uniform(0, 1, (3, 5000))
+    assert len(require_agreement(on_gpu(softmax, x), [x])) == 3 * len(planned(f).kernels)
+    assert sharings(softmax, np.ones((100, 5000))) == [Sharing.GROUPS]
 
 
 def test_shifts_pads_and_flips_are_one_kernel():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tenferro_gpu.rendering import SLOT, NestKernel, Sharing, chain
-from tenferro_gpu.whole._shape import fits_group, require_kernels, runs_before, sharing_of, split_of
+from tenferro_gpu.whole._shape import fits_group, is_for_host, require_kernels, runs_before, sharing_of, split_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_gpu.whole._turned import turned
 from tenferro_tensor.loop_ir import (
@@ -143,7 +143,7 @@ class _Planner:
         for s in statements:
             if fits_group(s) or self.sharing is Sharing.ONE:
                 waiting.append(s)
-            elif isinstance(s, For) and s.order is not Order.GIVEN:
+            elif isinstance(s, For) and s.order is not Order.GIVEN and not is_for_host(s):
                 before: tuple[Statement, ...] = ()
                 if split is None and runs_before(waiting):
                     before = tuple(waiting)

@@ -35,6 +35,12 @@ MIN_GROUP_EXTENT: Final = 32
 FEW_ROWS: Final = 64
 """Iterations of outer loops below which groups run them, for there would be too few work items."""
 
+MAX_HOST_ROWS: Final = 8
+"""Iterations of outer loops that the host runs where inner loops are large."""
+
+MIN_GRID_WORK: Final = 1 << 16
+"""Iterations of a loop that are worth a kernel of their own rather than one group."""
+
 MAX_BEFORE: Final = 32
 """Statements that every work item runs before a nest, rather than one in a kernel before."""
 
@@ -113,6 +119,20 @@ def split_of(nest: For, wanted: bool = False) -> For | None:
         if _stores([s]):
             return None
     return None
+
+
+def is_for_host(nest: For) -> bool:
+    """Whether the host runs the outer loops of a nest: there are few iterations, each with several large loops.
+
+    A group for each iteration would leave most of a GPU idle.
+    """
+    axes, inner = chain(nest)
+    count = rows(axes)
+    if count is None or count > MAX_HOST_ROWS:
+        return False
+    loops = [s for s in inner.body if isinstance(s, For) and s.order is not Order.GIVEN]
+    large = [s for s in loops if (parallel_work([s]) or 0) >= MIN_GRID_WORK]
+    return len(large) > 1 or any(s.order is Order.ANY for s in large)
 
 
 def _stores(statements: Sequence[Statement]) -> bool:
