@@ -53,3 +53,15 @@ def test_the_guards_that_stay_hold_where_all_did(guards: list[Guard]) -> None:
     for n, m in itertools.product(range(6), repeat=2):
         at = {"n": n, "m": m}
         assert all(g.holds(at) for g in after) == all(g.holds(at) for g in guards), at
+
+
+def test_of_many_bounds_of_a_size_the_nearest_stay() -> None:
+    def f(x):
+        for i in (3, 1, 7, 7, 2):
+            x = x + x[i]
+        return x
+
+    traced = tr.trace(f, tr.Spec((tr.dim("n"),), tr.float64), examples={"n": 9})
+    (guard,) = simplify_guards(traced).guards
+    assert guard is next(g for g in traced.guards if not g.holds({"n": 7}))
+    assert guard.holds({"n": 8})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeGuard
 
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, decide, dim
+
+_FROM: Final = {">": 1, ">=": 0, "<": -1, "<=": 0}
+"""What makes a bound a value that is reached."""
 
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -16,10 +19,31 @@ def simplify_guards(program: Program) -> Program:
     """Drop guards that bounds, or the guards that stay, imply; those that stay keep their order and their lines."""
     if definitions(program):
         return program  # what was assumed of sizes that depend on data decides questions word for word
-    kept = list(_unimplied(program.guards))
+    kept = list(_unimplied(_strongest(program.guards)))
     if len(kept) > 1:
         kept = list(_unimplied(reversed(kept)))[::-1]
     return program if len(kept) == len(program.guards) else program.with_(guards=tuple(kept))
+
+
+def _strongest(guards: Sequence[Guard]) -> list[Guard]:
+    """The guards without bounds of a variable that another one surpasses: a loop over ``x[i]`` makes many of them."""
+    best: dict[tuple[Dim, bool], tuple[int, int]] = {}
+    bounds = [_bound(guard) for guard in guards]
+    for i, bound in enumerate(bounds):
+        if bound is not None:
+            v, below, n = bound
+            known = best.get((v, below))
+            if known is None or (n > known[0] if below else n < known[0]):
+                best[v, below] = n, i
+    return [g for i, (g, b) in enumerate(zip(guards, bounds, strict=True)) if b is None or best[b[:2]][1] == i]
+
+
+def _bound(guard: Guard) -> tuple[Dim, bool, int] | None:
+    """A guard as a variable, whether it is bounded from below, and the bound."""
+    for v, op, n in ((guard.lhs, guard.op, guard.rhs), (guard.rhs, _MIRRORED[guard.op], guard.lhs)):
+        if isinstance(n, int) and op in _FROM and _is_variable(v):
+            return v, op[0] == ">", n + _FROM[op]
+    return None
 
 
 def _unimplied(guards: Iterable[Guard]) -> Iterable[Guard]:
