@@ -288,6 +288,18 @@ def test_unroll_decides():
     assert loops(tr.compile(unroll=False)(chain).program(X)) == [12]
 
 
+def test_loops_that_were_asked_to_be_written_out_stay_written_out():
+    step = lambda c, v: (tr.sin(c) * v + tr.cos(c), c)
+    whole = lambda x: tr.scan(step, x, np.linspace(0.0, 1.0, 30), unroll=True)[0]
+    counted = lambda x: tr.fori_loop(0, 40, lambda i, c: tr.sin(c) * x[3] + tr.cos(c), x, unroll=True)
+    blocks = lambda x: tr.scan(step, x, np.linspace(0.0, 1.0, 48), unroll=24)[0]
+    for f in (whole, counted):
+        assert not loops(tr.compile(f).program(X))
+        assert not loops(tr.compile(gradient(f)).program(X))
+    assert loops(tr.compile(blocks).program(X)) == [2]
+    assert loops(tr.compile(counted, unroll=False).program(X)) == [40]
+
+
 @pytest.mark.parametrize("unroll", [0, -1, 2.5, "all"])
 def test_unroll_is_a_boolean_or_a_number(unroll):
     with pytest.raises(ArgumentError, match="leave it out to let their length decide"):

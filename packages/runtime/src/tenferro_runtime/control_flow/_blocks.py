@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tenferro_runtime.control_flow._agreement import require_tree
 from tenferro_runtime.control_flow._values import leaf_value
 from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._traced import recording
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, reshape, stack
 from tenferro_tensor_core import ArgumentError
@@ -37,6 +38,14 @@ def steps_of(unroll: Any, what: str = "scan") -> int | None:
     return count
 
 
+def keep_written_out(values: Iterable[Any]) -> None:
+    """Say to those who record values that what is written out is not to be recorded as a loop."""
+    for value in values:
+        builder = recording(value)
+        if builder is not None:
+            builder.written_out = True
+
+
 def in_blocks(scan: Scan, f: Step, init: Any, xs: Any, n: Any, count: int, reverse: bool) -> tuple[Any, Any]:
     """The loop over blocks of `count` steps, and another one over the steps that are left.
 
@@ -61,6 +70,7 @@ def in_blocks(scan: Scan, f: Step, init: Any, xs: Any, n: Any, count: int, rever
         made = tree
         for i in reversed(range(count)) if reverse else range(count):
             carry, row = f(carry, unflatten(tree, [part[i] for part in parts]))
+            keep_written_out(flatten(carry)[0])
             found, now = flatten(row)
             if rows:
                 require_tree("scan", made, "the row of the first step", now, f)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
+from tenferro_runtime.control_flow._blocks import keep_written_out
 from tenferro_runtime.control_flow._values import kind_of, leaf_value
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
@@ -47,6 +48,8 @@ class Carry:
         """
         carry, beside = body(self.tree_of_leaves)
         leaves, tree = flatten(carry)
+        if unroll:
+            keep_written_out(leaves)
         if tree is self.tree:  # the fast path of concrete steps
             for before, after in zip(self.leaves, leaves):
                 if not before.__class__ is Tensor is after.__class__ or before.spec is not after.spec:

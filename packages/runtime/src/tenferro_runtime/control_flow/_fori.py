@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime.control_flow._blocks import steps_of
+from tenferro_runtime.control_flow._blocks import keep_written_out, steps_of
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._scan import recorded
 from tenferro_runtime.control_flow._values import LeafKind, require_functions
 from tenferro_runtime.control_flow._while import most_steps, recorded_while
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
-from tenferro_runtime.trees._tree import LEAF
+from tenferro_runtime.trees._tree import LEAF, flatten
 from tenferro_tensor import HOST, Interval, Size, Spec, catalog
 from tenferro_tensor.functions import arange
 from tenferro_tensor.operands import number, size_of, value
@@ -134,6 +134,7 @@ def _indices(lo: DimLike, n: DimLike) -> Any:
 def _steps(body: Any, start: Any, count: int, carry: Any) -> Any:
     for j in range(count):
         carry = body(start + j, carry)
+    keep_written_out(flatten(carry)[0])
     return carry
 
 

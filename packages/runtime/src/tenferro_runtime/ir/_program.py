@@ -159,7 +159,7 @@ class Program(Structured, Tooled):
         for eq in equations:
             for v in eq.results:
                 kept[v] = specs[v]
-        return Program(
+        made = Program(
             input_ids,
             constants,
             equations,
@@ -169,6 +169,9 @@ class Program(Structured, Tooled):
             guards=self.guards if guards is None else guards,
             examples=self.examples,
         )
+        if WRITTEN_OUT in self.memo:
+            made.memo[WRITTEN_OUT] = True
+        return made
 
     def run(self, *values: Any) -> tuple[Any, ...]:
         """Run on values in the order of `inputs`; concrete, differentiated or traced.
@@ -223,6 +226,9 @@ def _named_programs(params: Mapping[str, Any]) -> list[tuple[str, Program]]:
             found += [(f"{name}[{i}]", p) for i, p in enumerate(v) if isinstance(p, Program)]
     return found
 
+
+WRITTEN_OUT: Final = "written out"
+"""Under this name a program remembers that the user asked for loops of it to be written out."""
 
 SOURCE_COLUMN_MAX: Final = 100
 """Column up to which the lines of code beside equations are put below each other."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tenferro_runtime.ir._bind import is_open, is_open_op, render_fit, variable_of
 from tenferro_runtime.ir._data_sizes import conditions, definitions, names_in
-from tenferro_runtime.ir._program import Equation, Program, ProgramError
+from tenferro_runtime.ir._program import WRITTEN_OUT, Equation, Program, ProgramError
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import Dim, DimLike, Guard, ShapeError, ask, decisions, dim, evaluate
 
@@ -194,6 +194,8 @@ def substitute(program: Program, sizes: Mapping[str, DimLike]) -> Program:
         examples={name: n for name, n in program.examples.items() if name not in sizes},
     )
     found.memo[OPEN] = program, sizes
+    if WRITTEN_OUT in program.memo:
+        found.memo[WRITTEN_OUT] = True
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._program import Literal, Program
+from tenferro_runtime.ir._program import WRITTEN_OUT, Literal, Program
 from tenferro_runtime.ir._sizes import OPEN
 from tenferro_runtime.passes.common_subexpressions import share_constants
 from tenferro_runtime.passes.dead_code import remove_dead_code
@@ -53,7 +53,7 @@ def roll(program: Program, unroll: Unroll, optimise: Optimise, *, exact: bool = 
         optimise: what the body of a loop goes through.
         exact: leave loops written out where values would lie in memory in another way.
     """
-    if unroll is True:
+    if unroll is True or (unroll is None and WRITTEN_OUT in program.memo):
         return program
     if unroll is None:
         steps, saved = DEFAULT_MIN_STEPS, DEFAULT_MIN_SAVED

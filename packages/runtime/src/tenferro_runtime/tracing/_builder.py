@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._inference import INFERRED, infer
-from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, inner_programs
+from tenferro_runtime.ir._program import WRITTEN_OUT, Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.ir._source import Source, here, user_line, where
 from tenferro_runtime.tracing import _staging
 from tenferro_runtime.tracing._traced import TracedTensor, recording
@@ -76,6 +76,7 @@ class Builder:
         device: the device of the scope around the outermost trace. It counts where the program is run; other scopes
             are written into the program.
         source: line of user code that opened the trace.
+        written_out: whether the user asked for a loop to be written out.
         blame: line that equations come from now, where it is not the running one: derivatives belong to the line of
             the function.
     """
@@ -83,13 +84,13 @@ class Builder:
     __slots__ = (
         "_constants", "_defined", "_equations", "_indexed", "_inputs", "_lifted", "_made", "_names", "_next",
         "_size_values", "_specs", "_weak", "blame", "captured", "closed", "device", "intervals", "level",
-        "linear_forms", "source",
+        "linear_forms", "source", "written_out",
     )  # fmt: skip
 
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
         self.captured: list[tuple[Any, int]] = []
-        self.closed = False
+        self.closed = self.written_out = False
         self.source: Source = user_line()
         opened = OPENED.get()
         self.device = scoped_device() if opened is None else opened[0]
@@ -390,7 +391,7 @@ class Builder:
         """End the trace: the program that computes `outputs`, values of any level up to this one, or numbers."""
         output_ids = tuple([self.lift(v).id for v in outputs])
         self.closed = True
-        return Program(
+        program = Program(
             (*self._inputs, *[v for _, v in self.captured]),
             self._constants,
             tuple(self._equations),
@@ -400,6 +401,9 @@ class Builder:
             guards=guards,
             examples=examples,
         )
+        if self.written_out:
+            program.memo[WRITTEN_OUT] = True
+        return program
 
 
 def require_common_place(op: Op, operands: Sequence[Any]) -> None:
