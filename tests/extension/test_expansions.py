@@ -199,10 +199,10 @@ def test_several_results_at_any_sizes(shape: tuple[int, int], axis: int) -> None
 def test_it_fuses_and_each_step_names_the_line_of_the_operation() -> None:
     f = tr.compile(of_bump)
     f(X, Y)
-    (step,) = f.explain(X, Y).steps
-    assert step.primitive.startswith("fused(")
+    explained = f.explain(X, Y)
+    assert "one native function" in str(explained)
     at = f"{of_bump.__code__.co_filename}:{of_bump.__code__.co_firstlineno + 1}"
-    assert step.where == at
+    assert {step.where for step in explained.steps} == {at}
     program = expand(tr.trace(of_bump, X, Y))
     assert len(program.equations) > 8 and {eq.where for eq in program.equations} == {at}
 

@@ -41,7 +41,7 @@ y = tr.asarray(np.linspace(0.0, 4.0, 6))
 h = lambda y: tr.sum(tr.cos(spherical_bessel_j0(y * 2)) * y)                                      # by its expansion
 np.testing.assert_allclose(np.asarray(spherical_bessel_j0(y)), spherical_jn(0, np.asarray(y)))
 np.testing.assert_allclose(float(tr.compile(h)(y)), float(h(y)))
-assert tr.compile(h).explain(y).steps[0].primitive.startswith("fused("), "it does not split the region"
+assert len(tr.compile(h).explain(y).steps) > 3, "its expansion is in the program, not a kernel of its own"
 check_grads(h, (y,), order=2)
 check_grads(tr.compile(h), (y,), order=2)
 print("every mode agrees")

@@ -70,7 +70,6 @@ def test_memory_of_a_run_is_given_back(compiler):
     before = device.memory()["live"]
     raw = native.run((), x)
     assert device.memory()["live"] - before == raw.nbytes
-    assert native.memory(()) >= 2 * X.nbytes
 
 
 def smoothed(x):
@@ -110,7 +109,7 @@ FUNCTIONS = {
 def test_programs_of_a_device_are_lowered_for_it(compiler, name):
     f, x = FUNCTIONS[name]
     program = tr.trace(f, tr.asarray(x, device="cuda:1"))
-    function = lower(program, "cuda")
+    function = lower(program, kind="cuda")
     found = get_backend("cuda").whole(function).run((), upload(x, "cuda:1").data)
     want = f(tr.asarray(x))
     for got, value in zip(found, map(np.asarray, want if isinstance(want, tuple) else (want,)), strict=True):
@@ -124,7 +123,7 @@ def test_open_sizes_are_arguments(compiler):
     n, m = tr.dim("n", 1), tr.dim("m", 1)
     f = lambda x, y: (tr.tanh(x @ y), tr.sum(x, axis=0) + tr.max(y), tr.linalg.qr(x @ y)[0])
     x = tr.asarray(X, device="cuda:0").spec
-    function = lower(tr.trace(f, x.with_(shape=(n, m)), x.with_(shape=(m, n))), "cuda")
+    function = lower(tr.trace(f, x.with_(shape=(n, m)), x.with_(shape=(m, n))), kind="cuda")
     native = get_backend("cuda").whole(function)
     for rows in (30, 7):
         a, b = X[:rows], X[:rows].T * 0.5
@@ -139,8 +138,8 @@ def test_what_is_not_on_one_device_is_not_lowered_for_it(compiler):
     x = tr.asarray(X, device="cuda:1")
     for f, given in ((lambda x: x + 1, tr.asarray(X)), (lambda x: (x, tr.asarray(2) + 1), x)):
         with pytest.raises(UnsupportedError, match="only programs on one device of kind cuda are lowered to loops"):
-            lower(tr.trace(f, given), "cuda")
-    moved = lower(tr.trace(lambda x: x.to_device("cpu:0").to_device("cuda:1") * 2.0, x), "cuda")
+            lower(tr.trace(f, given), kind="cuda")
+    moved = lower(tr.trace(lambda x: x.to_device("cpu:0").to_device("cuda:1") * 2.0, x), kind="cuda")
     with pytest.raises(UnsupportedError, match="transfer is nothing that one GPU does by itself"):
         get_backend("cuda").whole(moved)
 

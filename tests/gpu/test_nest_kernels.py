@@ -82,7 +82,7 @@ def test_random_functions_do_what_the_interpreter_does(kernels, backwards, seed)
 def test_random_programs_do_what_single_steps_do(kernels, most_numbers, recipe: Recipe):
     arrays = recipe.inputs()
     program = tr.trace(recipe.run, *map(tr.asarray, arrays))
-    found = run_kernels(lower(program, "cuda"), *arrays)
+    found = run_kernels(lower(program, kind="cuda"), *arrays)
     with np.errstate(all="ignore"):
         want = program.run(*map(tr.asarray, arrays))
     tolerance = 1e-4 if recipe.dtype == "float32" else 1e-9
@@ -157,7 +157,7 @@ GPU = Place(ComputeDevice("cuda:0").memory_space)
 
 def on_gpu(f, *arrays):
     """A traced function lowered for arrays of a GPU."""
-    return lower(tr.trace(f, *[tr.asarray(a).spec.with_(place=GPU) for a in arrays]), "cuda")
+    return lower(tr.trace(f, *[tr.asarray(a).spec.with_(place=GPU) for a in arrays]), kind="cuda")
 
 
 def sharings(f, *arrays):
@@ -348,18 +348,6 @@ def test_what_is_no_nest_is_named():
     w.store(y, 0, w.let(arithmetic.pow, w.load(a, 0), w.load(b, 0)))
     with pytest.raises(UnsupportedError, match="pow of int64, int64 has no form in a kernel of a GPU"):
         source_of(w.function(), planned(w.function()))
-
-
-def test_memory_is_told_in_advance():
-    w = Writing("n")
-    n = dim("n")
-    x, y = w.input("float64", n), w.output("float64", n)
-    t = w.temporary("float64", n)
-    for to, source in ((t, x), (y, t)):
-        with w.loop(n) as i:
-            w.store(to, i, w.load(source, i))
-    run = KernelSequence(w.function(), HostTarget())
-    assert run.memory((1000,)) == 8000 + 8000
 
 
 def test_nvrtc_takes_the_kernels():

@@ -53,6 +53,7 @@ def whole_program(pool: Any) -> Any:
     return compiled.WholeFunction(
         address=NOTHING, dtypes=(np.dtype("f8"),) * 2, ranks=b"\1\1", inputs=1, sizes=1, constants=(),
         calls=((len, (np.dtype("f8"),), b"\1", 1),), memory=pool, contiguous=np.ascontiguousarray, bare=False,
+        over=bytes(4),
         prepare=lambda n: np.array([8 * n, 0, 8 * n, 0, n, n]).tobytes(),
     )  # fmt: skip
 

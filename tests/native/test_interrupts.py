@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from tenferro_cpu.native.copying import _copy, tuning
 from tenferro_cpu.native.entries import _eager
 from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.regions._stepped import stepped
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_tensor import Spec, catalog, get_backend
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 
 SHAPE = (8, 4096)
 
@@ -63,45 +61,8 @@ def test_cut_reductions_are_those_of_one_piece(parts: Parts, axes: tuple[int, ..
     np.testing.assert_array_equal(Reduced(kernel.kernel)(x, axes=axes), whole)
 
 
-def chain() -> Region:
-    f8 = Operand(np.dtype("f8"))
-    sin, mul = catalog.sin.op(), catalog.mul.op()
-    lines = (Apply(mul, (0, 1)), Apply(sin, (2,)), Apply(mul, (3, 0)))
-    return Region(KernelIR((f8, f8), lines, (4,)), 3, ((0, 1, 2), (0, 1, 2)))
-
-
 def absent(*raws: Any) -> Any:
     raise AssertionError("left to the fallback")
-
-
-ROWS = [(7, 5, 300), (3, 2, 9000), (1, 1, 20_000), (40_000, 1, 1), (5000, 1, 3)]
-
-
-@pytest.mark.parametrize("shape", ROWS, ids=str)
-@pytest.mark.parametrize("axes", [(0, 1, 2), (1, 2), (2,), (0,), (0, 1), ()], ids=str)
-def test_stepped_parts_make_the_whole(parts: Parts, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    region = replace(chain(), axes=((0, 1, 2), axes))
-    draw = np.random.default_rng(0)
-    x, y = draw.random(shape), draw.random([shape[a] for a in axes])
-    y = y if axes else np.float64(y)
-    whole = stepped(region, absent)
-    assert whole is not None
-    expected = whole(x, y)
-    parts()
-    cut = stepped(region, absent)
-    assert cut is not None
-    assert cut(x, y).tobytes() == expected.tobytes()
-    assert len(parts) > 1
-    into = np.empty(shape)
-    assert cut(x, y, into) is into and into.tobytes() == expected.tobytes()
-    # An operand may be written over; a view of it that starts elsewhere may not.
-    room = np.empty(x.size + 8)
-    moved = room[8:].reshape(shape)
-    moved[...] = x
-    cut_elsewhere = stepped(region, lambda *raws: whole(*raws[:2]))
-    assert cut_elsewhere is not None
-    assert cut_elsewhere(moved, y, room[:-8].reshape(shape)).tobytes() == expected.tobytes()
-    assert cut(moved, y, moved) is moved and moved.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("shape", [(300, 5, 30), (9000, 1, 20), (2, 1, 9000)], ids=str)

@@ -1,4 +1,4 @@
-"""Rows that are combined in machine code: many, wide, of several results, with the same bits in any team."""
+"""Rows that are combined in machine code: many, wide, with the same bits in any team."""
 
 import gc
 import sys
@@ -8,14 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from reduced_entries import by_columns
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.regions import _region
 from tenferro_runtime.rendering._background import COMPILING
-from tenferro_tensor.catalog import add, exp, mul
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
+from tenferro_tensor.device_model import KernelIR, Operand, Reduction
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -28,41 +27,32 @@ def refused(*_):
     raise AssertionError("handed to the fallback")
 
 
-def region(kind, operand=F8, outputs=(4,)):
-    """``exp(x) * row + column``, and with a second result ``exp(x)``, combined over the first axis."""
-    lines = (Apply(exp.op(), (0,)), Apply(mul.op(), (3, 1)), Apply(add.op(), (4, 2)))
-    kernel = KernelIR((operand,) * 3, lines, outputs, reduction=Reduction(kind))
-    return Region(kernel, 2, ((0, 1), (1,), (0,)), (0,))
+def kernel(kind, operand=F8):
+    return Reduced(KernelIR((operand,), (), (0,), reduction=Reduction(kind)))
 
 
-def operands(n, m, dtype="f8"):
-    rng = np.random.default_rng(n * 7 + m)
-    return [rng.standard_normal(shape).astype(dtype) for shape in ((n, m), (m,), (n,))]
+def matrix(n, m, dtype="f8"):
+    return np.random.default_rng(n * 7 + m).standard_normal((n, m)).astype(dtype)
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return {
-        kind: (_region.fused(region(kind, outputs=out), refused, refused), Reduced(region(kind, outputs=out).kernel))
-        for kind, out in (("sum", (5,)), ("max", (5,)), ("prod", (3,)), ("min", (5, 3)))
-    }
+    return {kind: (by_columns(kernel(kind), refused), kernel(kind)) for kind in ("sum", "max", "prod", "min")}
 
 
 def agree(runs, kind, n, m, team):
-    x, row, column = operands(n, m)
+    x = matrix(n, m)
     run, long_way = runs[kind]
-    wanted = long_way(x, row, column[:, None], axes=(0,))
+    wanted = long_way(x, axes=(0,))
     with threads(1):
-        alone = run(x, row, column)
+        alone = run(x)
     with threads(team):
-        found = run(x, row, column)
-    every = [v if isinstance(v, tuple) else (v,) for v in (found, alone, wanted)]
-    for got, one, want in zip(*every, strict=True):
-        np.testing.assert_array_equal(got, one, strict=True)
-        if m > 3:  # narrow rows may be read along their columns
-            np.testing.assert_array_equal(got, want, strict=True)
-        else:
-            np.testing.assert_allclose(got, want, rtol=1e-12)
+        found = run(x)
+    np.testing.assert_array_equal(found, alone, strict=True)
+    if m > 3:  # narrow rows may be read along their columns
+        np.testing.assert_array_equal(found, wanted, strict=True)
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -77,10 +67,9 @@ def test_the_long_way_and_any_team(runs, kind, n, m, team):
 
 
 def test_values(runs):
-    x, row, column = operands(3 * COMBINED_ROWS + 5, 70)
-    full = np.exp(x) * row + column[:, None]
-    np.testing.assert_allclose(runs["sum"][0](x, row, column), full.sum(0), rtol=1e-12)
-    np.testing.assert_allclose(runs["max"][0](x, row, column), full.max(0), rtol=1e-13)
+    x = matrix(3 * COMBINED_ROWS + 5, 70)
+    np.testing.assert_allclose(runs["sum"][0](x), x.sum(0), rtol=1e-12)
+    np.testing.assert_array_equal(runs["max"][0](x), x.max(0))
 
 
 def test_nothing_to_combine_goes_elsewhere():
@@ -90,33 +79,29 @@ def test_nothing_to_combine_goes_elsewhere():
         calls.append(args)
         return "other"
 
-    run = _region.fused(region("max", outputs=(5,)), fallback, refused)
-    assert run(*operands(0, 4)) == "other"
-    found = run(*operands(COMBINED_ROWS + 1, 0))
-    assert found.shape == (0,)
-    x, row, column = operands(COMBINED_ROWS + 1, 3)
-    assert run(x[:, ::-1], row, column) == "other"
-    assert run(x, row, column[1:]) == "other"
+    run = by_columns(kernel("max"), fallback)
+    assert run(matrix(0, 4)) == "other"
+    assert run(matrix(COMBINED_ROWS + 1, 0)).shape == (0,)
+    assert run(matrix(COMBINED_ROWS + 1, 3)[:, ::-1]) == "other"
+    assert run(np.float64(2.0)) == "other"
     assert len(calls) == 3
 
 
 def test_numbers_of_four_bytes():
-    run = _region.fused(region("sum", F4, (5,)), refused, refused)
-    x, row, column = operands(2 * COMBINED_ROWS + 3, 40, "f4")
-    wanted = (np.exp(x.astype("f8")) * row + column[:, None]).sum(0)
-    found = run(x, row, column)
+    x = matrix(2 * COMBINED_ROWS + 3, 40, "f4")
+    found = by_columns(kernel("sum", F4), refused)(x)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(found, x.astype("f8").sum(0), rtol=1e-4, atol=1e-3)
 
 
 def test_partial_results_are_given_back(runs):
-    run, args = runs["min"][0], operands(COMBINED_ROWS + 9, 5)
-    run(*args)
+    run, x = runs["min"][0], matrix(COMBINED_ROWS + 9, 5)
+    run(x)
     COMPILING.drain()
     gc.collect()
     before, blocks = sys.getrefcount(F8.dtype), sys.getallocatedblocks()
     for _ in range(3000):
-        run(*args)
+        run(x)
     gc.collect()
     assert abs(sys.getrefcount(F8.dtype) - before) < 10
     assert sys.getallocatedblocks() - blocks < 300

@@ -127,23 +127,19 @@ def test_an_expansion_is_spliced_between_other_lines():
 
 
 def test_programs_fuse_special_functions():
-    fusion.wait()  # what other tests have left to compile
-    before = fusion.kernel_stats()["native"]
     f = tr.compile(lambda x: tr.exp(analytic.lgamma(x) * 0.5) + 1.0)
     x = np.random.default_rng(3).uniform(0.1, 20, (70, 80))
     expected = np.exp(special.gammaln(x) * 0.5) + 1.0
     for _ in range(3):
         np.testing.assert_allclose(np.asarray(f(tr.asarray(x))), expected, rtol=1e-13)
         fusion.wait()
-    assert fusion.kernel_stats()["native"] == before + 1
+    assert "runs as one native function" in str(f.explain(tr.asarray(x)))
 
 
 def test_programs_fuse_powers_of_integers():
-    fusion.wait()
-    before = fusion.kernel_stats()["native"]
     f = tr.compile(lambda x: (arithmetic.pow(x, 3) - x) * 2)
     x = np.arange(-3000, 3000).reshape(60, 100)
     for _ in range(3):
         np.testing.assert_array_equal(np.asarray(f(tr.asarray(x))), (x**3 - x) * 2)
         fusion.wait()
-    assert fusion.kernel_stats()["native"] == before + 1
+    assert "runs as one native function" in str(f.explain(tr.asarray(x)))

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
+from reduced_entries import by_rows
 from tenferro_cpu.native import available
 from tenferro_runtime.rendering._background import COMPILING
 from tenferro_tensor.catalog import analytic, arithmetic
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction, Region
+from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor_core import ArgumentError, DTypeError
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
@@ -34,7 +35,7 @@ def fused():
 def rows():
     from tenferro_cpu.native.kernels._reduce import Reduced
 
-    return Reduced(kernel(Reduction("sum"))).rows()
+    return by_rows(Reduced(kernel(Reduction("sum"))))
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (3, 5), (2, 0, 4), (40_000,), (200_001,)])
@@ -95,64 +96,3 @@ def test_long_operands_leave_the_interpreter_free(fused):
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def spread(kinds, reduction=None, reduced=(), outputs=(4,)):
-    """``exp(a) * b + c`` over three axes; the letters say along which axes each operand lies."""
-    from tenferro_cpu.native.regions._region import fused as build
-
-    lines = (
-        Apply(analytic.exp.op(), (0,)),
-        Apply(arithmetic.mul.op(), (3, 1)),
-        Apply(arithmetic.add.op(), (4, 2)),
-    )
-    kernel = KernelIR((F8,) * 3, lines, (5,) if outputs == (4,) else outputs, reduction=reduction)
-    return build(Region(kernel, 3, kinds, reduced), lambda *xs: "fallback", lambda job: None)
-
-
-EVERY = (0, 1, 2)
-
-
-def operand(axes, shape):
-    x = np.random.default_rng(len(axes)).standard_normal(tuple(shape[a] for a in axes))
-    wide = x.reshape(tuple(shape[a] if a in axes else 1 for a in range(3)))
-    return x, wide
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 1, 1), (0, 2, 3), (2, 0, 3), (3, 2, 0), (40, 50, 60)])
-@pytest.mark.parametrize(
-    "kinds",
-    [(EVERY, EVERY, EVERY), (EVERY, (2,), ()), ((1, 2), EVERY, (0,)), ((), EVERY, (0, 1)), (EVERY, (2,), (0, 1))],
-)
-@pytest.mark.parametrize("reduced", [(), (2,), (1, 2), (0, 1), (0,), (0, 1, 2), (1,)])
-def test_rows_columns_and_numbers(shape, kinds, reduced, monkeypatch):
-    monkeypatch.setattr("tenferro_cpu.native.regions._region.SMALL", -1)
-    run = spread(kinds, Reduction("sum") if reduced else None, reduced)
-    (a, wa), (b, wb), (c, wc) = (operand(axes, shape) for axes in kinds)
-    expected = np.broadcast_to(np.exp(wa) * wb + wc, shape)
-    expected = expected.sum(reduced) if reduced else expected
-    for _ in range(2):
-        got = run(a, b, c[()] if c.ndim == 0 else c)
-        if not isinstance(got, str):
-            assert np.shape(got) == expected.shape
-            np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
-
-
-def test_several_results():
-    run = spread((EVERY, (2,), (0, 1)), outputs=(3, 5))
-    (a, wa), (b, wb), (c, wc) = (operand(axes, (2, 3, 4)) for axes in (EVERY, (2,), (0, 1)))
-    COMPILING.drain()
-    gc.collect()
-    before = [sys.getrefcount(o) for o in (a, b, c, a.dtype)]
-    for _ in range(10_000):
-        first, second = run(a, b, c)
-    np.testing.assert_allclose(first, np.exp(wa), rtol=1e-14)
-    np.testing.assert_allclose(second, np.exp(wa) * wb + wc, rtol=1e-14)
-    del first, second
-    gc.collect()
-    assert [sys.getrefcount(o) for o in (a, b, c, a.dtype)] == before
-    for wrong in ((a, b), (a, b, c[0]), (a, b, "x"), (a[:, ::-1], b, c), (a, b.astype("float32"), c)):
-        try:
-            assert isinstance(run(*wrong), (str, tuple))
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
-            assert str(error)

@@ -15,10 +15,12 @@ pytestmark = [
 COMMON = """
 import numpy as np
 from tenferro_cpu.native.threads._team import team
+from functools import partial
 from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor.catalog import add, exp, mul, tanh
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
+from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand, Over, Reduction
 
 for word in ("cores", "allowed"):
     team()._set(word, 4)
@@ -66,7 +68,9 @@ for kind in ("sum", "max", "argmax"):
     for dtype in ("float64", "float32", "int8"):
         a = Operand(np.dtype(dtype))
         reduce = Reduced(KernelIR((a,), (), (0,), reduction=Reduction(kind)))
-        call = reduce.rows()
+        rows = Rows(trailing=1, reduced=True)
+        address = reduce.address(Over.TRAILING, (Access.UNIT,), (Access.UNIT,))
+        call = entry(address, reduce.kernel, rows, partial(reduce, axes=(-1,)), cost=reduce.cost)
         shapes = (1, 1), (3, 5), (64, 3), (65, 7), (1003, 10), (71, 16), (9, 17), (3, 1000), (40, 2049), (2, 300_001)
         for shape in shapes:
             for at_end in (False, True):

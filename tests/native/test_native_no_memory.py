@@ -19,7 +19,7 @@ from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.device_model import Apply, KernelIR, Operand, Over, Access, Reduction
-from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
+from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_tensor.reference import kernels
 
 def absent(*args):
@@ -39,7 +39,7 @@ several(x, reverse)
 summed = Reduced(KernelIR((F8,), (), (0,), reduction=Reduction("sum")))
 UNITS = ((Access.UNIT,), (Access.UNIT,))
 rest = summed.address(Over.LEADING, *UNITS)
-rows = Rows((Kind.WHOLE,), trailing=1, combined=True)
+rows = Rows(trailing=1, combined=True)
 combined = entry(rest, summed.kernel, rows, absent, cost=summed.cost, rest=rest)
 cube = np.ones((3, 5, 4))
 summed(cube, axes=(1,))

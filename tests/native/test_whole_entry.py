@@ -131,7 +131,7 @@ def scaled(
     contiguous: Any = np.ascontiguousarray,
 ) -> Any:
     return compiled.WholeFunction(
-        address=engine().function(SCALED, "scaled"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1,
+        address=engine().function(SCALED, "scaled"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, over=NEW, sizes=1,
         constants=(np.array(factor),), calls=(), bare=bare, memory=memory, contiguous=contiguous,
         prepare=prepare or (lambda n: words(64, 16 * n, 8 * n, 0, n, n)),
     )  # fmt: skip
@@ -140,17 +140,21 @@ def scaled(
 def counted() -> Any:
     return compiled.WholeFunction(
         address=engine().function(COUNTED, "counted"), dtypes=(I8,), ranks=b"\0", inputs=0, sizes=1, constants=(),
-        calls=(), bare=True, memory=None, contiguous=np.ascontiguousarray, prepare=lambda n: words(0, 8, 8, 0),
+        over=NEW, calls=(), bare=True, memory=None, contiguous=np.ascontiguousarray,
+        prepare=lambda n: words(0, 8, 8, 0),
     )  # fmt: skip
 
 
 def called(handler: Any) -> Any:
     return compiled.WholeFunction(
         address=engine().function(CALLED, "called"), dtypes=(F8, F8), ranks=b"\1\1", inputs=1, sizes=1, constants=(),
-        calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, contiguous=np.ascontiguousarray,
+        over=NEW, calls=((handler, (F8, F8), b"\1\1", 1),), bare=True, memory=None, contiguous=np.ascontiguousarray,
         prepare=lambda n: words(0, 48, 24, 0, 3, 3),
     )  # fmt: skip
 
+
+NEW = bytes(4)
+"""The only output lies in memory of its own."""
 
 X = np.arange(1.0, 6.0)
 OPERANDS = {
@@ -245,7 +249,7 @@ def test_large_results_come_from_the_pool() -> None:
 def test_scalars_without_axes() -> None:
     text = SCALED.replace("@scaled", "@first").replace("load i64, ptr %sizes", "add i64 0, 1")
     f = compiled.WholeFunction(
-        address=engine().function(text, "first"), dtypes=(F8, F8), ranks=b"\0\0", inputs=1, sizes=0,
+        address=engine().function(text, "first"), dtypes=(F8, F8), ranks=b"\0\0", inputs=1, over=NEW, sizes=0,
         constants=(np.array(2.0),), calls=(), bare=True, memory=None, contiguous=np.ascontiguousarray,
         prepare=lambda: words(64, 16, 8, 0),
     )  # fmt: skip
@@ -363,7 +367,7 @@ def test_references_are_given_back() -> None:
 def test_wrong_descriptions_are_refused() -> None:
     good: dict[str, Any] = {
         "address": 1, "dtypes": (F8, F8), "ranks": b"\1\1", "inputs": 1, "sizes": 1, "constants": (), "calls": (),
-        "bare": True, "memory": None, "contiguous": len, "prepare": len,
+        "bare": True, "memory": None, "contiguous": len, "prepare": len, "over": NEW,
     }  # fmt: skip
     compiled.WholeFunction(**good)
     wrong: list[tuple[str, Any, type[Exception]]] = [
@@ -371,6 +375,9 @@ def test_wrong_descriptions_are_refused() -> None:
         ("inputs", 2, ValueError),
         ("inputs", -1, ValueError),
         ("sizes", -1, ValueError),
+        ("over", b"", ValueError),
+        ("over", np.array([2], np.int32).tobytes(), ValueError),
+        ("over", np.array([-1], np.int32).tobytes(), ValueError),
         ("dtypes", (F8, np.dtype(object)), TypeError),
         ("dtypes", (F8, "f8"), TypeError),
         ("dtypes", [F8], TypeError),

@@ -66,7 +66,7 @@ def test_the_short_way_is_taken(long_way):
         f(*arrays(n, 4))
         f(*arrays(n, 4))
     assert len(long_way) == 1
-    assert (COUNTERS.binds, COUNTERS.traces) == (before[0] + 20, before[1])
+    assert COUNTERS.traces == before[1] and COUNTERS.binds <= before[0] + 20
     assert f.cache_info().fast == 21
 
 

@@ -122,15 +122,13 @@ def test_open_sizes_give_polynomials_and_named_sizes_numbers() -> None:
         p.explain(n=10)
 
 
-def test_fused_steps_and_calls_of_open_size_are_polynomials() -> None:
+def test_steps_and_calls_of_open_size_are_polynomials() -> None:
     inner = tr.compile(lambda x: tr.tanh(x) * 2)
     explained = program(lambda x: tr.sum(inner(x) + tr.exp(x) * x), Spec((N,), F8)).explain()
     assert explained.flops is 6 * N and explained.unknown == 0
     p = program(lambda x: tr.tanh(tr.exp(x) * 2), Spec((N, M), F8))
     assert p.explain().flops is 3 * N * M
-    if available():
-        assert [s.primitive for s in p.explain().steps] == ["fused(exp, mul, tanh)"]
-        assert p.explain().bytes is 16 * N * M
+    assert [s.primitive for s in p.explain().steps] == ["exp", "mul", "tanh"]
 
 
 def test_sizes_that_depend_on_data_stay_open() -> None:
@@ -335,7 +333,7 @@ def test_a_profile_has_a_time_for_every_step() -> None:
     assert all(s.ms > 0 and len(s.runs) == 3 for s in profile.steps) and profile.ms > 0
     assert sum(s.share for s in profile.steps) == pytest.approx(1)
     lines = str(profile).splitlines()
-    assert len(lines) == 5 and lines[-1].endswith("medians of 3 runs")
+    assert len(lines) == 5 and "medians of 3 runs" in lines[-1]
     with pytest.raises(ArgumentError, match="at least one run, got repeat=0"):
         p.profile(tr.ones((3, 3)), repeat=0)
 
@@ -365,9 +363,7 @@ def test_compiled_functions_are_looked_at_with_their_arguments(tmp_path) -> None
     f = tr.compile(lambda d, k: tr.tanh(d["x"]) * k, static_argnames="k")
     d = {"x": tensor([1.0, 2.0])}
     assert f.explain(d, 3).flops == 4 and f.explain(d, 3).peak_bytes is not None
-    assert [s.cost.primitive for s in f.profile(d, k=3).steps] == (
-        ["fused(tanh, mul)"] if available() else ["tanh", "mul"]
-    )
+    assert [s.cost.primitive for s in f.profile(d, k=3).steps] == ["tanh", "mul"]
     with tr.Runtime(fusion=False):
         g = tr.compile(lambda d: tr.tanh(d["x"]) * 3)
         assert [s.cost.primitive for s in g.profile(d).steps] == ["tanh", "mul"]

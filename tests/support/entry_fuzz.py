@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import tenferro_runtime as tr
+from reduced_entries import by_rows, of_all
 from tenferro_ad import variable
 from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_cpu.native.kernels._elementwise import Fused
@@ -144,7 +145,7 @@ def fuzz_fused() -> None:
     lines = (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (2, 1)))
     fused = Fused(KernelIR((f8, f8), lines, (3, 2)))
     summed = Reduced(KernelIR((f8, f8), lines[:1], (2,), reduction=Reduction("sum")))
-    calls = [fused, fused.entry(), summed.rows(), summed.entry(), lambda *xs: summed(*xs, axes=(0,))]
+    calls = [fused, fused.entry(), by_rows(summed), of_all(summed), lambda *xs: summed(*xs, axes=(0,))]
     plain: list[Any] = [lambda x, y: (x * y + y, x * y)] * 2
     plain += [lambda x, y: (x * y).sum(-1), lambda x, y: (x * y).sum(), lambda x, y: (x * y).sum(0)]
     for _ in range(800):

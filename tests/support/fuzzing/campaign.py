@@ -183,7 +183,10 @@ def code_of(area: Area, finding: Finding) -> str:
     """Programs of the cases, one after the other, under a line that says what they show."""
     lead = [f"# {line}" for line in finding.failure["text"].splitlines()[-6:]]
     if finding.machine != "with":
-        setting = {"without": "TENFERRO_CPU_JIT=0", "always": "tenferro_cpu.native.regions._region.SMALL = -1"}
+        setting = {
+            "without": "TENFERRO_CPU_JIT=0",
+            "always": "tenferro_runtime.whole._form.is_worth_waiting = lambda *_: True",
+        }
         lead.append(f"# machine code {finding.machine}: {setting[finding.machine]}")
     return "\n".join([*lead, *[area.code(c) for c in finding.cases[-20:]]]) + "\n"
 

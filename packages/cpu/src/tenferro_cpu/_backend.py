@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu._info import info
-from tenferro_cpu.native import available
+from tenferro_cpu.native import available, regions
 from tenferro_cpu.native.contraction import contraction as engine_contraction
 from tenferro_cpu.native.copying import _movement
 from tenferro_cpu.native.entries import _eager, _eager_reduce
 from tenferro_cpu.native.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.products import _products
-from tenferro_cpu.native.regions import _region, _stepped
 from tenferro_cpu.native.threads import _threads
 from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
@@ -43,7 +42,6 @@ class CpuBackend(Backend):
     """Runs ops on NumPy arrays in main memory; `cpu:0` is the calling thread, the others are pools."""
 
     name = "cpu"
-    overwrites = True
 
     def devices(self) -> tuple[ComputeDevice, ...]:
         """The calling thread, and the pools that are open."""
@@ -96,17 +94,21 @@ class CpuBackend(Backend):
         return run if op.primitive in _VIEWS or hasattr(run, "ready") else _pool.pooled(run, outs)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
-        """As the contract says."""
-        return _region.fuses(op, operands, result)
+        """As the contract says: element-wise ops."""
+        return regions.fuses(op, operands, result)
 
     def fused(self, region: Region, fallback: Callable[..., Any], later: Later) -> Callable[..., Any] | None:
-        """As the contract says: one machine code for each way in which operands lie in memory."""
-        return _region.fused(region, fallback, later)
+        """As the contract says, for programs that cannot be one function."""
+        return regions.NativeRegion(region, fallback, later, self.whole)
 
     def copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """As the contract says, in memory of the pool."""
         copy: np.ndarray[Any, Any] = _pool.pooled_replay(super().copied)(array)
         return copy
+
+    def compiles_wholes(self) -> bool:
+        """As the contract says."""
+        return _jit.compiles_programs()
 
     def whole(self, function: LoopFunction, *, bare: bool = False) -> NativeProgram | None:
         """As the contract says: one function of machine code, kept on disk."""
@@ -135,14 +137,6 @@ class CpuBackend(Backend):
             return True
         real = result.kind == "f" and all(d.kind == "f" for d in operands)
         return real and op.primitive in _ROUNDED_ONCE and not available()
-
-    def fused_at_hand(self, region: Region) -> bool:
-        """As the contract says: compiled kernels are kept on disk."""
-        return _region.at_hand(region)
-
-    def stepped(self, region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-        """As the contract says: the row kernels of eager calls, on one block of elements after the other."""
-        return _stepped.stepped(region, fallback)
 
     def compiled(self) -> int:
         """As the contract says; kernels of the eager path and of fused regions alike."""

@@ -166,6 +166,10 @@ class _CupyBackend(AcceleratorBackend):
         self.runtime.mark(stream, raw)
         return raw
 
+    def compiles_wholes(self) -> bool:
+        """As the contract says."""
+        return self.fusing.available
+
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """As the contract says: what the renderer knows."""
         return self.fusing.fuses(op, operands, result)

@@ -84,7 +84,7 @@ class Fusing:
         if not self.available:
             return None
         made = KernelSequence(function, self._target, bare=bare)
-        return NativeProgram(made, made.memory)
+        return NativeProgram(made)
 
     def fuses(self, op: Op, operands: tuple[np.dtype[Any] | Literal, ...], result: np.dtype[Any]) -> bool:
         """Whether an op may be part of a region."""

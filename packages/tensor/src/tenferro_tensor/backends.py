@@ -80,11 +80,9 @@ class NativeProgram(NamedTuple):
     Attributes:
         run: takes the tuple of values of the symbolic sizes, then the inputs; returns the tuple of outputs, or the only
             one. It runs without the interpreter's lock, and sees interrupts.
-        memory: bytes of a run beside inputs and constants, for the tuple of values of the symbolic sizes.
     """
 
     run: Callable[..., Any]
-    memory: Callable[[tuple[int, ...]], int]
 
 
 class ObjectCode(NamedTuple):
@@ -108,9 +106,6 @@ class Backend(ABC):
 
     name: str
     """Backend name, equal to the ``kind`` of its compute devices."""
-
-    overwrites: bool = False
-    """Whether element-wise callables of `fused` take arrays to write to; see there."""
 
     @abstractmethod
     def devices(self) -> tuple[ComputeDevice, ...]:
@@ -231,9 +226,7 @@ class Backend(ABC):
         """A callable on raw arrays for a region, or None where there is none; may take as long as a compiler does.
 
         The callable takes whatever `fallback` takes, and returns the same: the raw result, or a tuple where the
-        region has several outputs. Where the backend `overwrites`, callables without a reduction, and `fallback`,
-        may be given one more argument for each output: an array that it may write to, which may be an operand of the
-        shape and dtype of the output, or None. It is used where it is contiguous and writable, and ignored otherwise.
+        region has several outputs.
 
         Args:
             region: what to compute; its sizes are those of the operands of each call.
@@ -251,16 +244,9 @@ class Backend(ABC):
         """
         return False
 
-    def fused_at_hand(self, region: Region) -> bool:
-        """Whether `fused` takes a moment only."""
+    def compiles_wholes(self) -> bool:
+        """Whether `whole` gives functions in this process; must be cheap."""
         return False
-
-    def stepped(self, region: Region, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A callable for a region that is there at once, or None where there is none; slower than `fused`.
-
-        It takes and gives what that of `fused` does, and calls `fallback` for what it does not take.
-        """
-        return None
 
     def whole(self, function: Any, *, bare: bool = False) -> NativeProgram | None:
         """A whole program on raw arrays, or None where there is no such form; takes as long as a compiler does.

@@ -128,10 +128,9 @@ class FusedEntry(_Entry):
         *,
         kernel: int,
         dtypes: tuple[np.dtype[Any], ...],
-        covers: tuple[int, ...],
+        inputs: int,
         fallback: Callable[..., Any],
         large: Callable[..., Any],
-        context: np.ndarray[Any, Any] | None,
         trailing: int,
         reduced: bool,
         combined: bool,
@@ -279,6 +278,7 @@ class WholeFunction:
         memory: the pool that large blocks come from, or None.
         contiguous: gives a large array that has gaps without them.
         bare: return the only output itself instead of a tuple of one.
+        over: of each output, as 32-bit numbers, 0 or the input that it lies in, counted from 1.
     """
 
     bindings: Final[dict[tuple[int, ...], bytes]]
@@ -296,5 +296,6 @@ class WholeFunction:
         memory: object,
         contiguous: Callable[..., object],
         bare: bool,
+        over: bytes,
     ) -> WholeFunction: ...
     def __call__(self, sizes: tuple[int, ...], /, *operands: Any) -> Any: ...

@@ -28,7 +28,6 @@ int tenferro_add_laid(PyObject *module);
 int tenferro_add_fused(PyObject *module);
 int tenferro_add_strided(PyObject *module);
 int tenferro_add_elementwise(PyObject *module);
-int tenferro_add_stepped(PyObject *module);
 int tenferro_add_contraction(PyObject *module);
 int tenferro_add_whole(PyObject *module);
 

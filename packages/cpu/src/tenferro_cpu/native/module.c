@@ -22,7 +22,6 @@ static int (*const parts[])(PyObject *) = {
     tenferro_add_fused,
     tenferro_add_strided,
     tenferro_add_elementwise,
-    tenferro_add_stepped,
     tenferro_add_contraction,
     tenferro_add_whole,
 };

@@ -90,12 +90,6 @@ class KernelSequence:
         results = self.target.start(lambda device, raws: self._run(device, sizes, raws), raws)
         return results[0] if self.bare else results
 
-    def memory(self, values: tuple[int, ...]) -> int:
-        """Bytes of a run beside inputs and constants."""
-        sizes = self._named(values)
-        outputs = [b.dtype.itemsize * prod(_shape(b, sizes)) for b in self.function.outputs]
-        return self._layout(sizes).total + sum(outputs)
-
     def _named(self, values: tuple[int, ...]) -> dict[str, int]:
         return dict(zip(self.function.sizes, values, strict=True))
 

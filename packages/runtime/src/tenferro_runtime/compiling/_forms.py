@@ -13,7 +13,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import substitute, variables
 from tenferro_runtime.rendering._render import blame, explain_failure
 from tenferro_runtime.running._donation import Donation, giving
-from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, Ready, lowered, preparing
+from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, Ready, preparing
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec
@@ -114,7 +114,7 @@ class Form:
         if self.donation is None:
             return plain
         over = preparing(self.program, bare=self.bare, donated=self.donation.leaves)(sizes)
-        run = giving(lowered(self.program), self.donation, over.run, plain.run)
+        run = giving(self.donation, over.run, plain.run)
         return over._replace(run=run, direct=None)
 
     def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:

@@ -2,6 +2,6 @@
 
 from tenferro_runtime.expanding._apply import apply_expansion, has_expansion
 from tenferro_runtime.expanding._expand import expand, with_conditions
-from tenferro_runtime.expanding._trace import expansion_of, specs_of
+from tenferro_runtime.expanding._trace import expansion_of, specs_of, stays
 
-__all__ = ["apply_expansion", "expand", "expansion_of", "has_expansion", "specs_of", "with_conditions"]
+__all__ = ["apply_expansion", "expand", "expansion_of", "has_expansion", "specs_of", "stays", "with_conditions"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -28,22 +27,10 @@ def _make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program) ->
     region, place = region_of(program), ins[0].place
 
     def made() -> Tiered:
-        backend = get_backend(place.device.kind)
-        known = backend.fused_at_hand(region)
-        single = cache(lambda: _op_by_op(program, region, place))
-        steps = cache(lambda: backend.stepped(region, _late(single)) or single())
-        first = _late(steps) if known else steps()
-        kernel = Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
-        if known:
-            kernel.build()
-        return kernel
+        backend, first = get_backend(place.device.kind), _op_by_op(program, region, place)
+        return Tiered(first, lambda: backend.fused(region, first, COMPILING.submit))
 
     return KERNELS.get_or_make((region, place), made)
-
-
-def _late(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A function that is made when it is called."""
-    return lambda *raws: make()(*raws)
 
 
 _make.any_size = True  # type: ignore[attr-defined]

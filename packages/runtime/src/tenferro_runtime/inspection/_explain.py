@@ -38,6 +38,10 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
     program = lowered(promised_like(given, program))
     memory = plan_memory(program, donated)
     steps = step_costs(program, memory)
+    peak = None
+    if sizes or not program.symbolic:
+        natively = whole.memory(given, tuple(donated))
+        peak = _peak(memory, sizes) if natively is None else natively
     known = [s.flops for s in steps if s.flops is not None]
     return Explanation(
         steps,
@@ -47,7 +51,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         sum([nbytes(program.specs[v]) for v in memory.victims]),
         memory.inputs,
         memory.constants,
-        None if program.symbolic and not sizes else whole.memory(given) or _peak(memory, sizes),
+        peak,
         dict(sizes),
         whole.how(given),
     )

@@ -15,7 +15,7 @@ from tenferro_runtime.reports import BadStep, Statistics
 from tenferro_runtime.running._execute import WATCH, by_steps
 from tenferro_runtime.trees._tree import flatten
 from tenferro_runtime.trees._tree_code import wrapped
-from tenferro_runtime.whole._cost import gains
+from tenferro_runtime.whole._cost import has_loops
 from tenferro_tensor import REGISTRY, Array, Tensor
 
 
@@ -106,7 +106,7 @@ class _WatchedProgram:
 
     def __init__(self, program: Program, infinities: bool) -> None:
         self.program, self.infinities, self.iteration = program, infinities, -1
-        self.quick = None if gains(program) else self._unwatched(by_steps, program)
+        self.quick = None if has_loops(program) else self._unwatched(by_steps, program)
 
     def __call__(self, *raws: Any) -> tuple[Any, ...]:
         self.iteration += 1

@@ -3,8 +3,8 @@
 In the order of use: `_lower` (the door), `_lowering` (equation by equation; the rule of writing in place), `_values`
 (numbers, views of memory, formulas), `_writer` (statements, and what is known about indices); then the rules:
 `_elementwise`, `_views`, `_reductions`, `_sorting`, `_products`, `_indexing`, `_joining`, `_branches`, `_loops`, and
-`_calls` for what is left to kernels. Families register rules for their primitives with ``Registry.loops``; a rule is
-given a `Step`.
+`_calls` for what is left to kernels; `_overwriting` gives outputs the memory of inputs. Families register rules for
+their primitives with ``Registry.loops``; a rule is given a `Step`.
 """
 
 from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenferro_runtime.expanding import stays
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Lowered, Stored, stored
@@ -38,7 +39,7 @@ def call_into(step: Step, operands: Sequence[Stored], results: Sequence[Stored],
         UnsupportedError: there is no kernel on arrays in main memory.
     """
     ins = tuple([Spec(x.shape, x.dtype) for x in operands])
-    if step.lowering.on_host and host_kernel(step.op, ins, step.outs) is None:
+    if step.lowering.on_host and host_kernel(step.op, ins, step.outs) is None and not stays(step.op, ins):
         raise step.unsupported("it has no kernel of its own in main memory")
     views = [tuple([x.view() for x in xs]) for xs in (operands, results)]
     step.w.statements.append(Call(step.op, views[0], views[1], ins, step.eq.where, recourse))

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of
+from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of, stays
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.ir._source import Source
 from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._elementwise import elementwise
 from tenferro_runtime.lowering._lowering import Lowering, Step
+from tenferro_runtime.lowering._overwriting import overwriting
 from tenferro_runtime.lowering._prepared import prepared
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering._values import Lowered, Stored, write
-from tenferro_runtime.lowering.passes import improved
+from tenferro_runtime.lowering.passes import improved, reuse_memory
+from tenferro_runtime.passes.schedule import extent_in_trace
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import REGISTRY
 from tenferro_tensor.loop_ir import Buffer, LoopFunction, Role
-from tenferro_tensor_core import UnsupportedError
+from tenferro_tensor_core import Dim, UnsupportedError
 
 
-def lower(program: Program, kind: str = "cpu") -> LoopFunction:
+def lower(program: Program, donated: Sequence[int] = (), *, kind: str = "cpu") -> LoopFunction:
     """The program as loop nests over buffers, open sizes included.
 
     Args:
         program: the program.
+        donated: positions of inputs whose memory outputs may take.
         kind: of the devices that it is for. In main memory nests go along caches, and families write out what they have
             subroutines for; elsewhere that is left to their kernels.
 
@@ -34,14 +38,16 @@ def lower(program: Program, kind: str = "cpu") -> LoopFunction:
             depends on data, or a transfer.
     """
     if kind == "cpu":
-        return improved(written(program))
-    return improved(_written(program, Lowering(_other, kind)), cached=False)
+        function = improved(written(program))
+    else:
+        function = improved(_written(program, Lowering(_other, kind)), cached=False)
+    return reuse_memory(overwriting(function, donated))
 
 
 def lower_with_sources(program: Program) -> tuple[LoopFunction, dict[int, Source]]:
     """As `lower`, and the user's lines by the number of the register that was made for them."""
     lowering = Lowering(_other)
-    return improved(_written(program, lowering)), lowering.w.sources
+    return reuse_memory(improved(_written(program, lowering))), lowering.w.sources
 
 
 def written(program: Program) -> LoopFunction:
@@ -106,12 +112,25 @@ def _require_one_device(program: Program, kind: str) -> None:
         )
 
 
+LARGE: Final = 4_000_000
+"""Operations from which a kernel for the whole of it does better than what it means in others: it moves data less."""
+
+
+def _is_large(step: Step) -> bool:
+    """Whether a step is one kernel of its own for large operands, as contractions are, and these are large."""
+    model, specs = REGISTRY.find("cost", step.op.primitive), specs_of(step.body.program.specs, step.eq)
+    if model is None or not step.lowering.on_host or not stays(step.op, specs):
+        return False
+    flops = model(specs, step.outs, **step.params).flops
+    return (extent_in_trace(flops, step.lowering.examples) if isinstance(flops, Dim) else flops or 0) >= LARGE
+
+
 def _other(step: Step) -> Lowered | Sequence[Lowered]:
     """Primitives without a rule here: by the rule of their family, by their expansion, or by their kernel."""
     rule = REGISTRY.find("loops", step.op.primitive)
     if rule is not None and step.lowering.on_host:
         return rule(step)  # type: ignore[no-any-return]
-    if has_expansion(step.op.primitive):
+    if has_expansion(step.op.primitive) and not _is_large(step):
         known = step.lowering
         found = expansion_of(step.op, specs_of(step.body.program.specs, step.eq), known.guards, known.examples)
         if found is not None:

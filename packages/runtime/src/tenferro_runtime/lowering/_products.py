@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._reductions import reduced
@@ -15,7 +17,7 @@ from tenferro_runtime.lowering._views import transposed
 from tenferro_runtime.lowering._writer import LoopWriter, never_negative
 from tenferro_tensor import catalog
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Affine, Foreign, Value, View
+from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Order, Value, View
 from tenferro_tensor_core import DimLike, dim_max
 
 MOST_INLINE: Final = 512
@@ -91,6 +93,8 @@ def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
     """One product of BLAS for each index of the batch axes."""
     w, letter = step.w, BLAS[step.out.dtype.char]
     x, y = _matrix(step, 0, x_axes), _matrix(step, 1, y_axes)
+    if not x_axes.batch and _is_one(x, y):
+        return _squared(step, x)
     out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
     shape = step.out.shape[: len(x_axes.batch)]
     m, n, k = x.free[0], y.free[0], x.summed[0]
@@ -119,6 +123,37 @@ def multiplied(step: Step, x_axes: _Axes, y_axes: _Axes) -> Lowered:
                 level(axis + 1, (*batch, Affine.of(loop.index)))
 
     level(0, ())
+    w.written(out.buffer)
+    return out
+
+
+def _is_one(x: _Matrix, y: _Matrix) -> bool:
+    """Whether two matrices are the same numbers in memory."""
+    places = [(m.x.buffer.number, m.x.offset, m.free, m.summed) for m in (x, y)]
+    return places[0] == places[1]
+
+
+def _squared(step: Step, x: _Matrix) -> Lowered:
+    """The products of all pairs of rows of a matrix: BLAS computes one triangle, which has the other's numbers."""
+    w, dtype = step.w, step.out.dtype
+    half, n = Stored.whole_of(w.buffer(dtype, step.out.shape)), x.free[0]
+    one, zero = (Literal(dtype.type(v).item(), dtype) for v in (1, 0))
+    by_rows, distance = _letter(x.summed, x.free)
+    extents = [w.position(Affine(d)) for d in (n, x.summed[0])]
+    leading = [w.position(Affine(dim_max(d, 1))) for d in (distance, n)]
+    result = View(half.buffer, half.offset, (n, n), (n, 1))
+    arguments = (
+        "U", "T" if by_rows else "N", *extents, one, x.at(()), leading[0], zero, result, leading[1],
+    )  # fmt: skip
+    w.statements.append(Foreign(f"{BLAS[dtype.char]}syrk", arguments, (8,)))
+    w.written(half.buffer)
+    out = Stored.whole_of(w.buffer(dtype, step.out.shape))
+    less, choose = catalog.lt.op(), catalog.select.op()
+    with w.loop(n, order=Order.ANY) as i, w.loop(n, order=Order.ANY) as j:
+        across, back = (w.position(at) for at in (Affine.of(i.index) * n + j.index, Affine.of(j.index) * n + i.index))
+        lower = w.let(less, np.dtype(bool), w.position(Affine.of(i.index)), w.position(Affine.of(j.index)))
+        place = w.let(choose, INDEX, lower, back, across)
+        w.store(out.buffer, Affine.of(i.index) * n + j.index, w.load(half.buffer, w.index(place)))
     w.written(out.buffer)
     return out
 

@@ -144,20 +144,30 @@ def _by_rows(
 ) -> None:  # fmt: skip
     """Rows of terms combined element by element: some rows at a time, so that as many streams come from memory.
 
-    Within these, elements are numbers of a loop over the rows, which vectors run for many elements together.
+    Within these, elements are numbers of a loop over the rows, which vectors run for many elements together. Long sums
+    stay as exact as those in pairs: what each addition of some rows loses is added to the next ones (Kahan's sum).
     """
     first_inner = len(over) - 1
     while first_inner and _is_few(over[first_inner - 1 : -1]):
         first_inner -= 1
     outer, inner, last = over[:first_inner], over[first_inner:-1], over[-1]
     groups = floordiv(dim_max(last - 1, 0), ROWS)
+    several = bool(outer) or not (groups.__class__ is int and groups == 0)
+    exact = op.primitive is catalog.add and first.dtype.kind in "fc" and several
+    lost = Stored.whole_of(w.buffer(first.dtype, to.shape)) if exact else None
 
     def some(before: Index, start: Affine, rows: DimLike, total: Callable[[Index], Value]) -> None:
         def element(i: Index) -> None:
             def of(w: LoopWriter, r: Index) -> Value:
                 return term(w, i, (*before, *r[:-1], r[-1] + start))
 
-            w.store(to.buffer, to.place(i), _in_loops(w, (*inner, rows), of, op, total(i)))
+            known = total(i)
+            if lost is None or isinstance(known, Literal):
+                w.store(to.buffer, to.place(i), _in_loops(w, (*inner, rows), of, op, known))
+                return
+            found, error = _added(w, known, _in_loops(w, (*inner, rows), of, op, first), lost.at(w, i))
+            w.store(to.buffer, to.place(i), found)
+            w.store(lost.buffer, lost.place(i), error)
 
         w.nest(to.shape, element)
 
@@ -173,9 +183,20 @@ def _by_rows(
             start = Affine.of(loop.index) * ROWS + (last - groups * ROWS)
             some(r, start, ROWS, lambda i: to.at(w, i))
 
-    if outer:
-        write(w, Formula(to.shape, first.dtype, lambda w, i: first), to)
+    for x in (to if outer else None, lost):
+        if x is not None:
+            write(w, Formula(to.shape, first.dtype, lambda w, i: first), x)
     level(0, (), lambda i: to.at(w, i) if outer else first)
+
+
+def _added(w: LoopWriter, total: Value, x: Value, lost: Value) -> tuple[Value, Value]:
+    """A sum, and what it lost by rounding: nothing where it is not finite."""
+    add, sub, dtype = catalog.add.op(), catalog.sub.op(), total.dtype
+    more = w.let(sub, dtype, x, lost)
+    found = w.let(add, dtype, total, more)
+    error = w.let(sub, dtype, w.let(sub, dtype, found, total), more)
+    known = w.let(catalog.eq.op(), np.dtype(bool), error, error)
+    return found, w.let(catalog.select.op(), dtype, known, error, Literal(dtype.type(0).item(), dtype))
 
 
 def _is_few(shape: Sequence[DimLike]) -> bool:

@@ -11,7 +11,6 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from tenferro_runtime.fusion._candidates import Candidates, Shape
-from tenferro_runtime.fusion._recomputing import recomputed
 from tenferro_runtime.fusion._writer import FusionWriter
 from tenferro_runtime.ir._data_sizes import defining
 from tenferro_runtime.ir._program import Program
@@ -36,9 +35,8 @@ MAX_HOISTS: Final = 2
 def fuse(program: Program, *, exact: bool = False) -> Program:
     """Fuse what a backend can run as one kernel.
 
-    Values that are read outside of their region are written, all others never reach memory; light steps are done again
-    for readers after a reduction. A region of one step
-    stays what it is. Nothing depends on the numbers of symbolic sizes.
+    Values that are read outside of their region are written, all others never reach memory. A region of one step stays
+    what it is. Nothing depends on the numbers of symbolic sizes.
 
     Args:
         program: a program.
@@ -46,9 +44,6 @@ def fuse(program: Program, *, exact: bool = False) -> Program:
             which these are handed on: other kernels read them, which may round otherwise where it is another one.
     """
     candidates = Candidates(program, exact)
-    again = recomputed(program, candidates) if candidates.any else program
-    if again is not program:
-        program, candidates = again, Candidates(again, exact)
     return _Fuser(program, candidates, exact).run() if candidates.any else program
 
 

@@ -74,12 +74,12 @@ def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, i
     for i in writers:
         eq, specs = program.equations[i], program.specs
         operands = dict.fromkeys(eq.variables)
-        anywhere = _is_region(eq) or eq.op.primitive.elementwise
+        anywhere = eq.op.primitive.elementwise
         partners = {} if anywhere else _updated(eq)
         for k, v in enumerate(eq.results):
             for u in list(operands) if anywhere else _at(eq, partners.get(k)):
                 if (
-                    (u in own or (u in given and (partners or _is_region(eq))))
+                    (u in own or (u in given and partners))
                     and u in operands
                     and ends[u] == i
                     and specs[u] == specs[v]
@@ -110,14 +110,12 @@ def _writes(program: Program, eq: Equation, backends: Mapping[Place, Backend | N
     """Whether the kernel of a step takes arrays to write to, and reads an element before it writes it."""
     if eq.op.primitive in CARRIED:
         return all(program.specs[v].place.on_host for v in (*eq.variables, *eq.results))
-    if not (_is_region(eq) or eq.op.primitive.elementwise or eq.op.primitive in UPDATES):
+    if not (eq.op.primitive.elementwise or eq.op.primitive in UPDATES):
         return False
     out = program.specs[eq.results[0]]
     backend = backends[out.place]
     if backend is None or REGISTRY.is_replaced(eq.op.primitive, backend.name):
         return False
-    if _is_region(eq):
-        return backend.overwrites and not any(e.op.primitive in _REDUCTIONS for e in _inner(eq))
     dtypes = tuple([out.dtype if isinstance(v, Literal) else program.specs[v].dtype for v in eq.operands])
     return backend.writes_into(eq.op, dtypes, out.dtype)
 

@@ -61,11 +61,8 @@ def render(
 def render_steps(
     inputs: tuple[int, ...], constants: dict[int, Any], steps: list[Step], outputs: tuple[int, ...], *, bare: bool
 ) -> Callable[..., Any]:
-    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them.
-
-    What it is given after the inputs, it ignores.
-    """
-    return _Writer(inputs, constants, steps, outputs, bare, tail=["*_"]).function()
+    """Steps as a function of inputs that returns the tuple of outputs, or with `bare` the only one of them."""
+    return _Writer(inputs, constants, steps, outputs, bare).function()
 
 
 class Direct(NamedTuple):
@@ -195,12 +192,11 @@ class _Writer:
         bare: bool,
         *,
         lead: Sequence[str] = (),
-        tail: Sequence[str] = (),
         victims: Mapping[int, int] | None = None,
     ) -> None:
         COUNTERS.renders += 1
         self.inputs, self.steps, self.outputs, self.bare = inputs, steps, outputs, bare
-        self.lead, self.tail, self.victims = lead, tail, victims or {}
+        self.lead, self.victims = lead, victims or {}
         self.fixed = {v: f"c{v}" for v in constants}
         self.lines: dict[tuple[str, int], Equation] = {}
         self.globals: dict[str, Any] = {
@@ -220,7 +216,7 @@ class _Writer:
 
     def function(self) -> Callable[..., Any]:
         registers = _Registers(self.inputs)
-        head = f"def program({', '.join([*self.lead, *registers.of.values(), *self.tail])}):"
+        head = f"def program({', '.join([*self.lead, *registers.of.values()])}):"
         if len(self.steps) <= CHUNK:
             body = self._steps("program", 0, len(self.steps), registers)
         else:

@@ -13,9 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._source import Source, user_line, where
-from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import TenferroError
 from tenferro_tensor_core.forks import new_lock
@@ -118,25 +116,20 @@ def taken(t: Tensor, title: str, source: Source) -> tuple[Any, bool]:
     return raw, alone
 
 
-def giving(
-    program: Program, donation: Donation, over: Callable[..., Any], plain: Callable[..., Any]
-) -> Callable[..., Any]:
+def giving(donation: Donation, over: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     """A program as a function that takes tensors instead of raw arrays where they are donated.
 
     Args:
-        program: the program, as it is run.
         donation: what is donated.
         over: ``over(values, *raws)``, which writes over donated arrays.
         plain: the same program, which does not.
     """
-    victims = {*overwriting(program, donation.leaves).values()}
-    needed = {i for i in donation.leaves if program.input_ids[i] in victims}
 
     def run(values: Any, *args: Any) -> Any:
-        raws, source, free = list(args), user_line(), bool(needed)
+        raws, source, free = list(args), user_line(), True
         for i in donation.leaves:
             raws[i], alone = taken(args[i], donation.title, source)
-            free = free and (alone or i not in needed)
+            free = free and alone
         return (over if free else plain)(values, *raws)
 
     return run

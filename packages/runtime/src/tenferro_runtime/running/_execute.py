@@ -69,18 +69,31 @@ class Ready(NamedTuple):
 Prepare = Callable[[tuple[int, ...]], Ready]
 """Prepares a program for sizes."""
 
-NATIVE_FORMS: Final[list[Callable[[Program, bool, Callable[[], Prepare]], Prepare | None]]] = []
-"""What gives programs on the calling thread another form than steps: of a program, whether its only output is returned
-by itself, and of what prepares its steps; None where they are all there is."""
+
+class NativeForms(NamedTuple):
+    """What gives programs on the calling thread, or on one accelerator, another form than steps.
+
+    Attributes:
+        serves: whether a program gets one.
+        form: of such a program, whether its only output is returned by itself, what prepares its steps, and which
+            inputs are donated, what prepares the program.
+    """
+
+    serves: Callable[[Program], bool]
+    form: Callable[[Program, bool, Callable[[], Prepare], tuple[int, ...]], Prepare]
+
+
+NATIVE_FORMS: Final[list[NativeForms]] = []
+"""All that there are."""
 
 
 def lowered(program: Program) -> Program:
-    """The program as it is run, its regions fused; differentiation and lowering to other systems see it without."""
+    """The program as its steps are run, fused where these are all there is; others see it without."""
     found: Program | None = program.memo.get("lowered")
     if found is None:
         how = how_of(program)
         found = remove_identities(expanded(program))
-        if how.fusion:
+        if how.fusion and not any(forms.serves(program) for forms in NATIVE_FORMS):
             with importing():
                 from tenferro_runtime.passes.fusion import fuse
             found = fuse(found, exact=how.exact)
@@ -135,12 +148,13 @@ def by_steps(program: Program, donated: tuple[int, ...] = ()) -> Callable[..., t
 
 
 def _native_form(program: Program, bare: bool, donated: tuple[int, ...] = ()) -> Prepare | None:
-    if scoped_device() not in (None, HOST.device) or program.planned() is not None:
+    device = device_of_program(program)
+    if scoped_device() not in (None, device) or program.planned() is not None:
         return None
-    if device_of_program(program) != HOST.device:
-        return None
-    forms = (form(program, bare, lambda: _steps(program, bare, donated)) for form in NATIVE_FORMS)
-    return next((form for form in forms if form is not None), None)
+    if device != HOST.device and device.memory_space is HOST.memory_space:
+        return None  # a pool of threads
+    form = next((forms.form for forms in NATIVE_FORMS if forms.serves(program)), None)
+    return None if form is None else form(program, bare, lambda: _steps(program, bare, donated), donated)
 
 
 def device_of_program(program: Program) -> ComputeDevice:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime.fusion._candidates import EXACT, EXACT_REAL
+from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.whole._cost import inside
 from tenferro_tensor import REGISTRY, catalog
 
@@ -16,12 +17,15 @@ ROUNDING: Final = frozenset({
 
 
 def keeps_bits(program: Program) -> bool:
-    """Whether no step of a program, or of one inside of it, adds numbers in an order of its own."""
-    for eq in program.equations:
-        inexact = any(program.specs[v].dtype.kind in "fc" for v in eq.results)
-        p = eq.op.primitive
-        if inexact and (p in ROUNDING or REGISTRY.find("loops", p) is not None):
-            return False
-        if not all(map(keeps_bits, inside(eq))):
-            return False
-    return True
+    """Whether every step of a program, and of those inside of it, has the same bits in any correct kernel."""
+    return all(_keeps(program, eq) and all(map(keeps_bits, inside(eq))) for eq in program.equations)
+
+
+def _keeps(program: Program, eq: Equation) -> bool:
+    p = eq.op.primitive
+    kinds = {program.specs[v].dtype.kind for v in (*eq.variables, *eq.results)}
+    if kinds.isdisjoint("fc"):
+        return True
+    if p.elementwise:
+        return p in EXACT or (p in EXACT_REAL and "c" not in kinds)
+    return p not in ROUNDING and REGISTRY.find("loops", p) is None

@@ -11,7 +11,7 @@ from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.ir._sizes import filled, named
 from tenferro_runtime.passes.schedule import VIEWS
-from tenferro_tensor import REGISTRY, catalog
+from tenferro_tensor import REGISTRY
 from tenferro_tensor_core import evaluate
 
 STEP_NS: Final = 2000
@@ -24,43 +24,30 @@ COMPILER_NS: Final = 50_000_000
 EQUATION_NS: Final = 300_000
 """Time of the compiler, and for each equation."""
 
-REDUCTIONS: Final = frozenset({catalog.reduce_sum, catalog.reduce_max, catalog.reduce_min, catalog.reduce_prod})
-
 CONTROL: Final = frozenset({scan, while_loop, cond})
 
 
 def gains(program: Program) -> bool:
-    """Whether a program gains much as one function, kept with it.
+    """Whether a program gains as one function, kept with it: all do but those of one step, which has a kernel.
 
-    One with loops or branches does, here or in a program inside of it, one with steps that a family has a rule for,
-    which are kernels of their own otherwise, and one that puts rows and what they were reduced to together.
+    One step with programs inside of it gains, and one that a family has a rule for.
     """
     found: bool | None = program.memo.get("gains")
     if found is None:
-        found = any(_gains(eq) for eq in program.equations) or _rereads_rows(program)
+        working = [eq for eq in program.equations if eq.op.primitive not in VIEWS]
+        found = len(working) > 1 or any(_is_several(eq) for eq in working)
         program.memo["gains"] = found
     return found
 
 
-def _rereads_rows(program: Program) -> bool:
-    """Whether all steps are element-wise, views or reductions, and rows meet what they were reduced to, as in a softmax
-    or where rows are normalised: one loop over the rows finds them in the cache."""
-    if any(eq.op.primitive not in VIEWS | REDUCTIONS and not eq.op.primitive.elementwise for eq in program.equations):
-        return False
-    reduced: set[int] = set()
-    for eq in program.equations:
-        p = eq.op.primitive
-        rows = p in REDUCTIONS and program.specs[eq.results[0]].ndim > 0
-        if rows or any(v in reduced for v in eq.variables):
-            if p is catalog.broadcast_in_dim:
-                return True
-            reduced.update(eq.results)
-    return False
-
-
-def _gains(eq: Equation) -> bool:
+def _is_several(eq: Equation) -> bool:
     p = eq.op.primitive
     return p in CONTROL or REGISTRY.find("loops", p) is not None or any(map(gains, inside(eq)))
+
+
+def has_loops(program: Program) -> bool:
+    """Whether a program has loops or branches, or one inside of it has."""
+    return any(eq.op.primitive in CONTROL or any(map(has_loops, inside(eq))) for eq in program.equations)
 
 
 def inside(eq: Equation) -> tuple[Program, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -10,17 +11,25 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
 from tenferro_runtime.rendering._tiers import Tiered
-from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, NATIVE_FORMS, Prepare, Ready
+from tenferro_runtime.running._execute import (
+    MAX_PREPARED_SIZES,
+    NATIVE_FORMS,
+    NativeForms,
+    Prepare,
+    Ready,
+    device_of_program,
+)
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting
-from tenferro_tensor import Spec, get_backend
+from tenferro_tensor import Spec, available_backends, get_backend
 from tenferro_tensor.backends import NativeProgram
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor.loop_ir import LoopFunction, plan_arena
+from tenferro_tensor_core import TenferroError, UnsupportedError, evaluate
 from tenferro_tensor_core.forks import cached_property, importing
 
 FORM: Final = "whole"
-"""Under this name a program remembers its forms: for one output by itself, and for a tuple."""
+"""Under this name a program remembers its forms: for one output by itself or a tuple, and by what is donated."""
 
 
 class Whole(Tiered):
@@ -32,15 +41,18 @@ class Whole(Tiered):
         program: the program.
         bare: return the only output itself instead of a tuple of one.
         steps: makes the function that prepares the program step by step.
+        donated: positions of inputs that may be written over where they are contiguous and writable.
 
     Attributes:
         native: the native function, when there is one.
         why: why there is no native function, where there is none.
     """
 
-    def __init__(self, program: Program, bare: bool, steps: Callable[[], Prepare]) -> None:
+    def __init__(
+        self, program: Program, bare: bool, steps: Callable[[], Prepare], donated: tuple[int, ...] = ()
+    ) -> None:
         super().__init__(self._by_steps, self._compiled)
-        self.program, self.bare, self._make = program, bare, steps
+        self.program, self.bare, self._make, self.donated = program, bare, steps, donated
         self.native: NativeProgram | None = None
         self.why = ""
         self._waits: dict[tuple[int, ...], bool] = {}
@@ -84,9 +96,8 @@ class Whole(Tiered):
 
     def _compiled(self) -> Callable[..., Any] | None:
         try:
-            with importing():
-                from tenferro_runtime.lowering import lower
-            self.native = get_backend("cpu").whole(lower(self.program), bare=self.bare)
+            function = _lowered(self.program, self.donated)
+            self.native = get_backend(_kind(self.program)).whole(function, bare=self.bare)
             if self.native is not None:
                 return self.native.run
             self.why = "there is no machine code of programs here"
@@ -98,19 +109,42 @@ class Whole(Tiered):
         return None
 
 
-def _form(program: Program, bare: bool, steps: Callable[[], Prepare]) -> Prepare | None:
-    """As the hook says: for programs that gain by it, and without sizes that depend on data."""
-    if not gains(program) or _refused(program):
-        return None
-    forms = program.memo.setdefault(FORM, {})
-    found: Whole | None = forms.get(bare)
+def _serves(program: Program) -> bool:
+    """As the hook says: programs that gain by it, unless something speaks against it."""
+    found: bool | None = program.memo.get("serves")
     if found is None:
-        found = forms.setdefault(bare, Whole(program, bare, steps))
+        found = program.memo["serves"] = gains(program) and not _refused(program)
+    return found
+
+
+def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: tuple[int, ...]) -> Prepare:
+    """As the hook says."""
+    donated = _given(program, donated)
+    forms = program.memo.setdefault(FORM, {})
+    key = bare, donated
+    found: Whole | None = forms.get(key)
+    if found is None:
+        found = forms.setdefault(key, Whole(program, bare, steps, donated))
     return found.prepare
+
+
+def _given(program: Program, donated: tuple[int, ...]) -> tuple[int, ...]:
+    """The inputs that a native function may write over, of those that are donated."""
+    return donated if how_of(program).overwriting and _kind(program) == "cpu" else ()
+
+
+def _kind(program: Program) -> str:
+    """The kind of the device that a program runs on."""
+    return device_of_program(program).kind
 
 
 def _refused(program: Program) -> str:
     """Why a program is not compiled as a whole whatever its steps are; an empty text where it may be."""
+    if len({spec.place for spec in program.specs.values()}) > 1:
+        return "its values lie in several memories"
+    kind = _kind(program)
+    if kind not in available_backends() or not get_backend(kind).compiles_wholes():
+        return "there is no machine code of programs here"
     if definitions(program):
         return "it has sizes that depend on data"
     if how_of(program).exact and not keeps_bits(program):
@@ -118,21 +152,20 @@ def _refused(program: Program) -> str:
     return ""
 
 
-def _forms(program: Program) -> Iterator[tuple[Whole, Mapping[str, Any]]]:
-    """The forms of a program and of that which it was before sizes were filled in, with these."""
-    sizes: Mapping[str, Any] = {}
+def _forms(program: Program) -> Iterator[Whole]:
+    """The forms of a program and of that which it was before sizes were filled in."""
     while True:
-        yield from [(form, sizes) for form in program.memo.get(FORM, {}).values()]
+        yield from program.memo.get(FORM, {}).values()
         if OPEN not in program.memo:
             return
-        program, sizes = program.memo[OPEN]
+        program, _ = program.memo[OPEN]
 
 
 def how(program: Program) -> str:
     """In words how a program runs that gains by being compiled as a whole; an empty text for all others."""
-    if not gains(program) or not all(s.place.on_host for s in program.specs.values()):
+    if not gains(program):
         return ""
-    forms = [form for form, _ in _forms(program)]
+    forms = [*_forms(program)]
     if any(form.native is not None for form in forms):
         return "runs as one native function"
     why = next((form.why for form in forms if form.why), "") or _refused(_opened(program))
@@ -150,13 +183,30 @@ def _opened(program: Program) -> Program:
     return program
 
 
-def memory(program: Program) -> int | None:
-    """Bytes of a run beside inputs and constants, where a program has a native function and no open sizes."""
-    for form, sizes in _forms(program):
-        values = tuple([sizes.get(name) for name in variables(form.program)])
-        if form.native is not None and all(n.__class__ is int for n in values):
-            return form.native.memory(values)  # type: ignore[arg-type]
-    return None
+def memory(program: Program, donated: tuple[int, ...] = ()) -> int | None:
+    """Bytes of a run beside inputs and constants: of a program that has a native function, or will have one.
+
+    Args:
+        program: a program without open sizes.
+        donated: positions of inputs that are written over.
+    """
+    sizes: Mapping[str, Any] = {}
+    if FORM not in program.memo and FORM in (above := program.memo.get(OPEN, (program, {})))[0].memo:
+        program, sizes = above  # as it was compiled
+    if not _serves(program):
+        return None
+    try:
+        function = _lowered(program, _given(program, donated))
+    except UnsupportedError:
+        return None
+    fresh = [math.prod((b.dtype.itemsize, *b.shape)) for b in function.outputs if b not in function.inputs]
+    return sum([evaluate(n, sizes) for n in (*plan_arena(function).slots, *fresh)])
 
 
-NATIVE_FORMS.append(_form)
+def _lowered(program: Program, donated: tuple[int, ...]) -> LoopFunction:
+    with importing():
+        from tenferro_runtime.lowering import lower
+    return lower(program, donated, kind=_kind(program))
+
+
+NATIVE_FORMS.append(NativeForms(_serves, _form))

@@ -20,7 +20,7 @@ class LoopFunction:
     Attributes:
         sizes: names of the symbolic sizes, in the order in which the caller gives their values.
         inputs: in order.
-        outputs: in order.
+        outputs: in order; an input among them was given away by the caller, and the output lies in its memory.
         constants: with their contents.
         temporaries: memory of the arena.
         body: statements.

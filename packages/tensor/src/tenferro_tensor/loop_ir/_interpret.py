@@ -72,7 +72,9 @@ def interpret(
     with np.errstate(all="ignore"):
         given = [*zip(function.inputs, inputs, strict=True), *function.constants]
         run.memory = {buffer.number: run.read_only(buffer, np.asarray(a)) for buffer, a in given}
-        outputs = [run.undefined(buffer) for buffer in function.outputs]
+        outputs = [run.memory.get(b.number, run.undefined(b)) for b in function.outputs]
+        for flat in outputs:
+            flat.flags.writeable = True  # also where an output lies in the memory of an input, of which this is a copy
         run.memory.update((b.number, flat) for b, flat in zip(function.outputs, outputs, strict=True))
         slots = [np.empty(evaluate(n, run.sizes), np.uint8) for n in (() if arena is None else arena.slots)]
         for b in function.temporaries:

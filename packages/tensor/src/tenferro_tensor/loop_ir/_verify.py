@@ -67,20 +67,26 @@ class _Checker:
 
     Attributes:
         declared: buffers by number.
+        given: numbers of the inputs in whose memory outputs lie.
         set: the registers that any statement has set so far.
     """
 
     def __init__(self, function: LoopFunction) -> None:
         self.function = function
         self.declared: dict[int, Buffer] = {}
+        self.given: set[int] = set()
         self.set: set[int] = set()
         self.bounds = Bounds.of(everything(function.body))
 
     def declarations(self) -> None:
         f = self.function
         lists = (f.inputs, Role.INPUT), (f.outputs, Role.OUTPUT), (f.temporaries, Role.TEMPORARY)
+        given = frozenset(f.inputs)
         for buffers, role in (*lists, ([b for b, _ in f.constants], Role.CONSTANT)):
             for buffer in buffers:
+                if role is Role.OUTPUT and buffer in given and buffer.number not in self.given:
+                    self.given.add(buffer.number)
+                    continue
                 if buffer.role is not role:
                     raise LoopIRError(f"{declared(buffer)} stands among the {role.value}s")
                 if buffer.number in self.declared:
@@ -179,7 +185,7 @@ class _Checker:
 
     def writable(self, s: Statement, buffer: Buffer) -> None:
         self.known(s, buffer)
-        if buffer.role not in WRITABLE:
+        if buffer.role not in WRITABLE and buffer.number not in self.given:
             self.broken(s, f"{declared(buffer)} is read only")
 
     def element(self, s: Let, scope: dict[int, Reg]) -> None:

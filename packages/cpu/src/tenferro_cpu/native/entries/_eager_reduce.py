@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._fixed import fixed_reduction
-from tenferro_cpu.native.kernels._fused_entry import Kind, Rows, entry
+from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
@@ -106,11 +106,11 @@ def _rows(axes: tuple[int, ...], rank: int) -> Rows | None:
     """The rows of an array that are reduced, or combined; None for axes in its midst, or none."""
     every = tuple(range(rank))
     if axes == every and axes:
-        return Rows((Kind.WHOLE,), reduced=True)
+        return Rows(reduced=True)
     if axes and axes == every[-len(axes) :]:
-        return Rows((Kind.WHOLE,), trailing=len(axes), reduced=True)
+        return Rows(trailing=len(axes), reduced=True)
     if axes and axes == every[: len(axes)]:
-        return Rows((Kind.WHOLE,), trailing=rank - len(axes), combined=True)
+        return Rows(trailing=rank - len(axes), combined=True)
     return None
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
-from tenferro_cpu.native.kernels._fused_entry import POOLED, Kind, Rows, entry
+from tenferro_cpu.native.kernels._fused_entry import POOLED, Rows, entry
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._ports import access_of
 from tenferro_cpu.native.kernels._strided import Variants, strided
@@ -35,18 +34,6 @@ def remember(table: dict[Any, Any], key: Any, plan: Any) -> Any:
         table.clear()
     table[key] = plan
     return plan
-
-
-class NotReady(Exception):
-    """Raised by a lazy kernel for arrays whose layout it was not compiled for.
-
-    Attributes:
-        make: compiles it for them.
-    """
-
-    def __init__(self, make: Callable[[], object]) -> None:
-        super().__init__("the kernel is not compiled for this layout")
-        self.make = make
 
 
 def checked(kernel: KernelIR, arrays: Sequence[Any]) -> list[Array]:
@@ -137,7 +124,6 @@ class Fused:
     Args:
         kernel: what to compute; the accesses written in it are replaced by those of the arrays.
         engine: what compiles it; by default the engine of the process.
-        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
 
     >>> from tenferro_cpu.native import available
     >>> from tenferro_tensor.catalog.arithmetic import add, mul
@@ -150,10 +136,10 @@ class Fused:
            [1., 3., 5.]])
     """
 
-    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
         if kernel.reduction is not None:
             raise ArgumentError("the kernel reduces; make it a Reduced")
-        self.kernel, self.lazy = kernel, lazy
+        self.kernel = kernel
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._plans: dict[Any, Step] = {}
@@ -169,8 +155,6 @@ class Fused:
         key = (reads, writes, stream)
         found = self._variants.get(key)
         if found is None:
-            if self.lazy:
-                raise NotReady(partial(self.compiled, key))
             found = self.compiled(key)
         return found
 
@@ -182,10 +166,6 @@ class Fused:
         if not stream:
             self._known.add((*reads, *writes), made)
         return made
-
-    def at_hand(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> bool:
-        """Whether the machine code of a variant needs no compiling."""
-        return llvm(self.engine, variant[2]).at_hand(self._variant(variant), "row")
 
     def _variant(self, variant: tuple[tuple[Access, ...], tuple[Access, ...], bool]) -> KernelIR:
         reads, writes, _ = variant
@@ -214,9 +194,8 @@ class Fused:
             fallback: called for everything else; by default the kernel itself.
             how: as in `tenferro_cpu.native.kernels._fused_entry.entry`.
         """
-        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs))
-        address = self.address(rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
-        return entry(address, self.kernel, rows, self.strided(fallback or self), cost=self.cost, **how)
+        units = (Access.UNIT,) * len(self.kernel.inputs), (Access.UNIT,) * len(self.kernel.outputs)
+        return entry(self.address(*units), self.kernel, Rows(), self.strided(fallback or self), cost=self.cost, **how)
 
     def strided(self, fallback: Callable[..., Any], **how: Any) -> Callable[..., Any]:
         """The variants that are compiled by now, or later, as a C entry of arrays of any strides.

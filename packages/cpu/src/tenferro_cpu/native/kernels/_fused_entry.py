@@ -5,8 +5,7 @@ Whatever they do not take goes to the fallback, which plans for any layout.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MOST_OPERANDS, NE
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Region
+from tenferro_tensor.device_model import KernelIR, Operand
 
 SHORT: Final = 8
 """Shorter rows are reduced side by side, one per lane, which entries do not do."""
@@ -34,76 +33,19 @@ POOLED: Final = 1 << 20
 """Bytes from which results come from the pool."""
 
 
-class Kind(IntEnum):
-    """How an operand covers an iteration space of rows."""
-
-    WHOLE = 0
-    """One element for each of the space."""
-    ROW = 1
-    """One row, the same for all rows."""
-    COLUMN = 2
-    """One element for each row."""
-    NUMBER = 3
-    """One element, as an array without axes or as a NumPy scalar."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """An iteration space as rows of contiguous elements.
 
     Attributes:
-        inputs: how each input covers it; one of them covers it whole.
         trailing: number of trailing axes that a row consists of; 0 for all axes.
         reduced: whether rows are reduced to one element.
         combined: whether rows are combined element by element.
     """
 
-    inputs: tuple[Kind, ...]
     trailing: int = 0
     reduced: bool = False
     combined: bool = False
-
-    @classmethod
-    def of(cls, region: Region) -> Self | None:
-        """The rows of a region, or None where its operands cover it in another way.
-
-        >>> from tenferro_tensor.catalog import mul
-        >>> from tenferro_tensor.device_model import Apply, Operand
-        >>> import numpy as np
-        >>> f8 = Operand(np.dtype("float64"))
-        >>> kernel = KernelIR((f8, f8), (Apply(mul.op(), (0, 1)),), (2,))
-        >>> Rows.of(Region(kernel, 3, ((0, 1, 2), (0,))))
-        Rows(inputs=(<Kind.WHOLE: 0>, <Kind.COLUMN: 2>), trailing=2, reduced=False, combined=False)
-        """
-        rank, every = region.rank, tuple(range(region.rank))
-        kinds, lengths = [], set()
-        for axes in region.axes:
-            if axes == every:
-                kinds.append(Kind.WHOLE)
-            elif not axes:
-                kinds.append(Kind.NUMBER)
-            elif axes == every[rank - len(axes) :]:
-                kinds.append(Kind.ROW)
-                lengths.add(len(axes))
-            elif axes == every[: len(axes)]:
-                kinds.append(Kind.COLUMN)
-                lengths.add(rank - len(axes))
-            else:
-                return None
-        gone = len(region.reduced)
-        trailing = gone > 0 and region.reduced == every[rank - gone :]
-        leading = gone > 0 and not trailing and region.reduced == every[:gone]
-        if gone:
-            lengths.add(gone if trailing else rank - gone)
-        if len(lengths) > 1 or Kind.WHOLE not in kinds or (gone and not trailing and not leading):
-            return None
-        length = lengths.pop() if lengths else 0
-        return cls(tuple(kinds), 0 if length == rank else length, trailing, leading)
-
-    @property
-    def reads(self) -> tuple[Access, ...]:
-        """Access of each input along a row."""
-        return tuple([Access.UNIT if kind in (Kind.WHOLE, Kind.ROW) else Access.FIXED for kind in self.inputs])
 
 
 def unpooled(written: Sequence[Operand]) -> int:
@@ -123,7 +65,6 @@ def entry(
     fallback: Callable[..., Any],
     *,
     cost: float,
-    context: np.ndarray[Any, Any] | None = None,
     near: int | None = None,
     longest: int = NEVER,
     most: int | None = None,
@@ -140,7 +81,6 @@ def entry(
         rows: the iteration space.
         fallback: called with the same arguments for everything else.
         cost: nanoseconds that one element takes, for the decision about more threads.
-        context: words that the kernel is handed.
         near: elements up to which large results are taken, from the pool; by default what the caches hold, because
             beyond that the fallback writes past them.
         longest: elements of the longest row that the kernel takes.
@@ -152,7 +92,7 @@ def entry(
     """
     written = kernel.written
     dtypes = tuple([o.dtype for o in (*kernel.inputs, *written)])
-    if len(dtypes) > MOST_OPERANDS or Kind.WHOLE not in rows.inputs:
+    if len(dtypes) > MOST_OPERANDS:
         return fallback
     team()
     partible = kernel.reduction is not None and kernel.reduction.kind not in LOCATED
@@ -164,7 +104,7 @@ def entry(
 
     def make(most: int, large: Callable[..., Any]) -> Callable[..., Any]:
         return compiled.FusedEntry(
-            kernel=address, dtypes=dtypes, covers=rows.inputs, fallback=fallback, large=large, context=context,
+            kernel=address, dtypes=dtypes, inputs=len(kernel.inputs), fallback=fallback, large=large,
             trailing=rows.trailing, reduced=rows.reduced, combined=rows.combined, most=most,
             shortest=0 if not rows.reduced else SHORT if rows.trailing else 1, longest=longest, widest=widest,
             paired=LONGEST_SHORT if partible and rows.trailing and not rows.combined else 0, few=FEW,

@@ -11,14 +11,13 @@ from tenferro_cpu.native.kernels._device import llvm
 from tenferro_cpu.native.kernels._driver import Axis, Step, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import (
     Array,
-    NotReady,
     checked,
     empty,
     extents,
     remember,
     strides_over,
 )
-from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, Kind, Rows, entry, long_row
+from tenferro_cpu.native.kernels._fused_entry import LONGEST_SHORT, SHORT, long_row
 from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._laid import laid, layout_of
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
@@ -54,7 +53,6 @@ class Reduced:
     Args:
         kernel: what to compute and how to reduce it; accesses and direction are chosen for the arrays.
         engine: what compiles it; by default the engine of the process.
-        lazy: raise `NotReady` where a variant is missing, instead of compiling it.
 
     >>> import numpy as np
     >>> from tenferro_cpu.native import available
@@ -66,10 +64,10 @@ class Reduced:
     array([3., 3.])
     """
 
-    def __init__(self, kernel: KernelIR, engine: Engine | None = None, *, lazy: bool = False) -> None:
+    def __init__(self, kernel: KernelIR, engine: Engine | None = None) -> None:
         if kernel.reduction is None:
             raise ArgumentError("the kernel reduces nothing; make it a Fused")
-        self.kernel, self.kind, self.lazy = kernel, kernel.reduction.kind, lazy
+        self.kernel, self.kind = kernel, kernel.reduction.kind
         self.engine = default_engine() if engine is None else engine
         self._variants: dict[Any, int] = {}
         self._rest: Reduced | None = None
@@ -85,8 +83,6 @@ class Reduced:
         key = (over, reads, writes)
         found = self._variants.get(key)
         if found is None:
-            if self.lazy:
-                raise NotReady(partial(self.compiled, key))
             found = self.compiled(key)
         return found
 
@@ -96,11 +92,6 @@ class Reduced:
         made: int = tools.compiled(kernel, "reduce").code  # type: ignore[assignment]
         self._variants[variant] = made
         return made
-
-    def at_hand(self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]) -> bool:
-        """Whether the machine code of a variant needs no compiling."""
-        tools, kernel = self._rendered(variant)
-        return tools.at_hand(kernel, "reduce")
 
     def _rendered(
         self, variant: tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]
@@ -129,10 +120,6 @@ class Reduced:
         known = self._laid.get(key)
         return known(*arrays) if known is not None else self._planned(*arrays, axes=axes, key=key)
 
-    def known(self, arrays: Sequence[Array], axes: tuple[int, ...]) -> bool:
-        """Whether the reduction of arrays of such a layout is one call of machine code."""
-        return self._laid.get((layout_of(arrays), axes)) is not None
-
     def _planned(self, *arrays: Any, axes: Sequence[int], key: Any = (None, False)) -> Any:
         xs = checked(self.kernel, arrays)
         shape = extents(xs)
@@ -157,22 +144,6 @@ class Reduced:
             found = laid(step, self.kernel.inputs, self.kernel.written, left, again, cost=self.cost)
             remember(self._laid, key, found)
         return self._given(ys)
-
-    def rows(self) -> Callable[..., Any]:
-        """The reduction over the last axis as a C entry of its operands; see `Fused.entry`."""
-        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), trailing=1, reduced=True)
-        kernel = self.address(Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs))
-        return entry(kernel, self.kernel, rows, partial(self, axes=(-1,)), cost=self.cost)
-
-    def entry(self) -> Callable[..., Any]:
-        """The reduction over all axes as a C entry of its operands."""
-        rows = Rows((Kind.WHOLE,) * len(self.kernel.inputs), reduced=True)
-        kernel = self.compiled((Over.TRAILING, rows.reads, (Access.UNIT,) * len(self.kernel.outputs)))
-
-        def over_all(*arrays: Any) -> Any:
-            return self(*arrays, axes=range(max(x.ndim for x in arrays)))
-
-        return entry(kernel, self.kernel, rows, over_all, cost=self.cost)
 
     @staticmethod
     def _given(ys: list[Array]) -> Any:
@@ -298,12 +269,6 @@ class Reduced:
             [*temporaries, *both[count:]],
         )
 
-    @property
-    def rest(self) -> "tuple[Reduced, tuple[Over | Short, tuple[Access, ...], tuple[Access, ...]]]":
-        """What combines partial results that are rows, and the variant that does."""
-        units = (Access.UNIT,) * len(self.kernel.outputs)
-        return self._combining(), (Over.LEADING, units, units)
-
     def _combining(self) -> "Reduced":
         """The reduction of this one's partial results."""
         if self._rest is None:
@@ -313,7 +278,6 @@ class Reduced:
             self._rest = Reduced(
                 KernelIR(operands, (), tuple(range(len(dtypes))), reduction=self.kernel.reduction),
                 self.engine,
-                lazy=self.lazy,
             )
         return self._rest
 

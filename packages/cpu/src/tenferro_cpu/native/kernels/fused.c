@@ -7,22 +7,15 @@
 #include "status.h"
 #include "threads/team.h"
 
-/* How an operand covers an iteration space of rows, as `Kind` in Python. */
-enum cover { COVERS_WHOLE, COVERS_ROW, COVERS_COLUMN, COVERS_NUMBER };
-
 typedef struct {
-    struct entry entry;         /* the owner is an array of words that the kernel is handed, or None */
-    const int64_t *words;       /* those, or NULL */
+    struct entry entry;
     row_kernel *kernel, *rest;  /* `rest` combines the partial results of chunks of rows */
-    int whole;                  /* an operand that covers the space whole */
     int trailing, reduced, combined; /* as in `Rows` in Python */
     int scan;                   /* size of a number of the only result, where it must be finite; or 0 */
     int64_t shortest, longest;  /* bounds of the row; `longest` is of the number of rows where they are combined */
     int64_t widest;             /* bound of the row where rows are combined */
     int64_t paired, few;        /* rows of up to `paired` elements are taken in spaces of up to `few` */
     int64_t shared;             /* elements from which the team is called */
-    enum cover covers[MOST_OPERANDS];
-    PyTypeObject *scalars[MOST_OPERANDS]; /* classes of NumPy scalars that are read in place; borrowed from dtypes */
 } FusedEntry;
 
 /* One call: rows of `width` elements, `many` of them; where operands begin, and how far it is to the next row and to
@@ -53,11 +46,10 @@ static void shifted(const struct call *c, char **into, char *const *from, int64_
 
 static void do_rows(const struct call *c, char **data, int64_t width, int64_t many)
 {
-    const int64_t *context = c->self->words;
     for (int64_t row = 0; row < many; row++) {
         if (row > 0)
             shifted(c, data, data, 1, 0);
-        c->self->kernel(data, width, context, 1, NULL);
+        c->self->kernel(data, width, NULL, 1, NULL);
     }
 }
 
@@ -199,30 +191,19 @@ static int measure(struct call *c, PyArrayObject *whole)
 static int take_operand(struct call *c, int k, PyObject *o)
 {
     const FusedEntry *self = c->self;
-    const enum cover cover = self->covers[k];
-    const int64_t size = self->entry.sizes[k];
-    const int fixed = cover == COVERS_COLUMN || cover == COVERS_NUMBER;
-    c->units[k] = fixed ? 0 : size;
-    c->steps[k] = cover == COVERS_WHOLE ? size * c->width : cover == COVERS_COLUMN ? size : 0;
-    if (Py_TYPE(o) == self->scalars[k]) {
-        c->data[k] = (char *)&((PyDoubleScalarObject *)o)->obval;
-        return 1;
-    }
     if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_CARRAY_RO))
         return 0;
     PyArrayObject *x = (PyArrayObject *)o;
-    /* A whole operand has all axes, a row the last ones, a column the first ones, a number none. */
-    const int first = cover == COVERS_ROW ? c->lead : 0;
-    const int last = cover == COVERS_NUMBER ? 0 : cover == COVERS_COLUMN ? c->lead : c->lead + c->length;
+    c->units[k] = self->entry.sizes[k];
+    c->steps[k] = self->entry.sizes[k] * c->width;
     c->data[k] = PyArray_BYTES(x);
-    return PyArray_NDIM(x) == last - first && same_extents(PyArray_DIMS(x), c->shape + first, last - first);
+    return PyArray_NDIM(x) == c->lead + c->length && same_extents(PyArray_DIMS(x), c->shape, c->lead + c->length);
 }
 
 /* Whether an operand shares memory with a result in another way than element by element. */
 static int clashes(const struct call *c, int k, const char *start, int64_t bytes)
 {
-    const int64_t own = c->self->entry.sizes[k] *
-                        (c->steps[k] == 0 ? (c->units[k] == 0 ? 1 : c->width) : c->units[k] == 0 ? c->many : c->total);
+    const int64_t own = c->self->entry.sizes[k] * c->total;
     const int apart = c->data[k] + own <= start || start + bytes <= c->data[k];
     return !apart && !(c->data[k] == start && own == bytes);
 }
@@ -262,12 +243,12 @@ static PyObject *fused_call(PyObject *callable, PyObject *const *args, size_t fl
     FusedEntry *self = (FusedEntry *)callable;
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     const int spare = count == self->entry.inputs + self->entry.outputs;
-    if (names != NULL || (count != self->entry.inputs && !spare) || !PyArray_CheckExact(args[self->whole]))
+    if (names != NULL || (count != self->entry.inputs && !spare) || !PyArray_CheckExact(args[0]))
         return pass_on(self->entry.fallback, args, flags, names);
     struct call c;
     c.self = self;
     c.operands = self->entry.inputs + self->entry.outputs;
-    const int fits = measure(&c, (PyArrayObject *)args[self->whole]);
+    const int fits = measure(&c, (PyArrayObject *)args[0]);
     if (fits <= 0)
         return pass_on(fits < 0 ? self->entry.large : self->entry.fallback, args, flags, names);
     for (int k = 0; k < self->entry.inputs; k++)
@@ -286,47 +267,26 @@ static PyObject *fused_call(PyObject *callable, PyObject *const *args, size_t fl
     return given_results(c.made, self->entry.outputs);
 }
 
-/* How the operands cover the space: 0, or -1 with an exception set. */
-static int take_covers(FusedEntry *self, PyObject *covers)
-{
-    self->whole = -1;
-    for (int k = 0; k < self->entry.inputs; k++) {
-        const long cover = PyLong_AsLong(PyTuple_GET_ITEM(covers, k));
-        if (cover < 0 || cover > COVERS_NUMBER)
-            break;
-        self->covers[k] = (enum cover)cover;
-        if (cover == COVERS_NUMBER)
-            self->scalars[k] = number_of(self->entry.descrs[k]).scalar;
-        if (cover == COVERS_WHOLE && self->whole < 0)
-            self->whole = k;
-    }
-    if (self->whole < 0 && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no operand covers the space whole");
-    return PyErr_Occurred() ? -1 : 0;
-}
-
 static PyObject *fused_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"kernel", "dtypes", "covers", "fallback", "large", "context", "trailing", "reduced",
+    static char *names[] = {"kernel", "dtypes", "inputs", "fallback", "large", "trailing", "reduced",
                             "combined", "most", "shortest", "longest", "widest", "paired", "few", "shared", "scan",
                             "rest", NULL};
     unsigned long long kernel, rest;
-    PyObject *dtypes, *covers, *fallback, *large, *context;
+    PyObject *dtypes, *fallback, *large;
+    int inputs;
     FusedEntry *self = (FusedEntry *)type->tp_alloc(type, 0);
     if (self == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "$KOO!OOOippLLLLLLLiK", names, &kernel, &dtypes, &PyTuple_Type,
-                                     &covers, &fallback, &large, &context, &self->trailing, &self->reduced,
-                                     &self->combined, &self->entry.most, &self->shortest, &self->longest,
+        !PyArg_ParseTupleAndKeywords(args, keywords, "$KOiOOippLLLLLLLiK", names, &kernel, &dtypes, &inputs, &fallback,
+                                     &large, &self->trailing, &self->reduced, &self->combined,
+                                     &self->entry.most, &self->shortest, &self->longest,
                                      &self->widest, &self->paired, &self->few, &self->shared, &self->scan, &rest) ||
-        tenferro_fill_entry(&self->entry, fused_call, dtypes, (int)PyTuple_GET_SIZE(covers), fallback, large,
-                            context) < 0 ||
-        take_covers(self, covers) < 0) {
+        tenferro_fill_entry(&self->entry, fused_call, dtypes, inputs, fallback, large, Py_None) < 0) {
         Py_XDECREF(self);
         return NULL;
     }
     self->kernel = kernel_at(kernel);
     self->rest = kernel_at(rest);
-    self->words = PyArray_Check(context) ? PyArray_DATA((PyArrayObject *)context) : NULL;
     if (self->combined && !rest)
         self->longest = least(self->longest, COMBINED_ROWS);
     return (PyObject *)self;

@@ -1,7 +1,8 @@
 """Conversion between dtypes: exact where the number fits, else as follows.
 
-Integers wrap; floating-point numbers beyond the range of an integer dtype become its nearest number and NaN becomes 0,
-where NumPy gives what the processor happens to give and warns (so the processor is told of it here too).
+Integers wrap. Floating-point numbers beyond the range of an integer dtype become what NumPy makes of them on x86, which
+warns (so the processor is told of it here too): they wrap if they fit into 32 bits, or 64 for wider dtypes, and else
+become the lowest of these.
 """
 
 from __future__ import annotations
@@ -53,7 +54,14 @@ def _rounded_to_zero(x: Vec, kind: str, unsigned: bool) -> Vec:
     low, end = (0.0, 2.0**bits) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
     whole = block.call("trunc", x)
     block.signal(~((whole >= low) & (whole < end)))
-    return block.saturated(x, kind, unsigned=unsigned)
+    if unsigned and bits == 64:
+        negative = block.saturated(x, kind, unsigned=False)
+        return block.where(whole < 2.0**63, negative, block.saturated(x, kind, unsigned=True))
+    wide = "i32" if bits < 32 or (bits == 32 and not unsigned) else "i64"
+    found = block.saturated(x, wide, unsigned=False)
+    edge = 2.0 ** (BITS[wide] - 1)
+    found = block.where((whole >= -edge) & (whole < edge), found, found.like(-(2 ** (BITS[wide] - 1))))
+    return found if wide == kind else resized(found, kind, True)
 
 
 def convert(site: Site, x: Value, *, dtype: Any) -> Value:

@@ -62,6 +62,7 @@ class Library:
         gemm: addresses of Fortran's ``xGEMM`` by NumPy's letter of the dtype.
         get_threads: the number of threads that its next call may use.
         set_threads: change that number, for the whole process.
+        syrk: addresses of ``xSYRK``, products of matrices with themselves.
     """
 
     path: str
@@ -71,6 +72,7 @@ class Library:
     gemm: dict[str, int] = field(compare=False)
     get_threads: Callable[[], int] = field(compare=False)
     set_threads: Callable[[int], None] = field(compare=False)
+    syrk: dict[str, int] = field(compare=False, default_factory=dict)
 
 
 def libraries() -> tuple[Library, ...]:
@@ -130,13 +132,14 @@ def _open(path: str) -> Library | None:
         return None
     if hasattr(dynamic, "MKL_Set_Num_Threads"):
         # What the plain names of mkl_rt take for integers is chosen at run time; these take 8 bytes.
-        gemm = _products(dynamic, "{}gemm_64_")
-        return Library(path, "mkl", "", 8, gemm, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads)
+        gemm, syrk = (_routines(dynamic, f"{{}}{name}_64_") for name in ("gemm", "syrk"))
+        return Library(path, "mkl", "", 8, gemm, dynamic.MKL_Get_Max_Threads, dynamic.MKL_Set_Num_Threads, syrk)
     if hasattr(dynamic, "bli_thread_set_num_threads") and hasattr(dynamic, "bli_info_get_blas_int_type_size"):
         width, bits = dynamic.bli_info_get_blas_int_type_size, ctypes.c_int64
         count, change = dynamic.bli_thread_get_num_threads, dynamic.bli_thread_set_num_threads
         width.restype, count.restype, change.restype, change.argtypes = bits, bits, None, (bits,)
-        return Library(path, "blis", "", int(width()) // 8, _products(dynamic, "{}gemm_"), count, change)
+        gemm, syrk = (_routines(dynamic, f"{{}}{name}_") for name in ("gemm", "syrk"))
+        return Library(path, "blis", "", int(width()) // 8, gemm, count, change, syrk)
     for prefix, suffix in itertools.product(("scipy_", ""), ("64_", "", "_64")):
         getter = getattr(dynamic, f"{prefix}openblas_get_num_threads{suffix}", None)
         setter = getattr(dynamic, f"{prefix}openblas_set_num_threads{suffix}", None)
@@ -151,15 +154,16 @@ def _open(path: str) -> Library | None:
             "openblas",
             core().decode() if core is not None else "",
             8 if "64" in suffix else 4,
-            _products(dynamic, f"{prefix}{{}}gemm_{suffix}"),
+            _routines(dynamic, f"{prefix}{{}}gemm_{suffix}"),
             getter,
             setter,
+            _routines(dynamic, f"{prefix}{{}}syrk_{suffix}"),
         )
     return None
 
 
-def _products(dynamic: Any, pattern: str) -> dict[str, int]:
-    """Addresses of ``xGEMM`` by NumPy's letter, as far as the library has them."""
+def _routines(dynamic: Any, pattern: str) -> dict[str, int]:
+    """Addresses of a subroutine by NumPy's letter, as far as the library has them."""
     found = {kind: getattr(dynamic, pattern.format(letter), None) for kind, letter in LETTERS.items()}
     return {kind: ctypes.cast(f, ctypes.c_void_p).value or 0 for kind, f in found.items() if f is not None}
 

@@ -47,7 +47,6 @@ def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> N
         return None
     arrays = (*function.inputs, *function.outputs)
     pool = _pool.pool()
-    words = RunWords(function)
     run = compiled.WholeFunction(
         address=_address(function),
         dtypes=tuple([b.dtype for b in arrays]),
@@ -56,12 +55,13 @@ def native(function: LoopFunction, kernels: Kernels, *, bare: bool = False) -> N
         sizes=len(function.sizes),
         constants=tuple([np.require(c, b.dtype, ("C", "A")) for b, c in function.constants]),
         calls=tuple([PythonCall(s, function.sizes, kernels).entry() for s in calls(function.body)]),
-        prepare=words,
+        prepare=RunWords(function),
         memory=None if pool is None else pool._pool,
         contiguous=contiguous,
         bare=bare,
+        over=np.array([_place(b, function) for b in function.outputs], np.int32).tobytes(),
     )
-    return NativeProgram(run, words.memory)
+    return NativeProgram(run)
 
 
 def _address(function: LoopFunction) -> int:
@@ -84,6 +84,11 @@ def calls(statements: Iterable[Statement]) -> Iterator[Call]:
         yield from calls(nested(s))
 
 
+def _place(output: Buffer, function: LoopFunction) -> int:
+    """0 where an output is new memory, else the number of the input in whose memory it lies, counted from 1."""
+    return function.inputs.index(output) + 1 if output in function.inputs else 0
+
+
 class RunWords:
     """What a run needs of the sizes, as words of `WholeFunction`."""
 
@@ -98,15 +103,10 @@ class RunWords:
     def __call__(self, *values: int) -> bytes:
         sizes, f = self._named(values), self.function
         team = any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
-        blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs]]
+        blocks = [arena_bytes(f, sizes), *[_bytes(b, sizes) for b in f.outputs if b not in f.inputs]]
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
         total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
         return np.array([blocks[0], total, max(blocks), team, *extents], np.int64).tobytes()
-
-    def memory(self, values: tuple[int, ...]) -> int:
-        """As `NativeProgram` says."""
-        sizes, f = self._named(values), self.function
-        return arena_bytes(f, sizes) + sum([_bytes(b, sizes) for b in f.outputs])
 
     def _named(self, values: tuple[int, ...]) -> dict[str, int]:
         return dict(zip(self.function.sizes, values, strict=True))

@@ -17,8 +17,9 @@ PREFIX: Final = "fortran."
 
 def _chosen(symbol: str) -> tuple[int, int] | None:
     """Address and bytes of integers of a product of the chosen BLAS."""
-    library = provider().library if symbol[1:] == "gemm" else None
-    address = 0 if library is None else library.gemm.get(_LETTERS[symbol[0]], 0)
+    library = provider().library
+    products = {} if library is None else {"gemm": library.gemm, "syrk": library.syrk}.get(symbol[1:], {})
+    address = products.get(_LETTERS[symbol[0]], 0)
     return (address, library.integers) if library is not None and address else None
 
 

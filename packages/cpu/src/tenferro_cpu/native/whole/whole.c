@@ -31,7 +31,8 @@ typedef struct {
     int64_t call_count;
     int inputs, constant_count, outputs, sizes, bare;
     int64_t extents;                                         /* of all inputs and outputs */
-    unsigned char ranks[];                                   /* of inputs, then of outputs */
+    PyObject *over;          /* 32-bit numbers: of each output 0, or the input that it lies in, counted from 1 */
+    unsigned char ranks[];   /* of inputs, then of outputs */
 } WholeFunction;
 
 static PyArray_Descr *descr_of(const WholeFunction *self, int k)
@@ -158,17 +159,36 @@ static void *aligned(char *start)
     return start + (-(uintptr_t)start & 63);
 }
 
-/* Make outputs and room for temporary values, which is `near` where that does: 0, or -1 with an exception set. `made`
- * gets references, also when this fails. */
-static int make_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **made,
-                       char *near)
+/* The input that an output lies in, counted from 1, or 0. */
+static int64_t input_under(const WholeFunction *self, int k)
+{
+    return ((const int32_t *)PyBytes_AS_STRING(self->over))[k];
+}
+
+/* The array that an output lies in: a new one, or an input that was given away. A new reference. */
+static PyArrayObject *output_array(const WholeFunction *self, int k, const npy_intp *shape, PyArrayObject **held)
+{
+    const int64_t input = input_under(self, k) - 1;
+    if (input < 0)
+        return new_array(descr_of(self, self->inputs + k), self->ranks[self->inputs + k], shape);
+    if (held[input] == NULL || !PyArray_ISWRITEABLE(held[input])) {
+        PyErr_Format(PyExc_ValueError, "operand %d is written over, and cannot be", (int)input);
+        return NULL;
+    }
+    return (PyArrayObject *)Py_NewRef(held[input]);
+}
+
+/* Make outputs and room for temporary values, which is `near` where that does: 0, or -1 with an exception set. `made`,
+ * behind the operands in `held`, gets references, also when this fails. */
+static int make_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **held,
+                       PyArrayObject **made, char *near)
 {
     const int64_t *shape = words + HEAD;
     for (int k = 0; k < self->inputs; k++)
         shape += self->ranks[k];
     for (int k = 0; k < self->outputs; k++) {
         const int rank = self->ranks[self->inputs + k];
-        made[k] = new_array(descr_of(self, self->inputs + k), rank, (const npy_intp *)shape);
+        made[k] = output_array(self, k, (const npy_intp *)shape, held);
         if (made[k] == NULL)
             return -1;
         pointers[k] = PyArray_DATA(made[k]);
@@ -187,15 +207,15 @@ static int make_memory(const WholeFunction *self, const int64_t *words, void **p
 }
 
 /* As `make_memory`, large blocks from the pool. */
-static int take_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **made,
-                       char *near)
+static int take_memory(const WholeFunction *self, const int64_t *words, void **pointers, PyArrayObject **held,
+                       PyArrayObject **made, char *near)
 {
     if (self->memory == Py_None || words[LARGEST] < (int64_t)TENFERRO_POOLED_MIN_BYTES)
-        return make_memory(self, words, pointers, made, near);
+        return make_memory(self, words, pointers, held, made, near);
     PyObject *before = tenferro_pool_enter(self->memory, PyDataMem_DefaultHandler);
     if (before == NULL)
         return -1;
-    const int status = make_memory(self, words, pointers, made, near);
+    const int status = make_memory(self, words, pointers, held, made, near);
     return tenferro_pool_leave(before, status < 0) < 0 ? -1 : status;
 }
 
@@ -242,7 +262,7 @@ static PyObject *call_bound(WholeFunction *self, PyObject *const *args, const in
     }
     int status = take_operands(self, args + 1, words + HEAD, pointers, held);
     if (status == 0)
-        status = take_memory(self, words, pointers + fixed, made, near);
+        status = take_memory(self, words, pointers + fixed, held, made, near);
     if (status == 0)
         status = run_function(self, args[0], words, pointers, held, count);
     for (int k = 0; k < fixed; k++)
@@ -339,6 +359,17 @@ static int are_constants(PyObject *constants)
     return 1;
 }
 
+/* Whether outputs lie in inputs that there are, if in any. */
+static int are_inputs(const WholeFunction *self)
+{
+    if (PyBytes_GET_SIZE(self->over) != (Py_ssize_t)sizeof(int32_t) * self->outputs)
+        return 0;
+    for (int k = 0; k < self->outputs; k++)
+        if (input_under(self, k) < 0 || input_under(self, k) > self->inputs)
+            return 0;
+    return 1;
+}
+
 /* Check and count what a new function was given: 0, or -1 with an exception set. */
 static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
 {
@@ -347,7 +378,7 @@ static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
     self->outputs = (int)every - inputs;
     self->constant_count = (int)constants;
     if (inputs < 0 || self->outputs < self->bare || every + constants > MOST_WHOLE_ARRAYS || self->sizes < 0 ||
-        self->sizes > MOST_WHOLE_ARRAYS || PyBytes_GET_SIZE(ranks) != every) {
+        self->sizes > MOST_WHOLE_ARRAYS || PyBytes_GET_SIZE(ranks) != every || !are_inputs(self)) {
         PyErr_Format(PyExc_ValueError, "a whole program has up to %d inputs, constants and outputs", MOST_WHOLE_ARRAYS);
         return -1;
     }
@@ -360,13 +391,13 @@ static int count_arrays(WholeFunction *self, PyObject *ranks, int inputs)
 static PyObject *whole_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"address", "dtypes", "ranks", "inputs", "sizes", "constants", "calls", "prepare", "memory",
-                            "contiguous", "bare", NULL};
+                            "contiguous", "bare", "over", NULL};
     unsigned long long address;
-    PyObject *dtypes, *ranks, *constants, *calls, *prepare, *memory, *contiguous;
+    PyObject *dtypes, *ranks, *constants, *calls, *prepare, *memory, *contiguous, *over;
     int inputs, sizes, bare;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!iiO!O!OOOp", names, &address, &PyTuple_Type, &dtypes,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$KO!O!iiO!O!OOOpS", names, &address, &PyTuple_Type, &dtypes,
                                      &PyBytes_Type, &ranks, &inputs, &sizes, &PyTuple_Type, &constants, &PyTuple_Type,
-                                     &calls, &prepare, &memory, &contiguous, &bare))
+                                     &calls, &prepare, &memory, &contiguous, &bare, &over))
         return NULL;
     WholeFunction *self = (WholeFunction *)type->tp_alloc(type, PyBytes_GET_SIZE(ranks));
     if (self == NULL)
@@ -375,6 +406,7 @@ static PyObject *whole_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->function = (tenferro_whole_function *)(uintptr_t)address;
     self->sizes = sizes;
     self->bare = bare;
+    self->over = Py_NewRef(over);
     self->dtypes = Py_NewRef(dtypes);
     self->constants = Py_NewRef(constants);
     self->calls = Py_NewRef(calls);
@@ -400,6 +432,7 @@ static void whole_dealloc(PyObject *o)
 {
     WholeFunction *self = (WholeFunction *)o;
     PyObject_GC_UnTrack(o);
+    Py_XDECREF(self->over);
     Py_XDECREF(self->dtypes);
     Py_XDECREF(self->constants);
     Py_XDECREF(self->calls);

@@ -1,1 +1,0 @@
-"""Fused regions of programs: step by step in blocks at first, then one kernel."""

@@ -1,0 +1,81 @@
+"""`reuse_memory`: what a loop makes of a dead array, element by element, takes the memory of that array.
+
+The law: a buffer takes over the memory of another one if no element of the old one is touched after the new one is
+written there. That is so where the last statement that touches the old one comes before the first one that touches the
+new one; or where both are one loop, no two of whose iterations meet in the shared memory, and whose body obeys the law.
+The arena shares memory in the first case; this pass is for the second one. So a normalisation writes rows of
+exponentials where their quotients go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tenferro_runtime.lowering._rewriting import renamed, swapped
+from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
+from tenferro_runtime.lowering.passes._footprint import Footprints, footprint
+from tenferro_tensor.loop_ir import Buffer, For, LoopFunction, Statement, everything
+
+
+def reuse_memory(function: LoopFunction) -> LoopFunction:
+    """The function with fewer temporaries."""
+    known: Footprints = {}
+    body, footprints = function.body, [footprint(s, known) for s in function.body]
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for k, f in enumerate(footprints):
+        for number in f.buffers:
+            first.setdefault(number, k)
+            last[number] = k
+    moving = swapped(body)
+    fixed = moving | {b.number for b in function.inputs}
+    new = [b for b in (*function.outputs, *function.temporaries) if b.number in first and b.number not in fixed]
+    beginning: dict[int, list[Buffer]] = {}
+    for b in new:
+        beginning.setdefault(first[b.number], []).append(b)
+    taken: dict[int, Buffer] = {}
+    busy: set[tuple[int, int]] = set()  # in one loop memory changes hands once, for the law is about pairs
+    for x in function.temporaries:
+        k = last.get(x.number, -1)
+        for y in beginning.get(k, ()) if x.number not in moving else ():
+            free = x != y and busy.isdisjoint({(k, x.number), (k, y.number)})
+            alike = x.dtype == y.dtype and math.prod(x.shape) == math.prod(y.shape)
+            if free and alike and may_take_over(body[k : k + 1], x.number, y.number, known):
+                busy |= {(k, x.number), (k, y.number)}
+                taken[x.number] = y
+                break
+    if not taken:
+        return function
+    final = {number: _end(y, taken) for number, y in taken.items()}
+    temporaries = tuple([b for b in function.temporaries if b.number not in final])
+    return replace(function, temporaries=temporaries, body=renamed(body, final))
+
+
+def _end(y: Buffer, taken: dict[int, Buffer]) -> Buffer:
+    """The last buffer of a row of which each takes over from the one before."""
+    while y.number in taken:
+        y = taken[y.number]
+    return y
+
+
+def may_take_over(body: Sequence[Statement], x: int, y: int, known: Footprints) -> bool:
+    """Whether statements obey the law, for the numbers of the old buffer and of the new one."""
+    extents = {s.index.number: s.extent for s in everything(body) if isinstance(s, For)}
+    return _obeys(body, x, y, extents, known)
+
+
+def _obeys(body: Sequence[Statement], x: int, y: int, extents: Extents, known: Footprints) -> bool:
+    footprints = [footprint(s, known) for s in body]
+    last = max([k for k, f in enumerate(footprints) if x in f.buffers], default=-1)
+    first = min([k for k, f in enumerate(footprints) if y in f.buffers], default=len(body))
+    if last != first:
+        return last < first
+    s, f = body[first], footprints[first]
+    if not isinstance(s, For) or not f.regular or f.branches:
+        return False
+    inside = f.inside - {s.index.number}
+    old, new = [*f.loads.get(x, ()), *f.stores.get(x, ())], [*f.loads.get(y, ()), *f.stores.get(y, ())]
+    meet = any(meet_elsewhere(a, b, s.index, inside, extents) for a in old for b in new)
+    return not meet and _obeys(s.body, x, y, extents, known)
