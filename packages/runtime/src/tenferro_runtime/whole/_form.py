@@ -148,7 +148,7 @@ def _refused(program: Program) -> str:
     if definitions(program):
         return "it has sizes that depend on data"
     if how_of(program).exact and not keeps_bits(program):
-        return "it is to keep the bits of single steps, and some of them add or multiply in an order of their own"
+        return "it is to keep the bits of single steps, and some of them round in a way of their own"
     return ""
 
 
