@@ -1,4 +1,4 @@
-"""Fused regions: several element-wise steps, and a reduction after them, as one step with one kernel.
+"""Fused regions of programs that cannot be one native function: several element-wise steps as one with one kernel.
 
 In the order of their life: `_candidates` says which steps may be fused, the pass `passes.fusion` finds the regions,
 `_writer` makes one equation of each, `_region` reads its program as a kernel, `_kernels` runs it: op by op at first, as

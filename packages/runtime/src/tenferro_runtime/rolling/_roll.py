@@ -27,7 +27,7 @@ MIN_STEPS: Final = 3
 
 DEFAULT_MIN_STEPS: Final = 8
 DEFAULT_MIN_SAVED: Final = 64
-"""Steps of a loop, and equations that it saves, from which on it is recorded where nobody has asked for it."""
+"""By default a loop is recorded if it has at least so many iterations and saves at least so many equations."""
 
 MAX_NESTED: Final = 4
 """Loops around loops, those that begin inside of another one not counted."""

@@ -1,8 +1,8 @@
 """Conversion between dtypes: exact where the number fits, else as follows.
 
-Integers wrap. Floating-point numbers beyond the range of an integer dtype become what NumPy makes of them on x86, which
-warns (so the processor is told of it here too): they wrap if they fit into 32 bits, or 64 for wider dtypes, and else
-become the lowest of these.
+Integers wrap. Floating-point numbers beyond the range of an integer dtype become what NumPy makes of them on x86: they
+wrap if they fit into 32 bits, or 64 for wider dtypes, and else become the lowest of these. NumPy warns of them, so the
+conversion raises the processor's flag for invalid operations.
 """
 
 from __future__ import annotations
