@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,6 +25,30 @@ class Layer:
     b: object
 
 
+@tr.register_dataclass(static="padding")
+@dataclass
+class Conv:
+    w: object
+    padding: str
+
+
+class Bag:
+    """Taken apart by functions of its own."""
+
+    def __init__(self, *items: object) -> None:
+        self.items = items
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bag) and self.items == other.items
+
+    def __getitem__(self, i: int) -> object:
+        return self.items[i]
+
+    __hash__ = None
+
+
+tr.register_node(Bag, lambda bag: (bag.items, None), lambda _, items: Bag(*items))
+
 trees = st.recursive(
     st.integers(-(2**63), 2**63 - 1) | st.none(),
     lambda part: (
@@ -33,6 +57,11 @@ trees = st.recursive(
         | st.dictionaries(st.sampled_from("abc"), part, max_size=3)
         | st.builds(Pair, part, part)
         | st.builds(Layer, part, part)
+        | st.builds(Conv, part, st.sampled_from(["same", "valid"]))
+        | st.builds(Bag, part, part)
+        | st.dictionaries(st.sampled_from("abc"), part, max_size=3).map(OrderedDict)
+        | st.dictionaries(st.sampled_from("abc"), part, max_size=3).map(lambda d: defaultdict(list, d))
+        | st.builds(deque, st.lists(part, max_size=3), st.sampled_from([None, 3, 4]))
     ),
     max_leaves=8,
 )
@@ -94,9 +123,21 @@ def test_the_order_of_a_dict_is_kept_and_matched_by_key() -> None:
     assert flatten_like(treedef, {"a": 20, "b": 10}) == [10, 20]
 
 
+class Options(dict):
+    """A class of its own, which says nothing about being a container."""
+
+
 def test_subclasses_of_containers_are_leaves() -> None:
-    d = OrderedDict(a=1)
+    d = Options(a=1)
     assert flatten(d) == ([d], LEAF)
+
+
+def test_static_data_belong_to_the_structure() -> None:
+    treedef = flatten([defaultdict(list, a=1), deque([2], maxlen=3), Conv(4, "same")])[1]
+    assert treedef.show() == "[defaultdict(list, {'a': *}), deque(*, 3), Conv(w=*, padding='same')]"
+    assert flatten(Conv(1, "same"))[1] is not flatten(Conv(1, "valid"))[1]
+    assert flatten(deque([1], maxlen=3))[1] is not flatten(deque([1]))[1]
+    assert pickle.loads(pickle.dumps(treedef)) is treedef
 
 
 def test_errors() -> None:

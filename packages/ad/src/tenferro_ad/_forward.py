@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._seed import fitted
-from tenferro_ad._trees import as_value, split_aux
+from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
@@ -43,7 +43,7 @@ def jvp(
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentError("jvp takes tuples of primals and of tangents, as in jvp(f, (x,), (t,))")
     leaves, tree = flatten(tuple(primals))
-    values = [as_value(x) for x in leaves]
+    values = as_values(leaves, tree, "an argument of jvp")
     given = flatten_like(tree, tuple(tangents), "the tangents given to jvp")
     ts = [fitted(t, v.spec, "jvp: the tangent") if v.spec.inexact else None for t, v in zip(given, values)]
     out, pushed, aux = pushed_through(f, values, ts, tree, has_aux)
@@ -62,7 +62,7 @@ def pushed_through(
     args = unflatten(tree, [v if t is None else dual(v, t, level) for v, t in zip(values, tangents)])
     out, aux = split_aux(running(level, f, *args), has_aux, "jvp")
     outs, out_tree = flatten(out)
-    results = [as_value(lowered(o)) for o in outs]
+    results = as_values([lowered(o) for o in outs], out_tree, "the result of a function differentiated in forward mode")
     pushed = [
         o.tangent if o.__class__ is Dual and o.level == level else zeros_like(r) if r.spec.inexact else None
         for o, r in zip(outs, results)

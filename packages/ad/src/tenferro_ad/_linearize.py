@@ -8,7 +8,7 @@ from typing import Any
 from tenferro_ad._forward import pushed_through
 from tenferro_ad._reverse import Recorded, conjugated
 from tenferro_ad._seed import fitted
-from tenferro_ad._trees import Picked, as_value, require_convention, require_differentiable
+from tenferro_ad._trees import Picked, as_value, as_values, require_convention, require_differentiable
 from tenferro_ad._zeros import full
 from tenferro_runtime.extension import Builder, call, optimise
 from tenferro_runtime.ir import open_sizes
@@ -39,7 +39,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     (Tensor(9.), Tensor(6.), Tensor(60.))
     """
     leaves, tree = flatten(primals)
-    values = [as_value(x) for x in leaves]
+    values = as_values(leaves, tree, "an argument of linearize")
     specs = [v.spec for v in values]
     require_differentiable(specs, tree, "linearize")
     builder = Builder()

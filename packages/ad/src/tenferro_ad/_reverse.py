@@ -10,7 +10,7 @@ from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
-from tenferro_ad._trees import Picked, as_value, require_convention, split_aux
+from tenferro_ad._trees import Picked, as_values, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import Array, catalog, next_level
@@ -26,7 +26,7 @@ class Recorded:
         out, aux = split_aux(running(level, picked.call, f, self.leaves, kwargs), has_aux, what)
         outs, self.tree = flatten(out)
         self.nodes = [o.node if o.__class__ is EagerTensor and o.level == level else None for o in outs]
-        self.outs = [as_value(self.lowered(o)) for o in outs]
+        self.outs = as_values([self.lowered(o) for o in outs], self.tree, f"the result of the function given to {what}")
         self.aux = map_tree(self.lowered, aux)
 
     def lowered(self, x: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Array, Spec, tensor
-from tenferro_tensor_core import ArgumentError, GradientError
+from tenferro_tensor_core import ArgumentError, GradientError, TenferroError
 
 CONVENTIONS = ("tenferro", "jax")
 
@@ -15,6 +17,29 @@ CONVENTIONS = ("tenferro", "jax")
 def as_value(x: Any) -> Any:
     """A leaf as a value: arrays and numbers of the host become tensors."""
     return x if isinstance(x, Array) else tensor(x)
+
+
+def as_values(leaves: Sequence[Any], tree: TreeDef, what: str, *, copy: bool = False) -> list[Any]:
+    """The leaves of a tree as values; `copy` keeps arrays of the host from being changed later.
+
+    Raises:
+        ArgumentError: one is neither an array nor a number; the message names its path.
+    """
+    found: list[Any] = []
+    try:
+        for x in leaves:
+            found.append(x if isinstance(x, Array) else tensor(x, copy=True) if copy else tensor(x))
+    except TenferroError as cause:
+        x = leaves[len(found)]
+        if isinstance(x, (np.ndarray, np.generic)):
+            raise
+        path = list(tree.paths())[len(found)]
+        raise ArgumentError(
+            f"{what}{path and f' at {path}'} is a {type(x).__name__}, neither an array nor a number; close over it, "
+            "make it a static field, or register its class with register_dataclass or register_node",
+            path=path,
+        ) from cause
+    return found
 
 
 def require_convention(convention: str) -> None:
@@ -45,7 +70,7 @@ class Picked:
         self.args, self.nums = args, nums
         chosen: Any = args[self.nums[0]] if self.single else tuple([args[n] for n in self.nums])
         leaves, self.tree = flatten(chosen)
-        self.values = [x if isinstance(x, Array) else tensor(x, copy=True) for x in leaves]
+        self.values = as_values(leaves, self.tree, f"an argument of {what}", copy=True)
         require_differentiable([v.spec for v in self.values], self.tree, what)
 
     def call(self, f: Callable[..., Any], leaves: Sequence[Any], kwargs: dict[str, Any]) -> Any:

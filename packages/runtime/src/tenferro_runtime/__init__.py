@@ -26,7 +26,21 @@ from tenferro_runtime.running import _execute as _execute
 from tenferro_runtime.running._donation import DonatedError
 from tenferro_runtime.runtime import Runtime, current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
-from tenferro_runtime.trees._tree import register_dataclass
+from tenferro_runtime.trees._containers import register_dataclass, register_node
+from tenferro_runtime.trees._functions import (
+    TreePath,
+    tree_all,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    tree_map_with_path,
+    tree_reduce,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+)
+from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import (
     ComputeDevice,
     MemorySpace,
@@ -100,6 +114,7 @@ __all__ = [
     "current_runtime",
     "dim",
     "register_dataclass",
+    "register_node",
     "scan",
     "switch",
     "synchronize",
@@ -109,6 +124,8 @@ __all__ = [
     "while_loop",
     "TracedTensor",
     "Transfers",
+    "TreeDef",
+    "TreePath",
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",
@@ -288,6 +305,16 @@ __all__ = [
     "tensordot",
     "tile",
     "to_device",
+    "tree_all",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
     "tril",
     "triu",
     "trunc",

@@ -31,7 +31,8 @@ from tenferro_runtime.rendering._render import render
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import TracedTensor, is_traced
-from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, register_dataclass, unflatten
+from tenferro_runtime.trees._containers import register_dataclass
+from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import (
     HOST,
     REGISTRY,

@@ -398,7 +398,7 @@ class Compiled:
         raise ArgumentError(
             f"argument {label} of {self.title} is a {type(leaf).__name__}, neither an array nor a number{here()}; "
             "name it in static_argnames if it is to be a constant of the program, or register its class with "
-            "register_dataclass",
+            "register_dataclass or register_node",
             argument=label,
         )
 

@@ -91,7 +91,8 @@ def _require_arrays(leaves: list[Any], tree: TreeDef) -> None:
         if leaf.__class__ not in SCALARS and not isinstance(leaf, (Array, np.ndarray, np.generic)):
             raise ArgumentError(
                 f"a traced function returned a {type(leaf).__name__} at result{path}; it may return arrays and numbers "
-                "in lists, tuples, dicts, namedtuples and dataclasses registered with register_dataclass",
+                "in lists, tuples, dicts, deques, namedtuples and objects of classes registered with "
+                "register_dataclass or register_node",
                 path=path,
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tenferro_runtime.control_flow._agreement import require_tree
 from tenferro_runtime.control_flow._scan import length_of
-from tenferro_runtime.control_flow._values import leaf_value, require_functions
+from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor.functions import asarray, concat, flip, moveaxis, reshape, stack
 
@@ -41,14 +41,14 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, *, reverse: bool = F
     """
     require_functions("associative_scan", f)
     leaves, tree = flatten(xs)
-    arrays = [asarray(leaf_value(leaf, "xs of associative_scan")) for leaf in leaves]
+    arrays = [asarray(x) for x in leaf_values(leaves, tree, "xs of associative_scan")]
     front = [moveaxis(x, axis, 0) if x.ndim else x for x in arrays]
     length_of("associative_scan", front, list(tree.paths()), None)
 
     def combine(a: Leaves, b: Leaves) -> Leaves:
         found, made = flatten(f(unflatten(tree, a), unflatten(tree, b)))
         require_tree("associative_scan", tree, "xs", made, f)
-        return [asarray(leaf_value(x, "the result of a function given to associative_scan")) for x in found]
+        return [asarray(x) for x in leaf_values(found, made, "the result of a function given to associative_scan")]
 
     turned = [flip(x, axis=0) for x in front] if reverse else front
     done = _scanned(combine, turned)

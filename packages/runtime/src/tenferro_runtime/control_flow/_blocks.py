@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tenferro_runtime.control_flow._agreement import require_tree
-from tenferro_runtime.control_flow._values import leaf_value
+from tenferro_runtime.control_flow._values import leaf_values
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import recording
 from tenferro_runtime.trees._tree import flatten, unflatten
@@ -75,7 +75,7 @@ def in_blocks(scan: Scan, f: Step, init: Any, xs: Any, n: Any, count: int, rever
             if rows:
                 require_tree("scan", made, "the row of the first step", now, f)
             made = now
-            rows.append([asarray(leaf_value(x, "a row of scan")) for x in found])
+            rows.append([asarray(x) for x in leaf_values(found, now, "a row of scan")])
         if reverse:
             rows.reverse()
         return carry, unflatten(made, [stack(list(column)) for column in zip(*rows, strict=True)])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_runtime.control_flow._agreement import next_kind
-from tenferro_runtime.control_flow._values import LeafKind, leaf_value
+from tenferro_runtime.control_flow._values import LeafKind, leaf_values
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.runtime import current_runtime
@@ -33,7 +33,7 @@ class Run:
             with stage(self.builder):
                 out = f(inputs)
             leaves, self.tree = flatten(out)
-            self.leaves = [leaf_value(leaf, f"the result of a function given to {what}") for leaf in leaves]
+            self.leaves = leaf_values(leaves, self.tree, f"the result of a function given to {what}")
         except BaseException:
             self.builder.closed = True
             raise

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import keep_written_out
-from tenferro_runtime.control_flow._values import kind_of, leaf_value
+from tenferro_runtime.control_flow._values import kind_of, leaf_values
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import SCALARS, Tensor
@@ -23,7 +23,7 @@ class Carry:
 
     def __init__(self, what: str, init: Any, f: Any) -> None:
         leaves, self.tree = flatten(init)
-        self.leaves = [leaf_value(leaf, f"the carry of {what}") for leaf in leaves]
+        self.leaves = leaf_values(leaves, self.tree, f"the carry of {what}")
         self.what, self.f = what, f
 
     @property
@@ -58,7 +58,7 @@ class Carry:
                 self.leaves = leaves
                 return (beside,)
         require_tree(self.what, self.tree, "the carry", tree, self.f)
-        outs = [leaf_value(leaf, f"the carry of {self.what}") for leaf in leaves]
+        outs = leaf_values(leaves, tree, f"the carry of {self.what}")
         if not unroll and any(map(is_traced, outs)):
             return None
         entry = [kind_of(leaf) for leaf in self.leaves]

@@ -8,10 +8,10 @@ from typing import Any
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, joined_kinds, require_tree
 from tenferro_runtime.control_flow._bodies import Run, closed
-from tenferro_runtime.control_flow._values import kind_of, leaf_value, require_functions
+from tenferro_runtime.control_flow._values import kind_of, leaf_values, require_functions
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
-from tenferro_runtime.trees._tree import flatten, map_tree, unflatten
+from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError
@@ -89,12 +89,13 @@ def _single(x: Any, name: str) -> Any:
 
 
 def _arrays(out: Any, name: str) -> Any:
-    return map_tree(lambda leaf: asarray(leaf_value(leaf, f"the result of a function given to {name}")), out)
+    leaves, tree = flatten(out)
+    return unflatten(tree, [asarray(x) for x in leaf_values(leaves, tree, f"the result of a function given to {name}")])
 
 
 def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     leaves, tree = flatten(operands)
-    values = [leaf_value(leaf, f"an operand of {name}") for leaf in leaves]
+    values = leaf_values(leaves, tree, f"an operand of {name}")
     kinds = [kind_of(v) for v in values]
     runs: list[Run] = []
     for f in functions:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._scan import length_of, recorded, slice_kinds
-from tenferro_runtime.control_flow._values import leaf_value, require_functions
+from tenferro_runtime.control_flow._values import leaf_values, require_functions
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor.functions import asarray
 
@@ -31,7 +31,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """
     require_functions("map", f)
     leaves, slices = flatten(xs)
-    over = [asarray(leaf_value(leaf, "xs of map")) for leaf in leaves]
+    over = [asarray(x) for x in leaf_values(leaves, slices, "xs of map")]
     n = length_of("map", over, list(slices.paths()), None)
     step = lambda c, x: (c, f(x))
     return recorded("map", step, Carry("map", (), f), over, slices, slice_kinds(over), n, False)[1]

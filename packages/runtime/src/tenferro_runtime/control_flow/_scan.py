@@ -11,7 +11,7 @@ from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
-from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_value, name_of, require_functions
+from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_values, name_of, require_functions
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
@@ -61,7 +61,7 @@ def scan(
     require_functions("scan", f)
     count = steps_of(unroll)
     leaves, slices = flatten(xs)
-    over = [asarray(leaf_value(leaf, "xs of scan")) for leaf in leaves]
+    over = [asarray(x) for x in leaf_values(leaves, slices, "xs of scan")]
     n = length_of("scan", over, list(slices.paths()), length)
     carry = Carry("scan", init, f)
     written_out = n.__class__ is int and (count is None or n <= count > 1)
@@ -98,7 +98,8 @@ def scan(
         kept.append(row)
     if reverse:
         kept.reverse()
-    stacked = [stack([asarray(leaf_value(x, "a row of scan")) for x in column]) for column in zip(*kept, strict=True)]
+    checked = [leaf_values(row, tree, "a row of scan") for row in kept]
+    stacked = [stack([asarray(x) for x in column]) for column in zip(*checked, strict=True)]
     return carry.arrays(), unflatten(tree, stacked)
 
 

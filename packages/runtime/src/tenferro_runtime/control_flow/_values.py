@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from tenferro_runtime.ir._source import here, where
 from tenferro_runtime.tracing._traced import TracedTensor, innermost
+from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import SCALARS, Interval, Spec, tensor
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError
@@ -27,16 +29,24 @@ class LeafKind(NamedTuple):
     interval: Interval | None = None
 
 
-def leaf_value(x: Any, what: str) -> Any:
-    """A leaf as it goes into a function: numbers stay numbers, host data and sizes become values."""
-    if x.__class__ in SCALARS:
-        return x
-    try:
-        return value(x)
-    except ArgumentError as cause:
-        raise ArgumentError(
-            f"{what} holds a {type(x).__name__}, which is no array or number{here()}; close over it instead"
-        ) from cause
+def leaf_values(leaves: Iterable[Any], tree: TreeDef, what: str) -> list[Any]:
+    """Leaves as they go into a function: numbers stay numbers, host data and sizes become values.
+
+    Raises:
+        ArgumentError: one is neither; the message names its path.
+    """
+    found: list[Any] = []
+    for x in leaves:
+        try:
+            found.append(x if x.__class__ in SCALARS else value(x))
+        except ArgumentError as cause:
+            path = list(tree.paths())[len(found)]
+            raise ArgumentError(
+                f"{what} holds a {type(x).__name__}{path and f' at {path}'}, which is no array or number{here()}; "
+                "close over it, or register its class with register_dataclass or register_node",
+                path=path,
+            ) from cause
+    return found
 
 
 def require_functions(name: str, *functions: Any) -> None:

@@ -1,23 +1,21 @@
 """Pytrees: nested containers of leaves, taken apart and put together again.
 
-Containers are lists, tuples, dicts, namedtuples, None (a container without leaves) and registered dataclasses;
-everything else is a leaf. The shape of a tree is a `TreeDef`, interned: equal shapes are one object.
+Containers are lists, tuples, dicts (ordered ones and those with a default, too), deques, namedtuples, None (a
+container without leaves) and registered classes; everything else is a leaf. The shape of a tree is a `TreeDef`,
+interned: equal shapes are one object.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from tenferro_runtime.trees._containers import container_of, is_container
 from tenferro_tensor_core import ArgumentError, key_of
 from tenferro_tensor_core.forks import new_lock
 
-T = TypeVar("T")
-
 _interned: WeakValueDictionary[Any, TreeDef] = WeakValueDictionary()
-_dataclasses: dict[type, tuple[str, ...]] = {}
 _lock = new_lock()
 
 
@@ -28,28 +26,32 @@ class TreeDef:
         kind: class of the container, or ``None`` at a leaf.
         names: keys of a dict, fields of a namedtuple or dataclass, else ``()``.
         children: shapes of the parts.
+        aux: static data of the container: the factory of a defaultdict, the length of a deque, static fields.
         size: number of leaves.
     """
 
-    __slots__ = ("__weakref__", "children", "kind", "names", "size")
+    __slots__ = ("__weakref__", "aux", "children", "kind", "names", "size")
     kind: type | None
     names: tuple[Any, ...]
     children: tuple[TreeDef, ...]
+    aux: Any
     size: int
 
-    def __new__(cls, kind: type | None, names: tuple[Any, ...], children: tuple[TreeDef, ...]) -> TreeDef:
-        key = (kind, key_of(names), children)
+    def __new__(
+        cls, kind: type | None, names: tuple[Any, ...], children: tuple[TreeDef, ...], aux: Any = None
+    ) -> TreeDef:
+        key = (kind, key_of(names), children) if aux is None else (kind, key_of(names), children, key_of(aux))
         with _lock:
             self = _interned.get(key)
             if self is None:
                 self = object.__new__(cls)
-                self.kind, self.names, self.children = kind, names, children
+                self.kind, self.names, self.children, self.aux = kind, names, children, aux
                 self.size = 1 if kind is None else sum(c.size for c in children)
                 _interned[key] = self
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TreeDef, (self.kind, self.names, self.children)
+        return TreeDef, (self.kind, self.names, self.children, self.aux)
 
     def __repr__(self) -> str:
         return f"TreeDef({self.show()})"
@@ -65,20 +67,41 @@ class TreeDef:
             return f"[{', '.join(inner)}]"
         if self.kind is tuple:
             return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-        if self.kind is dict:
-            return f"{{{', '.join(f'{k!r}: {v}' for k, v in zip(self.names, inner, strict=True))}}}"
-        return f"{self.kind.__name__}({', '.join(f'{k}={v}' for k, v in zip(self.names, inner, strict=True))})"
+        name = self.kind.__name__
+        container = container_of(self.kind)
+        if container is not None and container.keyed:
+            text = f"{{{', '.join(f'{k!r}: {v}' for k, v in zip(self.names, inner, strict=True))}}}"
+            return text if name == "dict" else f"{name}({_shown(self.aux)}{text})"
+        parts = [f"{k}={v}" for k, v in zip(self.names, inner, strict=True)] if self.names else inner
+        if container is not None and container.static:
+            parts += [f"{k}={_named(v)}" for k, v in self.aux]
+        elif self.aux is not None:
+            parts.append(_named(self.aux))
+        return f"{name}({', '.join(parts)})"
 
     def paths(self) -> Iterator[str]:
         """Where each leaf is, as an indexing expression: ``[0]['w']``; empty for a single leaf."""
         if self.kind is None:
             yield ""
         for i, child in enumerate(self.children):
-            if self.kind is dict:
-                step = f"[{self.names[i]!r}]"
-            else:
-                step = f".{self.names[i]}" if self.names else f"[{i}]"
-            yield from (step + rest for rest in child.paths())
+            yield from (self.step(i) + rest for rest in child.paths())
+
+    def step(self, i: int) -> str:
+        """The expression that leads to a part: ``['w']``, ``.w`` or ``[0]``."""
+        if not self.names:
+            return f"[{i}]"
+        assert self.kind is not None, "a leaf has no parts"
+        container = container_of(self.kind)
+        return f"[{self.names[i]!r}]" if container is not None and container.keyed else f".{self.names[i]}"
+
+
+def _named(aux: Any) -> str:
+    """Static data as text; classes and functions by name."""
+    return str(getattr(aux, "__name__", None) or f"{aux!r:.60}")
+
+
+def _shown(aux: Any) -> str:
+    return "" if aux is None else f"{_named(aux)}, "
 
 
 LEAF: Final = TreeDef(None, (), ())
@@ -86,24 +109,33 @@ LEAF: Final = TreeDef(None, (), ())
 
 _NONE: Final = TreeDef(type(None), (), ())
 _flat: Final[dict[tuple[type, int], TreeDef]] = {}
-_CONTAINERS: Final = (list, tuple, dict, type(None))
+
+
+class _Unhashable(Exception):
+    """Static data of a container cannot be compared."""
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree in order, and its shape.
 
+    Raises:
+        ArgumentError: the static data of a registered class are not hashable.
+
     >>> flatten({"a": 1, "b": [2, (3, None)]})
     ([1, 2, 3], TreeDef({'a': *, 'b': [*, (*, None)]}))
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves)
+    try:
+        return leaves, _flatten(tree, leaves)
+    except _Unhashable as error:
+        raise _refusal(tree, error.args[0]) from None
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
     kind = tree.__class__
     if kind is tuple or kind is list:
         for part_kind in {x.__class__ for x in tree}:
-            if _is_container(part_kind):
+            if is_container(part_kind):
                 return TreeDef(kind, (), tuple([_flatten(part, leaves) for part in tree]))
         leaves += tree
         shape = _flat.get((kind, len(tree)))
@@ -112,23 +144,66 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
             if len(tree) < 64:
                 _flat[kind, len(tree)] = shape
         return shape
-    if not _is_container(kind):
-        leaves.append(tree)
-        return LEAF
-    if tree is None:
-        return _NONE
     if kind is dict:
         return TreeDef(dict, tuple(tree), tuple([_flatten(part, leaves) for part in tree.values()]))
-    if kind in _dataclasses:
-        names = _dataclasses[kind]
-        return TreeDef(kind, names, tuple([_flatten(getattr(tree, name), leaves) for name in names]))
-    return TreeDef(kind, kind._fields, tuple([_flatten(part, leaves) for part in tree]))
+    if tree is None:
+        return _NONE
+    container = container_of(kind)
+    if container is None:
+        leaves.append(tree)
+        return LEAF
+    parts, aux, names = container.take(tree)
+    return _shape(tree, names, tuple([_flatten(part, leaves) for part in parts]), aux)
 
 
-def _is_container(kind: type) -> bool:
-    if kind in _CONTAINERS or kind in _dataclasses:
-        return True
-    return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
+def flatten_until(tree: Any, is_leaf: Callable[[Any], Any]) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree in order, and its shape; what `is_leaf` accepts is a leaf, whatever its class."""
+    leaves: list[Any] = []
+
+    def shape_of(part: Any) -> TreeDef:
+        container = None if is_leaf(part) else container_of(part.__class__)
+        if container is None:
+            leaves.append(part)
+            return LEAF
+        parts, aux, names = container.take(part)
+        return _shape(part, names, tuple([shape_of(p) for p in parts]), aux)
+
+    try:
+        return leaves, shape_of(tree)
+    except _Unhashable as error:
+        raise _refusal(tree, error.args[0]) from None
+
+
+def _shape(tree: Any, names: tuple[Any, ...], children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+    try:
+        return TreeDef(tree.__class__, names, children, aux)
+    except TypeError:
+        raise _Unhashable(tree) from None
+
+
+def _refusal(tree: Any, culprit: Any) -> ArgumentError:
+    """The error about a container whose static data are not hashable."""
+
+    def path_to(part: Any) -> str | None:
+        if part is culprit:
+            return ""
+        container = container_of(part.__class__)
+        if container is not None:
+            parts, _, names = container.take(part)
+            for i, child in enumerate(parts):
+                rest = path_to(child)
+                if rest is not None:
+                    step = f"[{names[i]!r}]" if container.keyed else f".{names[i]}" if names else f"[{i}]"
+                    return step + rest
+        return None
+
+    path = path_to(tree) or ""
+    where = f" at {path}" if path else ""
+    return ArgumentError(
+        f"the static data of the {type(culprit).__name__}{where} are not hashable; make arrays in them parts of the "
+        "tree, and lists tuples",
+        path=path,
+    )
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
@@ -162,48 +237,91 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
         return dict(zip(treedef.names, parts, strict=True))
     if kind is type(None):
         return None
-    if kind in _dataclasses:
-        return kind(**dict(zip(treedef.names, parts, strict=True)))
-    return kind(*parts)
+    container = container_of(kind)
+    assert container is not None, "only containers have shapes"
+    return container.make(treedef.aux, treedef.names, parts)
 
 
-def flatten_like(treedef: TreeDef, tree: Any, what: str = "tree") -> list[Any]:
+def flatten_like(treedef: TreeDef, tree: Any, what: str = "tree", *, none: bool = False) -> list[Any]:
     """The leaves of a tree that must have the given shape; the keys of a dict may come in another order.
 
+    Where the shape has a leaf, the tree may have any subtree; None only where `none` says so.
+
     Raises:
-        ArgumentError: the shapes differ.
+        ArgumentError: the shapes differ; the message says where.
     """
     leaves: list[Any] = []
-    if not _match(treedef, tree, leaves):
+    if not _match(treedef, tree, leaves, none):
+        path, problem = _difference(treedef, tree, none) or ("", "")
         raise ArgumentError(
-            f"{what} must have the structure {treedef.show()}, got {flatten(tree)[1].show()}; give it the same nesting",
+            f"{what} must have the structure {treedef.show()}, got {flatten(tree)[1].show()}"
+            f" ({path and f'at {path}: '}{problem}); give it the same nesting",
             expected=treedef.show(),
+            path=path,
         )
     return leaves
 
 
-def _match(treedef: TreeDef, tree: Any, leaves: list[Any]) -> bool:
+def _match(treedef: TreeDef, tree: Any, leaves: list[Any], none: bool) -> bool:
     kind = tree.__class__
     if treedef.kind is None:
         leaves.append(tree)
-        return tree is not None
+        return none or tree is not None
     if kind is not treedef.kind:
         return False
-    if kind is dict:
-        return tree.keys() == set(treedef.names) and all(
-            _match(child, tree[name], leaves) for name, child in zip(treedef.names, treedef.children, strict=True)
-        )
-    parts = [getattr(tree, name) for name in treedef.names] if kind in _dataclasses else list(tree or ())
-    return len(parts) == len(treedef.children) and all(
-        _match(child, part, leaves) for child, part in zip(treedef.children, parts, strict=True)
-    )
+    sequence = kind is list or kind is tuple
+    parts = tree if sequence and len(tree) == len(treedef.children) else None
+    if not sequence:
+        parts = _parts_in_order(treedef, tree)
+    if parts is None:
+        return False
+    for child, part in zip(treedef.children, parts, strict=True):
+        if not _match(child, part, leaves, none):
+            return False
+    return True
 
 
-def fields_of(cls: type) -> tuple[str, ...] | None:
-    """Names of the parts of a namedtuple or registered dataclass; ``None`` for other classes."""
-    if cls in _dataclasses:
-        return _dataclasses[cls]
-    return getattr(cls, "_fields", None) if issubclass(cls, tuple) else None
+def _parts_in_order(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
+    """The parts of a tree of the right class, in the order of a shape; ``None`` where it has others."""
+    container = container_of(tree.__class__)
+    assert container is not None, "only containers have shapes"
+    parts, aux, names = container.take(tree)
+    if len(parts) != len(treedef.children) or key_of(aux) != key_of(treedef.aux):
+        return None
+    if not container.keyed:
+        return parts if names == treedef.names else None
+    return None if tree.keys() != {*treedef.names} else [tree[name] for name in treedef.names]
+
+
+def _difference(treedef: TreeDef, tree: Any, none: bool) -> tuple[str, str] | None:
+    """Where a tree first differs from a shape, and how."""
+    if treedef.kind is None:
+        return None if none or tree is not None else ("", "None instead of a leaf")
+    if tree.__class__ is not treedef.kind:
+        return "", f"a {type(tree).__name__} instead of a {treedef.kind.__name__}"
+    parts = _parts_in_order(treedef, tree)
+    if parts is None:
+        return "", _other_parts(treedef, tree)
+    for i, (child, part) in enumerate(zip(treedef.children, parts, strict=True)):
+        found = _difference(child, part, none)
+        if found is not None:
+            return treedef.step(i) + found[0], found[1]
+    return None
+
+
+def _other_parts(treedef: TreeDef, tree: Any) -> str:
+    container = container_of(tree.__class__)
+    assert container is not None, "only containers have shapes"
+    parts, aux, names = container.take(tree)
+    missing = [name for name in treedef.names if name not in names]
+    extra = [name for name in names if name not in treedef.names]
+    if missing or extra:
+        both = (("without", missing), ("with", extra))
+        told = [f"{word} {', '.join(map(repr, found))}" for word, found in both if found]
+        return f"a {type(tree).__name__} {' and '.join(told)}"
+    if len(parts) != len(treedef.children):
+        return f"{len(parts)} parts instead of {len(treedef.children)}"
+    return f"the static data {aux!r:.60} instead of {treedef.aux!r:.60}"
 
 
 def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -215,32 +333,3 @@ def map_tree(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     leaves, treedef = flatten(tree)
     columns = [flatten_like(treedef, other, f"tree {i}") for i, other in enumerate(others, 1)]
     return unflatten(treedef, [f(*row) for row in zip(leaves, *columns, strict=True)])
-
-
-def register_dataclass(cls: type[T]) -> type[T]:
-    """Make a dataclass a container whose fields are parts of the tree; usable as a decorator.
-
-    Raises:
-        ArgumentError: the class is no dataclass, or has fields that its constructor does not take.
-
-    >>> @register_dataclass
-    ... @dataclasses.dataclass
-    ... class Layer:
-    ...     w: float
-    ...     b: float
-    >>> map_tree(lambda x: 2 * x, Layer(1.0, 2.0))
-    Layer(w=2.0, b=4.0)
-    """
-    if not dataclasses.is_dataclass(cls):
-        raise ArgumentError(f"{cls.__name__} is not a dataclass; put @dataclasses.dataclass on it first")
-    fields = dataclasses.fields(cls)
-    derived = [f.name for f in fields if not f.init]
-    if derived:
-        raise ArgumentError(
-            f"{cls.__name__} has fields that its constructor does not take: {', '.join(derived)}; "
-            "make them properties, or keep such objects out of arguments and results",
-            fields=tuple(derived),
-        )
-    with _lock:
-        _dataclasses[cls] = tuple(f.name for f in fields)
-    return cls

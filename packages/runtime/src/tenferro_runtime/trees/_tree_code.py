@@ -5,13 +5,13 @@ Generated text holds names of our own making, and names of dataclass fields; key
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime._written import defined
+from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import key_of
@@ -86,14 +86,24 @@ def _read(w: _FunctionWriter, treedef: TreeDef, name: str, leaves: list[str]) ->
         w.lines.append(f"if {test} or key(tuple({name})) != {w.bind(key_of(treedef.names))}: return None")
         if parts:
             w.lines.append(f"{', '.join(parts)}, = {name}.values()")
-    elif treedef.names and dataclasses.is_dataclass(kind):
-        w.lines.append(f"if {test}: return None")
-        for part, field in zip(parts, treedef.names, strict=True):
-            w.lines.append(f"{part} = {name}.{field}")
-    else:
+    elif kind is list or kind is tuple or issubclass(kind, tuple):
         w.lines.append(f"if {test} or len({name}) != {count}: return None")
         if parts:
             w.lines.append(f"{', '.join(parts)}, = {name}")
+    else:
+        container = container_of(kind)
+        assert container is not None, "only containers have shapes"
+        if container.parameters is not None:
+            w.lines.append(f"if {test}: return None")
+            for part, field in zip(parts, treedef.names, strict=True):
+                w.lines.append(f"{part} = {name}.{field}")
+        else:
+            w.lines.append(f"if {test}: return None")
+            w.lines.append(f"{name}p, {name}s, {name}n = {w.bind(container.take)}({name})")
+            same = w.bind(key_of((treedef.aux, treedef.names)))
+            w.lines.append(f"if key(({name}s, {name}n)) != {same} or len({name}p) != {count}: return None")
+            if parts:
+                w.lines.append(f"{', '.join(parts)}, = {name}p")
     for part, child in zip(parts, treedef.children, strict=True):
         _read(w, child, part, leaves)
 
@@ -146,6 +156,10 @@ def _built(w: _FunctionWriter, treedef: TreeDef, leaves: Any) -> str:
         return f"({''.join(f'{part}, ' for part in parts)})"
     if kind is dict:
         return "{" + ", ".join(f"{w.bind(k)}: {part}" for k, part in zip(treedef.names, parts, strict=True)) + "}"
-    if dataclasses.is_dataclass(kind):
-        return f"{w.bind(kind)}({', '.join(f'{n}={part}' for n, part in zip(treedef.names, parts, strict=True))})"
-    return f"{w.bind(kind)}({', '.join(parts)})"
+    container = container_of(kind)
+    assert container is not None, "only containers have shapes"
+    if container.parameters is not None:
+        given = [f"{name}={part}" for name, part in zip(container.parameters, parts, strict=True)]
+        return f"{w.bind(kind)}({', '.join(given)})"
+    made = f"{w.bind(container.make)}({w.bind(treedef.aux)}, {w.bind(treedef.names)}"
+    return f"{made}, ({''.join(f'{part}, ' for part in parts)}))"
