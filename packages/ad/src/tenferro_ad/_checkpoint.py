@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
-from tenferro_ad._derived import derived
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._dual import JVP_RULES
 from tenferro_ad._eager import EagerTensor, watched, wrap_many
@@ -17,6 +16,7 @@ from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full
 from tenferro_runtime.compiling import Compiled, in_open_trace
+from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
 from tenferro_runtime.ir import ProgramPrimitive, called, chosen, definitions, filled, named, sizes_for, substitute
 from tenferro_runtime.running import call_kernel

@@ -8,6 +8,7 @@ from tenferro_runtime import _namespace
 from tenferro_runtime import whole as _whole  # noqa: F401 - registers the native forms of programs
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
+from tenferro_runtime.batching._vmap import vmap
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
@@ -333,6 +334,7 @@ __all__ = [
     "where",
     "zeros",
     "zeros_like",
+    "vmap",
 ]
 
 _namespace.register(sys.modules[__name__])

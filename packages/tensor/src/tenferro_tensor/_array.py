@@ -42,6 +42,8 @@ class Array(Exported):
     __array_ufunc__ = None  # otherwise ``ndarray * tensor`` loops over the elements
     __hash__ = None  # type: ignore[assignment]
     level: int
+    opaque: ClassVar[bool] = False
+    """Whether there is no element to look at: none yet in a trace, several in a batch."""
 
     @abstractmethod
     def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:

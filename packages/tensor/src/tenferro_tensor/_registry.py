@@ -77,7 +77,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {
-            name: {} for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion", "loops")
+            name: {}
+            for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion", "loops", "batching")
         }
         self._live: dict[tuple[str, Any], list[Registration]] = {}
         self._loaded: set[str] = set()
@@ -123,6 +124,21 @@ class Registry:
             replace: take the place of an earlier entry.
         """
         return self._put("loops", primitive, None, rule, replace)
+
+    def batching(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register how a primitive is applied to all lanes of a batch at once, for ``vmap``.
+
+        Element-wise primitives need no rule. Another one without a rule is its expansion, unless it has derivatives of
+        its own; else it is applied to one lane after the other.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(size, values, batched, **metadata)``: the number of lanes, the operands, and which of these
+                have a leading axis for the lanes; returns the output, or the tuple of outputs, with that axis. See
+                `tenferro_runtime.batching` for rules of common kinds.
+            replace: take the place of an earlier entry.
+        """
+        return self._put("batching", primitive, None, rule, replace)
 
     def pruning(
         self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False
@@ -198,7 +214,7 @@ class Registry:
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
             # No expansion and no loops are nothing amiss where kernels are registered already, by whomever.
-            optional = table in ("expansion", "loops") and self.backends_of(primitive)
+            optional = table in ("expansion", "loops", "batching") and self.backends_of(primitive)
             if primitive.extension not in self._loaded and not optional:
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.

@@ -15,14 +15,15 @@ POSITIONAL: Final = {
     "kernel": ("ins", "outs"),
     "lowering": ("emitter", "operands", "outs"),
     "cost": ("ins", "outs"),
+    "batching": ("size", "values", "batched"),
     "prune": ("op", "used"),
     "encode": ("metadata",),
     "decode": ("metadata",),
 }
-"""Arguments by position of each hook; an expansion gets the operands. Those of the first three and an expansion get the
-metadata by name, too."""
+"""Arguments by position of each hook; an expansion gets the operands. Kernels, lowerings, costs, batching rules and
+expansions get the metadata by name, too."""
 
-_NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion"})
+_NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion", "batching"})
 
 
 def require_hook(hook: str, primitive: Primitive, function: Any) -> None:

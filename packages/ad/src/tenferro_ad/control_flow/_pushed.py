@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tenferro_ad._derived import staged
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import zeros_like
+from tenferro_runtime.derived import staged
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_tensor import next_level
 

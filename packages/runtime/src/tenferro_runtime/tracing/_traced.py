@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, ClassVar, Final, NoReturn, Protocol
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class TracedTensor(Array):
     """
 
     __slots__ = ("__weakref__", "home", "id", "level", "spec")
+    opaque: ClassVar[bool] = True
     spec: Spec
     level: int
     home: Any
@@ -200,12 +201,12 @@ def recording(x: Any) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """The innermost value of a differentiated one: concrete or traced."""
-    while getattr(x, "level", 0) and x.__class__ is not TracedTensor:
+    """The innermost value of a differentiated one: concrete, traced, or the lanes of a batch."""
+    while getattr(x, "level", 0) and not x.opaque:
         x = x.value
     return x
 
 
 def is_traced(x: Any) -> bool:
-    """Whether the elements of a leaf are not known yet."""
-    return innermost(x).__class__ is TracedTensor
+    """Whether a leaf has no element that can be looked at now."""
+    return getattr(innermost(x), "opaque", False)

@@ -1,4 +1,4 @@
-"""Derivatives of programs with open sizes: made once for all sizes at which the rules answer alike, and kept."""
+"""What is derived from programs with open sizes: made once for all sizes at which the rules answer alike, and kept."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeVar
 
-from tenferro_runtime.extension import Builder, Program
 from tenferro_runtime.ir import definitions, example_of, holds, inform, instance
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.runtime import promised_like
-from tenferro_runtime.tracing import stage
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor_core import Decisions, Dim, DimLike, Guard, dim
 
 D = TypeVar("D")
@@ -24,6 +26,7 @@ def derived(
     sizes: Mapping[str, DimLike] | None,
     make: Callable[[Program, Builder], D],
     unified: Callable[[D, Mapping[str, DimLike]], D],
+    otherwise: Callable[[Program, Builder], D] | None = None,
 ) -> D:
     """What is derived from a program, kept with it.
 
@@ -38,6 +41,7 @@ def derived(
         make: derives it from the program, or from one with numbers in the place of the sizes; the builder, which it
             may record with, also records values that are made of sizes alone.
         unified: puts sizes that turned out equal to others in the place of these.
+        otherwise: derives it from a program with numbers in the place of the sizes, where that takes another function.
     """
     kept: list[tuple[tuple[Guard, ...], D]] = program.memo.setdefault(key, [])
     for guards, found in kept:
@@ -46,7 +50,7 @@ def derived(
     if len(kept) >= MOST:
         del kept[0]
     made: D | None
-    if not program.symbolic:
+    if not program.symbolic and not sizes:
         made = make(program, Builder())
         kept.append(((), made))
         return made
@@ -70,8 +74,9 @@ def derived(
                 made = unified(made, decisions.equalities)
     if made is None:
         # Some rule cannot do without numbers: what is derived is for these sizes alone.
-        closed = promised_like(instance(program, tuple(sizes.values())), program)
-        made = make(closed, Builder())
+        own = tuple([sizes[name] for name in variables(program)]) if program.symbolic else ()
+        closed = promised_like(instance(program, own), program)
+        made = (otherwise or make)(closed, Builder())
         guards = tuple([Guard(dim(name), "==", n) for name, n in sizes.items()])
     else:
         guards = tuple(dict.fromkeys(decisions.guards))

@@ -1,0 +1,35 @@
+"""Batching: a function, an operation or a program of one lane as one of all lanes of a batch.
+
+`vmap` makes values whose operations act on all lanes; what they do is the batching rule of each primitive. Rules are
+registered with ``registry.batching(primitive, rule)``; `on_stacks` and `shifting` make those of common kinds.
+"""
+
+from tenferro_runtime.batching._batched import Batched
+from tenferro_runtime.batching._lanes import lane_by_lane
+from tenferro_runtime.batching._programs import calling
+from tenferro_runtime.batching._records import (
+    BatchingRule,
+    Shared,
+    all_with_lanes,
+    on_stacks,
+    shifted,
+    shifting,
+    with_lanes,
+)
+from tenferro_runtime.batching._vmap import vmap
+from tenferro_runtime.batching.rules import how_batched
+
+__all__ = [
+    "Batched",
+    "BatchingRule",
+    "Shared",
+    "all_with_lanes",
+    "calling",
+    "how_batched",
+    "lane_by_lane",
+    "on_stacks",
+    "shifted",
+    "shifting",
+    "vmap",
+    "with_lanes",
+]

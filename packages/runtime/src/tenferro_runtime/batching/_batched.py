@@ -1,0 +1,174 @@
+"""`Batched`: one value for each lane of a batch, with the spec of a single lane.
+
+Inside is an array of a lower level with one more axis, the leading one, along which the lanes lie. An operation on such
+values is the batching rule of its primitive, applied to the arrays inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, NoReturn
+
+from tenferro_runtime.batching._lanes import lane_by_lane
+from tenferro_runtime.batching._records import Shared
+from tenferro_runtime.batching._rules import batching_rule, by_expansion
+from tenferro_runtime.expanding._apply import apply_expansion
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing import _staging
+from tenferro_tensor import SCALARS, Array, Interval, Op, Spec, catalog
+from tenferro_tensor.promotion import materialised
+from tenferro_tensor_core import DimLike, TracingError
+
+_new = object.__new__
+
+
+class Batched(Array):
+    """The values of all lanes of a batch, which operations see as one.
+
+    Attributes:
+        value: the array inside; its leading axis is that of the lanes.
+        spec: the spec of one lane.
+        level: level of the batch that it belongs to.
+    """
+
+    __slots__ = ("level", "spec", "value")
+    opaque: ClassVar[bool] = True
+    value: Any
+    spec: Spec
+    level: int
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        if _staging.active:
+            inner = _staging.stage_above(self.level)
+            if inner is not None:
+                return inner.bind(op, args)
+        return apply_batched(op, args, self.level, self.value.spec.shape[0])
+
+    def _interval(self) -> Interval:
+        return Interval(None, None)
+
+    def _linear_form(self) -> None:
+        return None
+
+    def _refuse(self, asked: str, fix: str) -> NoReturn:
+        raise TracingError(
+            f"{asked}{here()}: this {self.spec!r} is one lane of a batch of {self.value.spec.shape[0]} under vmap, and "
+            f"the lanes need not agree; {fix}",
+            spec=repr(self.spec),
+        )
+
+    def _as_extent(self, most: DimLike | None) -> DimLike:
+        self._refuse(
+            "an extent was asked for that depends on data",
+            "keep the full extent and mask with where(), or map this step over the lanes with map()",
+        )
+
+    def _concrete(self) -> Any:
+        self._refuse("the elements were asked for", "return the value from the function and look at it outside")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse("a NumPy array was asked for", "compute with tenferro functions instead of NumPy's")
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """Not available: the lanes have no array of their own."""
+        self._refuse("a NumPy array was asked for", "return the value and convert it outside")
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        self._refuse("a DLPack capsule was asked for", "return the value and export it outside")
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "a truth value was asked for (by if, while, and, or, not, assert)",
+            "use where() to choose between values, and cond() or while_loop() to branch or loop: each lane goes its "
+            "own way there",
+        )
+
+    def __int__(self) -> int:
+        self._refuse("int() was asked for", "use astype()")
+
+    def __float__(self) -> float:
+        self._refuse("float() was asked for", "use astype(), or return the value and look at it outside")
+
+    def __complex__(self) -> complex:
+        self._refuse("complex() was asked for", "use astype(), or return the value and look at it outside")
+
+    def __index__(self) -> int:
+        self._refuse("an integer was asked for (by range(), indexing a list, or a shape)", "index an array of tenferro")
+
+    def item(self) -> Any:
+        """Not available: the lanes need not agree."""
+        self._refuse("item() was asked for", "return the value and look at it outside")
+
+    def tolist(self) -> Any:
+        """Not available: the lanes need not agree."""
+        self._refuse("tolist() was asked for", "return the value and look at it outside")
+
+    def __repr__(self) -> str:
+        return f"Batched({self.spec!r}, lanes={self.value!r})"
+
+    def __reduce__(self) -> NoReturn:
+        self._refuse("pickling was asked for", "return the value and save it outside")
+
+
+@lru_cache(maxsize=4096)
+def lane_of(spec: Spec) -> Spec:
+    """The spec of one lane of a batch."""
+    return spec.with_(shape=spec.shape[1:])
+
+
+@lru_cache(maxsize=4096)
+def batch_of(spec: Spec, size: DimLike) -> Spec:
+    """The spec of a batch of lanes of a spec."""
+    return spec.with_(shape=(size, *spec.shape))
+
+
+def batched(value: Any, level: int) -> Batched:
+    """A value whose leading axis is that of the lanes."""
+    z = _new(Batched)
+    z.value, z.spec, z.level = value, lane_of(value.spec), level
+    return z
+
+
+def apply_batched(op: Op, args: Sequence[Any], level: int, size: DimLike) -> Any:
+    """Apply an op to all lanes at once.
+
+    Args:
+        op: the op.
+        args: its operands, some of them `Batched` of the level.
+        level: the level of the batch.
+        size: the number of lanes.
+    """
+    values, flags = [], []
+    for a in args:
+        lanes = a.__class__ is Batched and a.level == level
+        values.append(a.value if lanes else a)
+        flags.append(lanes)
+    if op.primitive.elementwise:
+        return batched(op(*_aligned(values, flags)), level)
+    given = materialised(tuple(values))
+    rule = batching_rule(op.primitive)
+    if rule is not None:
+        out = rule(size, given, tuple(flags), **op.params)
+    elif by_expansion(op.primitive):
+        found = apply_expansion(op, materialised(tuple(args)))
+        return found if isinstance(op.infer(*[x.spec for x in materialised(tuple(args))]), tuple) else found[0]
+    else:
+        out = lane_by_lane(op, size, given, tuple(flags))
+    if out.__class__ is tuple:
+        return tuple([_wrapped(x, level) for x in out])
+    return _wrapped(out, level)
+
+
+def _wrapped(x: Any, level: int) -> Any:
+    return x.value if x.__class__ is Shared else batched(x, level)
+
+
+def _aligned(values: list[Any], flags: Sequence[bool]) -> list[Any]:
+    """Operands that broadcast with the axis of the lanes in front of all others."""
+    ranks = [0 if v.__class__ in SCALARS else v.spec.ndim - lanes for v, lanes in zip(values, flags, strict=True)]
+    most = max(ranks)
+    return [
+        catalog.reshape(v, shape=(v.spec.shape[0], *(1,) * (most - r), *v.spec.shape[1:])) if lanes and r < most else v
+        for v, r, lanes in zip(values, ranks, flags, strict=True)
+    ]

@@ -1,0 +1,85 @@
+"""One lane after the other: a loop over the lanes, in which each of them goes its own way.
+
+So a branch is computed on the lanes that take it and on no other, and a loop ends for each lane where that lane ends
+it. As a native function the loop costs the sum of what the lanes cost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime.batching._records import Flags, Values
+from tenferro_runtime.control_flow import primitives
+from tenferro_runtime.ir._program import Program, inner_programs
+from tenferro_runtime.runtime import current_runtime
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._traced import is_traced
+from tenferro_tensor import Op, Spec, catalog
+from tenferro_tensor_core import Dim, DimLike, UnsupportedError, dim, new_size
+
+BODIES: Final[BoundedCache[Any, Program]] = BoundedCache("tenferro_runtime: operations on one lane", 1024)
+"""Programs of one op by the op, the specs of its operands, and which of them differ between lanes."""
+
+
+def lane_by_lane(op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
+    """The outputs of an op for all lanes, by a loop over them.
+
+    Raises:
+        UnsupportedError: the op defines a size that depends on data, which would differ between lanes.
+    """
+    if op.primitive is catalog.define_size:
+        raise UnsupportedError(
+            f"{op.params['size']} is a size that depends on data, and under vmap it would be another one in each lane; "
+            "keep the full extent and mask with where(), or take this step out of the mapped function"
+        )
+    body = _body(op, tuple([v.spec for v in values]), batched)
+    fixed = [v for v, lanes in zip(values, batched, strict=True) if not lanes]
+    sliced = [v for v, lanes in zip(values, batched, strict=True) if lanes]
+    if any(map(is_traced, values)) or body.symbolic or isinstance(size, Dim):
+        found = _scan(body, size, [*fixed, *sliced], len(fixed))
+    else:
+        found = _program(body, len(fixed)).run(*fixed, *sliced)
+    many = isinstance(op.infer(*_lanes(tuple([v.spec for v in values]), batched)), tuple)
+    return found if many else found[0]
+
+
+def _scan(body: Program, size: DimLike, operands: list[Any], consts: int) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = primitives.scan(*operands, body=body, consts=consts, carry=0, length=size, reverse=False)
+    return found
+
+
+def _lanes(specs: tuple[Spec, ...], batched: Flags) -> list[Spec]:
+    return [s.with_(shape=s.shape[1:]) if lanes else s for s, lanes in zip(specs, batched, strict=True)]
+
+
+def _body(op: Op, specs: tuple[Spec, ...], batched: Flags) -> Program:
+    """The op on one lane: of the operands that all lanes share, then of those that are a lane's own."""
+    held = inner_programs(op.params)
+    lanes = _lanes(specs, batched)
+    key = ("lane by lane", op, tuple(lanes), batched)
+    found: Program | None = held[0].memo.get(key) if held else BODIES.get(key)
+    if found is None:
+        builder = Builder()
+        order = sorted(range(len(lanes)), key=lambda i: batched[i])
+        inputs = {i: builder.input(lanes[i]) for i in order}
+        out = builder.emit(op, [inputs[i] for i in range(len(lanes))])
+        found = current_runtime().optimise(builder.close(out if out.__class__ is tuple else (out,)))
+        if held:
+            held[0].memo[key] = found
+        else:
+            BODIES.put(key, found)
+    return found
+
+
+def _program(body: Program, consts: int) -> Program:
+    """The loop over the lanes as a program for any number of them, which becomes native code."""
+    found: Program | None = body.memo.get("lanes")
+    if found is None:
+        size = dim(new_size())
+        builder = Builder()
+        specs = body.inputs
+        values = [builder.input(s if i < consts else s.with_(shape=(size, *s.shape))) for i, s in enumerate(specs)]
+        program = builder.close(_scan(body, size, values, consts))
+        found = body.memo["lanes"] = current_runtime().optimise(program)
+    return found

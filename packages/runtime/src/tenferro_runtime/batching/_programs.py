@@ -1,0 +1,94 @@
+"""Programs of one lane as programs of all lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from tenferro_runtime.batching._batched import Batched, batch_of, batched
+from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values, with_lanes
+from tenferro_runtime.derived import derived
+from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._sizes import chosen, named, substitute
+from tenferro_runtime.runtime import optimised_like
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.tracing._staging import stage
+from tenferro_tensor import next_level
+from tenferro_tensor_core import Dim, DimLike, dim, key_of, new_size
+
+
+class BatchedProgram(NamedTuple):
+    """A program of all lanes.
+
+    Attributes:
+        program: the program.
+        batched: which of its outputs have the axis of the lanes; the others are the same for all lanes.
+    """
+
+    program: Program
+    batched: Flags
+
+
+def batched_body(program: Program, batched: Flags, size: DimLike, outputs: Flags | None = None) -> BatchedProgram:
+    """A branch or a body for all lanes, whose sizes are those around it; kept with the program.
+
+    Args:
+        program: the program of one lane.
+        batched: which of its inputs have the axis of the lanes.
+        size: the number of lanes.
+        outputs: which outputs get the axis of the lanes also where they are the same for all lanes.
+    """
+    key = ("batched", batched, key_of(size), outputs)
+    found: BatchedProgram | None = program.memo.get(key)
+    if found is None:
+        builder = Builder()
+        with stage(builder) if program.symbolic or isinstance(size, Dim) else nullcontext():
+            found = _batched(program, builder, batched, size, outputs)
+        program.memo[key] = found
+    return found
+
+
+def _batched(
+    program: Program, builder: Builder, flags: Flags, size: DimLike, outputs: Flags | None = None
+) -> BatchedProgram:
+    inputs = [builder.input(batch_of(s, size) if lanes else s) for s, lanes in zip(program.inputs, flags, strict=True)]
+    level = next_level()
+    outs = interpret(program, [batched(x, level) if lanes else x for x, lanes in zip(inputs, flags, strict=True)])
+    there = [o.__class__ is Batched and o.level == level for o in outs]
+    results = [
+        o.value if lanes else with_lanes(size, builder.lift(o)) if outputs and outputs[i] else o
+        for i, (o, lanes) in enumerate(zip(outs, there, strict=True))
+    ]
+    made = builder.close(results, examples=program.examples)
+    found = tuple([lanes or bool(outputs and outputs[i]) for i, lanes in enumerate(there)])
+    return BatchedProgram(optimised_like(made, program), found)
+
+
+def calling(primitive: ProgramPrimitive) -> BatchingRule:
+    """The rule of a primitive that runs a program: it runs that of all lanes, one for every number of lanes."""
+
+    def rule(
+        size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
+    ) -> Any:
+        lanes = [v.spec.with_(shape=v.spec.shape[1:]) if b else v.spec for v, b in zip(values, batched, strict=True)]
+        open_ = program.memo.setdefault("lanes", dim(new_size()))
+        known = {**named(program, sizes_for(program, lanes, sizes)), str(open_): size}
+        made = derived(
+            program,
+            ("batched", batched),
+            known,
+            lambda p, builder: _batched(p, builder, batched, open_),
+            _unified,
+            lambda p, builder: _batched(p, builder, batched, size),
+        )
+        outs = primitive(*values, program=made.program, sizes=chosen(made.program, known))
+        return tuple([x if there else Shared(x) for x, there in zip(outs, made.batched, strict=True)])
+
+    return rule
+
+
+def _unified(found: BatchedProgram, equalities: Mapping[str, DimLike]) -> BatchedProgram:
+    return found._replace(program=substitute(found.program, equalities))

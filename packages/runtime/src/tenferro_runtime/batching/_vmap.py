@@ -1,0 +1,165 @@
+"""`vmap`: a function of one lane as a function of a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral
+from typing import Any, ParamSpec
+
+from tenferro_runtime.batching._batched import Batched, batched
+from tenferro_runtime.batching._records import with_lanes
+from tenferro_runtime.control_flow._values import require_functions
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_tensor import SCALARS, next_level
+from tenferro_tensor.functions import asarray, moveaxis
+from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
+
+P = ParamSpec("P")
+Axis = int | None
+
+
+def vmap(
+    f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: DimLike | None = None
+) -> Callable[P, Any]:
+    """Make a function that applies `f` to every lane of a batch at once.
+
+    Inside of `f` an array has the shape of one lane. What is computed is what a loop over the lanes computes, also
+    where they branch or loop on values of their own: `cond` evaluates a branch on the lanes that take it, and
+    `while_loop` ends for each lane where that lane ends it. It may be put around, and into, every other transform.
+
+    Args:
+        f: a function of arrays in any containers to arrays in any containers.
+        in_axes: the axis of the lanes in each positional argument: an integer for all of them, or a tuple with an
+            entry for each, which is an integer, ``None`` for what is the same in all lanes, or a container of these
+            that stands above the leaves. Keyword arguments have their lanes along axis 0; those without axes are the
+            same in all lanes.
+        out_axes: where the axis of the lanes goes in the results, in the same way; ``None`` for a result that is the
+            same in all lanes.
+        axis_size: the number of lanes, where no argument tells it.
+
+    Returns:
+        A function of the same arguments, each with its axis of lanes.
+
+    Raises:
+        ArgumentError: the containers do not fit, nothing has lanes, or `out_axes` is ``None`` for a result that
+            differs between lanes.
+        AxisError: an argument does not have the axis.
+        ShapeError: the numbers of lanes differ.
+
+    >>> dots = tr.vmap(lambda x, y: tr.sum(x * y), in_axes=(0, None))
+    >>> dots(tr.asarray([[1.0, 2.0], [3.0, 4.0]]), tr.asarray([1.0, 10.0]))
+    Tensor([21., 43.])
+    """
+    require_functions("vmap", f)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+
+    @wraps(f)
+    def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
+        leaves, tree = flatten((args, kwargs))
+        axes = _axes_of(args, in_axes)
+        axes += [0 if getattr(x, "ndim", 0) else None for x in leaves[len(axes) :]]
+        paths = [("args" if path.startswith("[0]") else "kwargs") + path[3:] for path in tree.paths()]
+        values = [
+            x if axis is None else _lanes_first(x, axis, path)
+            for x, axis, path in zip(leaves, axes, paths, strict=True)
+        ]
+        size = _number_of_lanes(values, axes, paths, axis_size)
+        level = next_level()
+        inside = [x if axis is None else batched(x, level) for x, axis in zip(values, axes, strict=True)]
+        positional, named = unflatten(tree, inside)
+        outs, out_tree = flatten(f(*positional, **named))
+        placed = spread(out_axes, out_tree, "out_axes", "the result")
+        return unflatten(out_tree, [_result(x, axis, level, size) for x, axis in zip(outs, placed, strict=True)])
+
+    return mapped
+
+
+def spread(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Axis]:
+    """An axis for each leaf of a tree, from a tree of axes that may end above its leaves.
+
+    Args:
+        prefix: the axes; ``None`` stands for no axis.
+        tree: the structure.
+        name: the argument that holds the axes, for errors.
+        what: what has the structure, for errors.
+
+    Raises:
+        ArgumentError: the containers do not fit, or an axis is no integer.
+    """
+    if prefix is None:
+        return [None] * tree.size
+    if isinstance(prefix, Integral) and not isinstance(prefix, bool):
+        return [int(prefix)] * tree.size
+    shape = flatten(prefix)[1]
+    if shape.kind is None:
+        raise ArgumentError(f"{name} of vmap holds axes, integers or None{here()}, not {prefix!r:.60}")
+    if shape.kind is not tree.kind or len(shape.children) != len(tree.children) or {*shape.names} != {*tree.names}:
+        raise ArgumentError(
+            f"{name}={prefix!r:.80} of vmap does not fit {what}{here()}, which is {tree.show()}; give one axis for a "
+            "container, or the same container with an axis for each part"
+        )
+    parts = [prefix[n] for n in tree.names] if tree.kind is dict else _parts(prefix, tree)
+    return [axis for part, child in zip(parts, tree.children, strict=True) for axis in spread(part, child, name, what)]
+
+
+def _parts(container: Any, tree: TreeDef) -> list[Any]:
+    return [getattr(container, n) for n in tree.names] if tree.names else list(container)
+
+
+def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Axis]:
+    if in_axes.__class__ is tuple and len(in_axes) != len(args):
+        raise ArgumentError(
+            f"in_axes of vmap has {len(in_axes)} entries{here()}, but the function was called with {len(args)} "
+            "positional arguments; give one entry for each, or one integer for all"
+        )
+    return spread(in_axes, flatten(args)[1], "in_axes", "the arguments")
+
+
+def _lanes_first(x: Any, axis: int, path: str) -> Any:
+    if x.__class__ in SCALARS or not (value := asarray(x)).spec.ndim:
+        raise AxisError(
+            f"{path} has no axis for the lanes of vmap{here()}: it is {x!r:.60}; say None for it in in_axes, as in "
+            "in_axes=(0, None), or pass an array of one entry for each lane"
+        )
+    return moveaxis(value, axis, 0) if axis else value
+
+
+def _number_of_lanes(values: list[Any], axes: list[Axis], paths: list[str], axis_size: Any) -> DimLike:
+    size = None if axis_size is None else as_size(axis_size)
+    told = "axis_size"
+    for x, axis, path in zip(values, axes, paths, strict=True):
+        if axis is None:
+            continue
+        n = x.spec.shape[0]
+        if size is None:
+            size, told = n, path
+        elif size is not n and not ask(size, "==", n):
+            raise ShapeError(
+                f"vmap needs one number of lanes{here()}, but {told} has {size} and {path} has {n} along its axis "
+                f"{axis}; correct in_axes, or the shapes",
+                sizes=(str(size), str(n)),
+            )
+    if size is None:
+        raise ArgumentError(
+            f"no argument of the function under vmap has lanes{here()}; give an axis in in_axes, or axis_size="
+        )
+    return size  # type: ignore[no-any-return]
+
+
+def _result(x: Any, axis: Axis, level: int, size: DimLike) -> Any:
+    if x.__class__ is Batched and x.level == level:
+        if axis is None:
+            raise ArgumentError(
+                f"out_axes of vmap is None for a result that differs between lanes{here()}, {x.spec!r}; give the axis "
+                "where the lanes go",
+                spec=repr(x.spec),
+            )
+        return moveaxis(x.value, 0, axis) if axis else x.value
+    value = asarray(x)
+    if axis is None:
+        return value
+    value = with_lanes(size, value)
+    return moveaxis(value, 0, axis) if axis else value
