@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rule_cases import CASES, Case
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
+from rule_cases import CASES, Case
 
 LANES = 3
 
@@ -36,13 +36,14 @@ def agree(found: Any, wanted: np.ndarray) -> None:
 
 def arguments(case: Case, kind: str) -> tuple[np.ndarray, ...]:
     given = case.xs if kind == "real" else case.zs
-    if given is None:
-        pytest.skip(f"{case} is not defined for {kind} numbers")
+    assert given is not None
     return tuple(np.asarray(x) for x in given)
 
 
 every_case = pytest.mark.parametrize(
-    ("case", "kind"), [(case, kind) for case in CASES for kind in ("real", "complex")], ids=str
+    ("case", "kind"),
+    [(case, kind) for case in CASES for kind in ("real", "complex") if (case.xs, case.zs)[kind == "complex"]],
+    ids=str,
 )
 
 
