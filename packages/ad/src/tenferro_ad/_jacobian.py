@@ -1,4 +1,4 @@
-"""Jacobians and Hessians, one tangent or cotangent after the other, and Hessian-vector products."""
+"""Jacobians and Hessians, all tangents or cotangents at a time, and Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
-from tenferro_ad._forward import jvp
-from tenferro_ad._linearize import linearize
+from tenferro_ad._basis import on_basis
+from tenferro_ad._forward import jvp, pushed_through
 from tenferro_ad._reverse import Recorded, conjugated, grad
 from tenferro_ad._trees import Picked, require_convention
-from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.trees import flatten, unflatten
-from tenferro_tensor import Spec, catalog, tensor
-from tenferro_tensor_core import ArgumentError, GradientError, specialise
+from tenferro_tensor import Spec, catalog
+from tenferro_tensor_core import ArgumentError, GradientError
 
 
 def jacfwd(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     *,
+    has_aux: bool = False,
     holomorphic: bool = False,
     convention: str = "tenferro",
+    memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the Jacobian of `f`, column by column in forward mode.
+    """Make a function that returns the Jacobian of `f`, in forward mode.
 
     For a value of shape s and an argument of shape t it has shape s + t; containers of arguments nest inside those of
     the value. Good for few arguments and many values. Where the argument is complex and the value real, an entry is
@@ -34,8 +33,11 @@ def jacfwd(
     Args:
         f: a function of arrays, in any containers, to arrays in any containers.
         argnums: the positional argument to differentiate, or several of them.
+        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``.
         holomorphic: the function is holomorphic; needed where both argument and value are complex.
         convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
+        memory_budget: bytes that the values on the way may take: so many columns as fit are computed at a time. By
+            default it is all of them.
 
     Raises:
         GradientError: both are complex, and `holomorphic` was not said; or an argument holds integers or booleans.
@@ -50,47 +52,76 @@ def jacfwd(
 
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        picked = Picked(args, argnums, "jacfwd")
-        out, push = linearize(lambda *leaves: picked.call(f, leaves, kwargs), *picked.values)
-        outs, tree = flatten(out)
-        _require_floats(outs, "jacfwd")
-        zeros = [zeros_like(v) for v in picked.values]
-        blocks: list[list[Any]] = [[] for _ in outs]
-        for j, x in enumerate(picked.values):
-            _require_kind(outs, x, holomorphic, "jacfwd")
-
-            def column(t: Any, j: int = j) -> list[Any]:
-                return flatten(push(*[t if i == j else z for i, z in enumerate(zeros)]))[0]
-
-            columns = [column(t) for t in _basis(x.spec)]
-            turned = [column(t) for t in _basis(x.spec, 1j)] if x.spec.cplx and not holomorphic else None
-            for k, out_k in enumerate(outs):
-                parts = [c[k] for c in columns]
-                if turned is not None:
-                    sign = 1j if convention == "tenferro" else -1j
-                    parts = [a + sign * b[k] for a, b in zip(parts, turned)]
-                blocks[k].append(_stacked(parts, out_k.spec, x.spec, last=True))
-        return _nested(tree, picked.tree, blocks)
+        run = _Pushed(f, Picked(args, argnums, "jacfwd"), kwargs, has_aux, holomorphic)
+        columns = []
+        for j, x in enumerate(run.picked.values):
+            of_x = on_basis(run.along(j), x.spec, 1, memory_budget)
+            if x.spec.cplx and not holomorphic:
+                turned = on_basis(run.along(j), x.spec, 1j, memory_budget)
+                sign = 1j if convention == "tenferro" else -1j
+                of_x = [a + sign * b for a, b in zip(of_x, turned, strict=True)]
+            columns.append([_last(c, x.spec) for c in of_x])
+        nested = _nested(run.tree, run.picked.tree, [list(row) for row in zip(*columns, strict=True)])
+        return (nested, run.aux) if has_aux else nested
 
     return jacobian
+
+
+class _Pushed:
+    """A function that is run with tangents of one argument.
+
+    Attributes:
+        picked: the arguments.
+        tree: structure of its value.
+        aux: what it returned beside that.
+    """
+
+    tree: Any
+    aux: Any
+
+    def __init__(
+        self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, holomorphic: bool
+    ) -> None:
+        self.picked, self.has_aux, self.holomorphic = picked, has_aux, holomorphic
+        self.f = lambda *leaves: picked.call(f, leaves, kwargs)
+        self.leaves = flatten(tuple(picked.values))[1]
+
+    def along(self, j: int) -> Callable[[Any], list[Any]]:
+        """The tangents of the values, as a function of that of leaf `j` of the arguments."""
+        values = self.picked.values
+
+        def push(tangent: Any) -> list[Any]:
+            tangents = [tangent if i == j else None for i in range(len(values))]
+            value, pushed, self.aux = pushed_through(self.f, values, tangents, self.leaves, self.has_aux)
+            outs, self.tree = flatten(value)
+            _require_floats(outs, "jacfwd")
+            _require_kind(outs, values[j], self.holomorphic, "jacfwd")
+            return flatten(pushed)[0]
+
+        return push
 
 
 def jacrev(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     *,
+    has_aux: bool = False,
     holomorphic: bool = False,
     convention: str = "tenferro",
+    memory_budget: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that returns the Jacobian of `f`, row by row in reverse mode.
+    """Make a function that returns the Jacobian of `f`, in reverse mode.
 
     The same matrix as `jacfwd`; good for many arguments and few values.
 
     Args:
         f: a function of arrays, in any containers, to arrays in any containers.
         argnums: the positional argument to differentiate, or several of them.
+        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``.
         holomorphic: the function is holomorphic; needed where both argument and value are complex.
         convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
+        memory_budget: bytes that the values on the way may take: so many rows as fit are computed at a time. By
+            default it is all of them.
 
     Raises:
         GradientError: both are complex, and `holomorphic` was not said; or an argument holds integers or booleans.
@@ -105,40 +136,45 @@ def jacrev(
     @wraps(f)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         picked = Picked(args, argnums, "jacrev")
-        run = Recorded(f, picked, kwargs, False, "jacrev")
+        run = Recorded(f, picked, kwargs, has_aux, "jacrev")
         _require_floats(run.outs, "jacrev")
         for x in picked.values:
             _require_kind(run.outs, x, holomorphic, "jacrev")
         blocks = []
         for k, out in enumerate(run.outs):
 
-            def row(g: Any, k: int = k) -> list[Any]:
+            def pull(g: Any, k: int = k) -> list[Any]:
                 return run.pull([g if i == k else None for i in range(len(run.outs))], release=False)
 
-            rows = [row(g) for g in _basis(out.spec)]
-            turned = [row(g) for g in _basis(out.spec, 1j)] if out.spec.cplx and not holomorphic else None
-            of_out = []
-            for j, x in enumerate(picked.values):
-                parts = [r[j] for r in rows]
-                if holomorphic or (convention == "jax" and not out.spec.cplx):
-                    parts = [conjugated(p) for p in parts]
-                elif turned is not None:
-                    parts = [a + 1j * b[j] for a, b in zip(parts, turned)]
-                of_out.append(_stacked(parts, out.spec, x.spec, last=False))
-            blocks.append(of_out)
-        return _nested(run.tree, picked.tree, blocks)
+            of_out = on_basis(pull, out.spec, 1, memory_budget)
+            if holomorphic or (convention == "jax" and not out.spec.cplx):
+                of_out = [conjugated(r) for r in of_out]
+            elif out.spec.cplx:
+                turned = on_basis(pull, out.spec, 1j, memory_budget)
+                of_out = [a + 1j * b for a, b in zip(of_out, turned, strict=True)]
+            blocks.append([_first(r, out.spec) for r in of_out])
+        nested = _nested(run.tree, picked.tree, blocks)
+        return (nested, run.aux) if has_aux else nested
 
     return jacobian
 
 
-def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    memory_budget: int | None = None,
+) -> Callable[..., Any]:
     """Make a function that returns the matrix of second derivatives of a real function of real arguments.
 
-    Forward over reverse: the gradient is linearized once, and the linear program is run for each basis vector.
+    Forward over reverse: the gradient runs once, and all unit vectors go through its derivative at a time.
 
     Args:
         f: a function of arrays, in any containers, to one real number.
         argnums: the positional argument to differentiate, or several of them.
+        has_aux: the function returns a pair (value, aux); the result is then ``(hessian, aux)``.
+        memory_budget: bytes that the values on the way may take: so many columns as fit are computed at a time.
 
     >>> from tenferro_ad import hessian
     >>> import numpy as np
@@ -146,7 +182,8 @@ def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     Tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(grad(f, argnums), argnums)
+    gradient = grad(f, argnums, has_aux=has_aux)
+    return jacfwd(gradient, argnums, has_aux=has_aux, memory_budget=memory_budget)
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -195,28 +232,15 @@ def _require_kind(outs: Sequence[Any], x: Any, holomorphic: bool, what: str) -> 
             )
 
 
-def _basis(spec: Spec, unit: complex = 1) -> list[Any]:
-    """The unit vectors of a spec, as many as it has elements: open sizes become those of the traced arguments."""
-    shape = tuple([specialise(d, "a Jacobian, of which each column or row is computed,") for d in spec.shape])
-    found = []
-    for index in np.ndindex(shape):
-        e = np.zeros(shape, spec.dtype)
-        e[index] = unit
-        x = tensor(e, device=spec.place.device)
-        found.append(catalog.reshape(x, shape=spec.shape) if spec.symbolic else x)
-    return found
+def _first(x: Any, spec: Spec) -> Any:
+    """Rows, one for each element of a spec, with the axes of the spec in front."""
+    return catalog.reshape(x, shape=(*spec.shape, *x.spec.shape[1:]))
 
 
-def _stacked(parts: list[Any], out: Spec, x: Spec, *, last: bool) -> Any:
-    """Columns (of the shape of the value) or rows (of the shape of the argument) as one block."""
-    shape = (*out.shape, *x.shape)
-    if not parts:
-        dtype = np.result_type(out.dtype, x.dtype)
-        return tensor(np.zeros(shape, dtype), device=out.place.device)
-    spec = parts[0].spec
-    flat = [catalog.reshape(p, shape=(*spec.shape, 1) if last else (1, *spec.shape)) for p in parts]
-    block = catalog.concatenate(*flat, axis=spec.ndim if last else 0)
-    return block if block.spec.shape == shape else catalog.reshape(block, shape=shape)
+def _last(x: Any, spec: Spec) -> Any:
+    """Columns, one for each element of a spec, with the axes of the spec at the end."""
+    turned = catalog.transpose(x, permutation=(*range(1, x.spec.ndim), 0))
+    return catalog.reshape(turned, shape=(*turned.spec.shape[:-1], *spec.shape))
 
 
 def _nested(out_tree: Any, in_tree: Any, blocks: list[list[Any]]) -> Any:

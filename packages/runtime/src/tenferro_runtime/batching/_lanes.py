@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.batching._records import Flags, Values
+from tenferro_runtime.batching._records import Flags, Values, open_number_of_lanes
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.ir._program import Program, inner_programs
 from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_tensor import Op, Spec, catalog
-from tenferro_tensor_core import Dim, DimLike, UnsupportedError, dim, new_size
+from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
 BODIES: Final[BoundedCache[Any, Program]] = BoundedCache("tenferro_runtime: operations on one lane", 1024)
 """Programs of one op by the op, the specs of its operands, and which of them differ between lanes."""
@@ -76,7 +76,7 @@ def _program(body: Program, consts: int) -> Program:
     """The loop over the lanes as a program for any number of them, which becomes native code."""
     found: Program | None = body.memo.get("lanes")
     if found is None:
-        size = dim(new_size())
+        size = open_number_of_lanes()
         builder = Builder()
         specs = body.inputs
         values = [builder.input(s if i < consts else s.with_(shape=(size, *s.shape))) for i, s in enumerate(specs)]

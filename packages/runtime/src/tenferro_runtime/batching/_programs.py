@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from tenferro_runtime.batching._batched import Batched, batch_of, batched
-from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values, with_lanes
+from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values, open_number_of_lanes, with_lanes
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
 from tenferro_runtime.ir._program import Program
@@ -17,7 +17,7 @@ from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._staging import stage
 from tenferro_tensor import next_level
-from tenferro_tensor_core import Dim, DimLike, dim, key_of, new_size
+from tenferro_tensor_core import Dim, DimLike, key_of
 
 
 class BatchedProgram(NamedTuple):
@@ -74,7 +74,7 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
     ) -> Any:
         lanes = [v.spec.with_(shape=v.spec.shape[1:]) if b else v.spec for v, b in zip(values, batched, strict=True)]
-        open_ = program.memo.setdefault("lanes", dim(new_size()))
+        open_ = program.memo.setdefault("lanes", open_number_of_lanes())
         known = {**named(program, sizes_for(program, lanes, sizes)), str(open_): size}
         made = derived(
             program,

@@ -9,10 +9,11 @@ with operations, so that they can be traced and differentiated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from tenferro_tensor import Primitive, catalog
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import Dim, DimLike, dim
 
 Values = tuple[Any, ...]
 Flags = tuple[bool, ...]
@@ -31,6 +32,14 @@ class Shared:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+_count = count().__next__
+
+
+def open_number_of_lanes() -> Dim:
+    """A size that is the number of lanes of one program, and of no other: a program of lanes may get lanes itself."""
+    return dim(f"lanes{_count()}")
 
 
 def with_lanes(size: DimLike, value: Any) -> Any:
