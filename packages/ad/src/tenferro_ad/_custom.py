@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import numpy as np
 
+from tenferro_ad._custom_trees import TreeRule
 from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
+from tenferro_runtime.compiling import outer_values
 from tenferro_runtime.extension import REGISTRY, General, Primitive, Rule
+from tenferro_runtime.trees import LEAF, TreeDef, flatten, unflatten
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor.ownership import owned
 from tenferro_tensor_core import ArgumentError, GradientError, TracingError
@@ -21,13 +25,13 @@ Function = Callable[..., Any]
 @overload
 def custom_rule(
     f: Function, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
-    infer: Function | None = ..., family: str | None = ...,
-) -> Primitive: ...  # fmt: skip
+    infer: Function | None = ..., static_argnames: str | Iterable[str] = ..., family: str | None = ...,
+) -> CustomFunction: ...  # fmt: skip
 @overload
 def custom_rule(
     f: None = None, /, *, jvp: Function | None = ..., vjp: Function | None = ..., rule: Rule | None = ...,
-    infer: Function | None = ..., family: str | None = ...,
-) -> Callable[[Function], Primitive]: ...  # fmt: skip
+    infer: Function | None = ..., static_argnames: str | Iterable[str] = ..., family: str | None = ...,
+) -> Callable[[Function], CustomFunction]: ...  # fmt: skip
 def custom_rule(
     f: Function | None = None,
     /,
@@ -36,23 +40,27 @@ def custom_rule(
     vjp: Function | None = None,
     rule: Rule | None = None,
     infer: Function | None = None,
+    static_argnames: str | Iterable[str] = (),
     family: str | None = None,
 ) -> Any:
     """Give a function a derivative of its own. One of `jvp` and `vjp` is enough: the other is its transpose.
 
-    The function becomes a primitive: its positional parameters are arrays, its keyword-only parameters hashable
-    metadata, and it is opaque to tracing, so it may call NumPy or SciPy. Its derivative is taken from the rule alone,
-    in every mode and at every order (the rule itself is differentiated, so it must be written with tenferro functions
-    where higher orders are wanted). Define it once, at module level; a primitive lives as long as the process.
+    The function becomes a primitive: its positional parameters are arrays in any containers, its keyword-only
+    parameters hashable metadata, and it is opaque to tracing, so it may call NumPy or SciPy. Its derivative is taken
+    from the rule alone, in every mode and at every order (the rule itself is differentiated, so it must be written
+    with tenferro functions where higher orders are wanted). Neither the function nor its rule may use differentiated
+    or traced values from outside. Define it once, at module level; a primitive lives as long as the process.
 
     Args:
-        f: a function of arrays to an array, or to a tuple of arrays.
+        f: a function of trees of arrays to an array, or to a tree of arrays.
         jvp: ``jvp(primals, tangents, outs, **metadata)``, the tuple of tangents of the outputs.
-        vjp: ``vjp(primals, outs, cotangents, **metadata)``, the tuple of cotangents of the arrays. In all these tuples
-            ``None`` stands for zero; `outs` is a tuple also where there is one output.
-        rule: a rule record of `tenferro_runtime.extension` in place of the two.
-        infer: maps the `Spec`s of the arrays, and the metadata, to the `Spec` of the output or the tuple of them. By
+        vjp: ``vjp(primals, outs, cotangents, **metadata)``, the tuple of cotangents of the arguments. In all these
+            tuples ``None`` stands for zero; inside of containers zeros are written out, and ``None`` belongs to
+            integers. `outs` is a tuple also where there is one output.
+        rule: a rule record of `tenferro_runtime.extension` in place of the two, for arguments that are arrays.
+        infer: maps the `Spec`s of the arrays, in their containers, and the metadata, to the `Spec`s of the result. By
             default the function is traced to find out, for which it must be written with tenferro functions.
+        static_argnames: names of positional parameters that are metadata, too: functions, options, sizes.
         family: ``"<distribution>.<op>.v<major>"``, by which a program file names the function; a process that loads
             the file must have made it before. Without it, programs that use the function cannot be saved.
 
@@ -66,68 +74,193 @@ def custom_rule(
     ...     return np.power(x.numpy(), 3)
     >>> cube(2.0), grad(cube)(2.0), grad(grad(cube))(2.0)
     (Tensor(8.), Tensor(12.), Tensor(12.))
+    >>> @custom_rule(vjp=lambda primals, outs, cotangents: ({"re": cotangents[0], "im": -cotangents[0]},))
+    ... def total(z):
+    ...     return z["re"] + z["im"]
+    >>> grad(total)({"re": 1.0, "im": 2.0})
+    {'re': Tensor(1.), 'im': Tensor(-1.)}
     """
     if rule is not None and (jvp is not None or vjp is not None):
         raise ArgumentError("custom_rule takes jvp and vjp, or a rule record in their place, but both were given")
     if rule is None and jvp is None and vjp is None:
         raise ArgumentError("custom_rule needs a jvp, a vjp or a rule record; give one of them")
     record = General(jvp=jvp, vjp=vjp) if rule is None else rule
+    static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if f is None:
-        return lambda g: _primitive(g, record, infer, family)
-    return _primitive(f, record, infer, family)
+        return lambda g: CustomFunction(g, record, infer, static, family)
+    return CustomFunction(f, record, infer, static, family)
 
 
-def _primitive(f: Function, rule: Rule, infer: Function | None, family: str | None) -> Primitive:
-    name = getattr(f, "__name__", type(f).__name__)
-    signature = inspect.signature(f)
-    for p in signature.parameters.values():
-        if p.kind is p.VAR_KEYWORD or (p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty):
+class _NotFlat(Exception):
+    """A function of arrays returns them in containers."""
+
+
+class CustomFunction(Primitive):
+    """A function with a rule of its own; for arguments or results in containers, a primitive of their leaves stands in.
+
+    Args:
+        f: the function.
+        rule: its derivative.
+        infer: maps specs to specs, or ``None``.
+        static: names of positional parameters that are metadata.
+        family: the id by which files name it, or ``None``.
+    """
+
+    def __init__(
+        self, f: Function, rule: Rule, infer: Function | None, static: tuple[str, ...], family: str | None
+    ) -> None:
+        name = getattr(f, "__name__", type(f).__name__)
+        self._signature = _read(f, name, static) if static else None
+        self._f = f if self._signature is None else _arrays_first(f, self._signature, static)
+        self._record, self._given, self._flat = rule, infer, True
+        signature = _checked(inspect.signature(f), name, static)
+
+        def specs_of(*specs: Spec, **params: Any) -> Any:
+            return self._flat_specs(specs, params)
+
+        specs_of.__name__, specs_of.__doc__, specs_of.__module__ = name, f.__doc__, f.__module__
+        specs_of.__signature__ = signature  # type: ignore[attr-defined]
+        specs_of.__wrapped__ = f  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
+        super().__init__(specs_of, family=family)
+        self._static = frozenset(self.metadata)
+        REGISTRY.kernel(self, "*", self._kernel)
+        REGISTRY.rule(self, rule)
+        stem, _, version = (family or "").rpartition(".v")
+        self._trees = (
+            TreeRule(self._f, name, self.metadata, self._specs, _raw, rule, family and f"{stem}_of_trees.v{version}")
+            if isinstance(rule, General)
+            else None
+        )
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Apply the function to arrays, or to trees of them."""
+        if self._signature is not None:
+            args, params = _sorted(self._signature, self._static, args, params)
+        if self._flat and _flat(flatten(args)[1]):
+            try:
+                return super().__call__(*args, **params)
+            except _NotFlat:
+                self._flat = False
+        if self._trees is None:
             raise ArgumentError(
-                f"custom_rule: parameter {p.name!r} of {name} must be an array without default, or keyword-only "
-                "metadata; put a * in front of the metadata",
-                parameter=p.name,
+                f"{self.name} has a rule record, which is for arrays, but its arguments or results are in containers; "
+                "give it a jvp or a vjp"
             )
+        return self._trees(args, {**self._defaults, **params})
 
-    def specs_of(*specs: Spec, **params: Any) -> Any:
-        return _inferred(f, name, specs, params) if infer is None else infer(*specs, **params)
+    def _flat_specs(self, specs: tuple[Spec, ...], params: dict[str, Any]) -> Any:
+        found = self._specs(*specs, **params)
+        tree = flatten(found)[1]
+        if tree is not LEAF and (tree.kind is not tuple or not _flat(tree)):
+            raise _NotFlat
+        return found
 
-    specs_of.__name__, specs_of.__doc__, specs_of.__module__ = name, f.__doc__, f.__module__
-    specs_of.__signature__ = signature  # type: ignore[attr-defined]
-    specs_of.__wrapped__ = f  # type: ignore[attr-defined]  # tells whether a family id is taken by other code
-    primitive = Primitive(specs_of, family=family)
+    def _specs(self, *args: Any, **params: Any) -> Any:
+        """Specs of the result in its containers."""
+        rule = self._record
+        sides = (rule.jvp, rule.vjp) if isinstance(rule, General) else ()
+        for g in (self._f, *sides, *params.values()):
+            for variable, value in outer_values(g) if callable(g) else ():
+                raise GradientError(
+                    f"{self.name} has a rule of its own, but uses {value.spec!r} of class {type(value).__name__} from "
+                    f"outside, which the rule does not know, as {variable}; pass it as an argument",
+                    variable=variable,
+                )
+        return _inferred(self._f, self.name, args, params) if self._given is None else self._given(*args, **params)
 
-    def make(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:
-        many = isinstance(primitive.infer(*ins, **params), tuple)
+    def _kernel(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:
+        many = isinstance(self.infer(*ins, **params), tuple)
 
         def run(*raws: Any) -> Any:
-            result = f(*[Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins)], **params)
-            found = [_raw(name, x, s) for x, s in zip(_tuple(name, result, many, len(outs)), outs)]
+            result = self._f(*[Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins)], **params)
+            found = [_raw(self.name, x, s) for x, s in zip(_tuple(self.name, result, many, len(outs)), outs)]
             return tuple(found) if many else found[0]
 
         return run
 
-    REGISTRY.kernel(primitive, "*", make)
-    REGISTRY.rule(primitive, rule)
-    return primitive
+
+def _flat(tree: TreeDef) -> bool:
+    """Whether all parts of a tree are leaves, and there are some."""
+    return bool(tree.children) and all(child is LEAF for child in tree.children)
 
 
-def _inferred(f: Function, name: str, specs: tuple[Spec, ...], params: dict[str, Any]) -> Any:
-    many = False
+def _checked(signature: inspect.Signature, name: str, static: tuple[str, ...]) -> inspect.Signature:
+    """The signature with the static parameters as keyword-only ones."""
+    parameters = list(signature.parameters.values())
+    for p in parameters:
+        fixed = p.name in static
+        if p.kind is p.VAR_KEYWORD or (p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty and not fixed):
+            raise ArgumentError(
+                f"custom_rule: parameter {p.name!r} of {name} must be an array without default, or keyword-only "
+                "metadata; put a * in front of the metadata, or name it in static_argnames",
+                parameter=p.name,
+            )
+    arrays = [p for p in parameters if p.kind is not p.KEYWORD_ONLY and p.name not in static]
+    rest = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.kind is p.KEYWORD_ONLY or p.name in static]
+    return signature.replace(parameters=[*arrays, *rest])
+
+
+def _read(f: Function, name: str, static: tuple[str, ...]) -> inspect.Signature:
+    """The signature of a function that has the static parameters.
+
+    Raises:
+        ArgumentError: it lacks one, or takes it by position only.
+    """
+    signature = inspect.signature(f)
+    for n in static:
+        p = signature.parameters.get(n)
+        if p is None or p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise ArgumentError(
+                f"custom_rule: static_argnames={n!r} names no parameter of {name} that can be given by name; it takes "
+                f"{signature}",
+                parameter=n,
+            )
+    return signature
+
+
+def _arrays_first(f: Function, signature: inspect.Signature, static: tuple[str, ...]) -> Function:
+    """The function with its arrays by position, and its static arguments by name."""
+    order = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+    @functools.wraps(f)
+    def called(*arrays: Any, **params: Any) -> Any:
+        rest = iter(arrays)
+        args = [params.pop(n) if n in static else next(rest) for n in order]
+        return f(*args, *rest, **params)
+
+    return called
+
+
+def _sorted(
+    signature: inspect.Signature, static: frozenset[str], args: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arrays by position, and metadata by name."""
+    bound = signature.bind(*args, **params)
+    bound.apply_defaults()
+    arrays: list[Any] = []
+    for name, value in bound.arguments.items():
+        if name not in static:
+            arrays += value if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL else [value]
+    return tuple(arrays), {name: value for name, value in bound.arguments.items() if name in static}
+
+
+def _inferred(f: Function, name: str, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    tree: Any = None
 
     def traced(*xs: Any) -> Any:
-        nonlocal many
+        nonlocal tree
         result = f(*xs, **params)
-        many = isinstance(result, (tuple, list))
+        tree = flatten(result)[1]
         return result
 
     try:
-        outs = trace(traced, *specs).outputs
+        outs = trace(traced, *args).outputs
     except TracingError as error:
         raise TracingError(
             f"custom_rule cannot find out the shapes that {name} returns by tracing it: {error}. Give them by "
             f"infer=, a function of the specs of its arrays, as in custom_rule(infer=lambda x: x, ...)"
         ) from error
-    return outs if many else outs[0]
+    return unflatten(tree, outs)
 
 
 def _tuple(name: str, result: Any, many: bool, count: int) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """`trace`, `compile` and what lies between a call of a user's function and its program."""
 
 from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
+from tenferro_runtime.compiling._environment import outer_values
 
-__all__ = ["Compiled", "in_open_trace"]
+__all__ = ["Compiled", "in_open_trace", "outer_values"]

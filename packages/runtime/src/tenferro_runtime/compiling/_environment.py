@@ -125,6 +125,14 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
                 yield name, value
 
 
+def outer_values(f: Any) -> Iterator[tuple[str, Any]]:
+    """Differentiated and traced values that a function reads from closures and globals, by the name of the variable."""
+    for slot in slots_of(f):
+        value = slot.read()
+        if value.__class__ not in _VALUES:
+            yield from [(slot.name, leaf) for leaf in _arrays(value)[0] if leaf.level]
+
+
 def same_data(slots: tuple[Slot, ...]) -> Callable[[], bool]:
     """A function that tells whether all slots still hold what they hold now."""
     pairs = [(slot.read, slot.read()) for slot in slots]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tenferro_runtime.files._encode import TABLES
 from tenferro_runtime.files._errors import FileLimits, ProgramFileError
+from tenferro_runtime.files._trees import decode_tree
 from tenferro_runtime.files._vocabulary import Vocabulary
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.ir._spec_check import check_program
@@ -109,6 +110,7 @@ class Decoder:
             "dim": lambda i: self._get("dims", i),
             "program": self.program,
             "spec": self.spec,
+            "tree": lambda tree: decode_tree(self.value, tree),
             "place": lambda i: _entry(self._read["places"], i),
             "device": ComputeDevice,
             "memory": MemorySpace,

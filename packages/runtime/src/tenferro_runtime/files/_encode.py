@@ -13,8 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.files._errors import ProgramFileError
+from tenferro_runtime.files._trees import encode_tree
 from tenferro_runtime.files._vocabulary import brought, identify
 from tenferro_runtime.ir._program import Equation, Literal, Program
+from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import REGISTRY, ComputeDevice, MemorySpace, Op, Place, Spec, Tensor
 from tenferro_tensor_core import Atom, Dim, DimLike
 
@@ -126,6 +128,8 @@ class Encoder:
             return {"program": self.program(value)}
         if isinstance(value, Spec):
             return {"spec": self.spec(value)}
+        if isinstance(value, TreeDef):
+            return {"tree": encode_tree(self.value, value)}
         if isinstance(value, Place):
             return {"place": self._place(value)}
         if isinstance(value, ComputeDevice):

@@ -54,8 +54,8 @@ def _plain(what: Program | SavedFunction) -> tuple[dict[str, Any], Encoder]:
         function = {
             "name": what.name,
             "parameters": None if what.parameters is None else list(what.parameters),
-            "arguments": encode_tree(encoder, arguments),
-            "result": encode_tree(encoder, result),
+            "arguments": encode_tree(encoder.value, arguments),
+            "result": encode_tree(encoder.value, result),
             "fixed": [[i, encoder.value(v)] for i, v in sorted(fixed.items())],
         }
     plain = {
@@ -149,8 +149,8 @@ def _function(decoder: Decoder, program: Program, data: Any) -> SavedFunction:
         name,
         None if parameters is None else tuple(parameters),
         program,
-        decode_tree(decoder, data["arguments"]),
-        decode_tree(decoder, data["result"]),
+        decode_tree(decoder.value, data["arguments"]),
+        decode_tree(decoder.value, data["result"]),
         dict(fixed),
     )
     require_lawful(function)

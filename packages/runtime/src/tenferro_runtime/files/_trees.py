@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import Any, Final
 
-from tenferro_runtime.files._decode import Decoder
-from tenferro_runtime.files._encode import Encoder
 from tenferro_runtime.files._errors import ProgramFileError
 from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import LEAF, TreeDef
+
+Codec = Callable[[Any], Any]
+"""Makes plain data of a metadata value, or a metadata value of plain data."""
 
 _KINDS: Final[dict[str, type]] = {
     "list": list,
@@ -27,22 +29,22 @@ _FACTORIES: Final = {f.__name__: f for f in (list, dict, set, tuple, bool, int, 
 """Factories of defaults that a file may name: a file must not decide what is called."""
 
 
-def encode_tree(encoder: Encoder, tree: TreeDef) -> Any:
+def encode_tree(encode: Codec, tree: TreeDef) -> Any:
     """A structure: ``"*"`` for a leaf, else ``[kind, names, parts]``, and static data where there are any."""
     if tree.kind is None:
         return "*"
-    parts = [encode_tree(encoder, child) for child in tree.children]
+    parts = [encode_tree(encode, child) for child in tree.children]
     kind = _NAMES.get(tree.kind) or f"{tree.kind.__module__}:{tree.kind.__qualname__}"
     try:
-        entry = [kind, [encoder.value(name) for name in tree.names], parts]
+        entry = [kind, [encode(name) for name in tree.names], parts]
     except TypeError as cause:
         raise ProgramFileError(
             f"a key of the structure {tree.show()} cannot be written to a file: {cause}; use strings or numbers as keys"
         ) from cause
-    return entry if tree.aux is None else [*entry, _encode_aux(encoder, tree)]
+    return entry if tree.aux is None else [*entry, _encode_aux(encode, tree)]
 
 
-def _encode_aux(encoder: Encoder, tree: TreeDef) -> Any:
+def _encode_aux(encode: Codec, tree: TreeDef) -> Any:
     if tree.kind is defaultdict:
         name = getattr(tree.aux, "__name__", "")
         if _FACTORIES.get(name) is not tree.aux:
@@ -52,7 +54,7 @@ def _encode_aux(encoder: Encoder, tree: TreeDef) -> Any:
             )
         return name
     try:
-        return encoder.value(tree.aux)
+        return encode(tree.aux)
     except TypeError as cause:
         raise ProgramFileError(
             f"the static data of the structure {tree.show()} cannot be written to a file: {cause}; use strings, "
@@ -60,7 +62,7 @@ def _encode_aux(encoder: Encoder, tree: TreeDef) -> Any:
         ) from cause
 
 
-def decode_tree(decoder: Decoder, data: Any) -> TreeDef:
+def decode_tree(decode: Codec, data: Any) -> TreeDef:
     """The structure.
 
     Raises:
@@ -72,20 +74,20 @@ def decode_tree(decoder: Decoder, data: Any) -> TreeDef:
     kind, names, parts, *rest = data
     if not all(value.__class__ is cls for value, cls in ((kind, str), (names, list), (parts, list))):
         raise ValueError(f"{data!r:.80} is no structure of arguments or results")
-    children = tuple([decode_tree(decoder, part) for part in parts])
-    keys = tuple([decoder.value(name) for name in names])
+    children = tuple([decode_tree(decode, part) for part in parts])
+    keys = tuple([decode(name) for name in names])
     _require_fit(kind, keys, len(children))
-    aux = _decode_aux(decoder, kind, rest, len(children))
+    aux = _decode_aux(decode, kind, rest, len(children))
     return TreeDef(_KINDS[kind] if kind in _KINDS else _container(kind, keys, aux), keys, children, aux)
 
 
-def _decode_aux(decoder: Decoder, kind: str, rest: list[Any], parts: int) -> Any:
+def _decode_aux(decode: Codec, kind: str, rest: list[Any], parts: int) -> Any:
     if not rest:
         return None
     (data,) = rest
     if kind == "default dict":
         return _FACTORIES[data]
-    aux = decoder.value(data)
+    aux = decode(data)
     if kind in _KINDS and (kind != "deque" or aux.__class__ is not int or aux < parts):
         raise ValueError(f"a {kind} of {parts} parts cannot have the static data {data!r:.80}")
     return aux
