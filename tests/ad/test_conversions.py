@@ -32,15 +32,18 @@ Convert = Callable[[Any], Any]
 
 LOSING: dict[str, Convert] = {
     "float": lambda y: float(y[0]),
-    "complex": lambda y: complex(y[0]),
+    "int": lambda y: int(y[0]),
+    "floor": lambda y: math.floor(y[0]),
+    "ceil": lambda y: math.ceil(y[0]),
     "item": lambda y: y[0].item(),
     "tolist": lambda y: y.tolist(),
     "tolist of a number": lambda y: y[0].tolist(),
     "math.sin": lambda y: math.sin(y[0]),
-    "cmath.sin": lambda y: cmath.sin(y[0]),
     "np.float64": lambda y: np.float64(y[0]),
     "np.complex128": lambda y: np.complex128(y[0]),
     "np.asarray": np.asarray,
+    "np.array": np.array,
+    "np.sum": lambda y: np.sum(np.stack([y[0], y[1]])),
     "np.array of elements": lambda y: np.array([y[0], y[1]]),
     "numpy": lambda y: y.numpy(),
     "from_dlpack": np.from_dlpack,
@@ -50,16 +53,19 @@ LOSING: dict[str, Convert] = {
     "sum of floats": lambda y: sum(float(v) for v in y),
     "arange": lambda y: tr.arange(y[0], 4.0),
 }
-"""Ways to numbers that depend on the value smoothly."""
+"""Ways to floats and integers, and to what is made of them."""
 
-OF_REAL = {"float", "math.sin", "np.float64", "percent", "arange", "sum of floats"}
+OF_REAL = {"float", "int", "floor", "ceil", "math.sin", "np.float64", "percent", "arange", "sum of floats"}
 
 KEEPING: dict[str, Convert] = {
     "branch": lambda y: 1 if tr.real(y[0]) > 0 else 2,
     "truth": lambda y: bool(y[0]),
-    "int": lambda y: int(tr.real(y[0])),
-    "floor": lambda y: math.floor(tr.real(y[0])) + math.ceil(tr.real(y[0])),
-    "percent of an integer": lambda y: "%d" % tr.real(y[0]),  # noqa: UP031
+    "assertion": lambda y: None if tr.real(y[0]) < tr.real(y[1]) and not y[0] == y[1] else 1,
+    "complex": lambda y: complex(y[0]),
+    "complex of a real number": lambda y: complex(tr.real(y[0])),
+    "cmath.sin": lambda y: cmath.sin(y[0]),
+    "int of a rounded number": lambda y: int(tr.floor(tr.real(y[0]))),
+    "integer of a constant": lambda y: int(tr.stop_gradient(tr.real(y[0]))),
     "index": lambda y: tr.arange(9)[tr.cast(y[0], tr.int64)],
     "range": lambda y: list(range(tr.cast(y[0], tr.int64))),
     "item of integers": lambda y: tr.cast(y, tr.int64).tolist() + [tr.argmax(tr.real(y)).item()],
@@ -67,11 +73,12 @@ KEEPING: dict[str, Convert] = {
     "float of an integer": lambda y: float(tr.sum(tr.isfinite(y))),
     "membership": lambda y: 1.0 in y,
     "text": lambda y: f"{y} {y[0]!r} {y[0]:.3f}",
+    "format": lambda y: format(y[0], ".3e"),
     "detached": lambda y: float(tr.real(y[0]).detach()),
     "stopped": lambda y: math.sin(tr.stop_gradient(tr.real(y[0]))),
     "shape": lambda y: (len(y), y.shape, y.ndim, float(y.size)),
 }
-"""Ways to what is piecewise constant, to text, and to what is meant to be a constant."""
+"""Ways to truth values, to text, to complex numbers to look at, and to what is meant to be a constant."""
 
 X = {"float64": [1.5, 2.5], "float32": [1.5, 2.5], "complex128": [1.5 + 1j, 2.5], "complex64": [1.5 + 0.5j, 2.5]}
 
@@ -123,7 +130,7 @@ def test_a_conversion_that_would_cut_a_derivative_is_refused(conversion: str, tr
 
 @pytest.mark.parametrize("conversion", KEEPING)
 @pytest.mark.parametrize(("transform", "dtype"), CASES)
-def test_what_is_piecewise_constant_stays_allowed(conversion: str, transform: str, dtype: str) -> None:
+def test_what_cuts_no_derivative_by_itself_stays_allowed(conversion: str, transform: str, dtype: str) -> None:
     x = tr.asarray(X[dtype], dtype=dtype)
     met: list[Any] = []
     convert = KEEPING[conversion]
@@ -153,6 +160,7 @@ def test_variables_are_read_to_be_looked_at() -> None:
     w = variable([1.0, 2.0])
     loss = tr.sum(w * w)
     assert (float(loss), loss.item(), (w * 2).tolist(), f"{loss:.2f}") == (5.0, 5.0, [2.0, 4.0], "5.00")
+    assert (int(loss), math.floor(loss), complex(loss)) == (5, 5, 5 + 0j)
     loss.backward()
     assert float(loss) == 5.0 and math.sqrt(loss) == math.sqrt(5.0)
     with pytest.raises(GradientError):

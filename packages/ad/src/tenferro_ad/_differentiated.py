@@ -1,14 +1,13 @@
 """What the two kinds of differentiated value share: a value inside, a level, and no silent way out.
 
-NumPy arrays, DLPack capsules and pickles of such a value are always refused. Python numbers are refused while the
-function is running whose derivative they would cut: afterwards, and of variables, they are read to be looked at.
-Truth values, integers and text are never refused: as functions of the value they are piecewise constant, so that no
-derivative is lost.
+NumPy arrays, DLPack capsules and pickles of such a value are always refused. Python's floats and integers, and what is
+made of them, as by ``math.sin``, are refused while the function is running whose derivative they would cut: afterwards,
+and of variables, they are read to be looked at. Truth values and text are never refused, and neither is
+``complex(x)``, by which a number can be looked at while the function is running.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -110,9 +109,9 @@ class Differentiated(Array):
         self._look("float()")
         return found
 
-    def __complex__(self) -> complex:
-        found = complex(self.value)
-        self._look("complex()")
+    def __int__(self) -> int:
+        found = int(self.value)
+        self._look("int()")
         return found
 
     def item(self) -> Any:
@@ -134,12 +133,6 @@ class Differentiated(Array):
         found = self.value.tolist()
         self._look("tolist()")
         return found
-
-    def __floor__(self) -> int:
-        return math.floor(self.value)  # type: ignore[no-any-return]
-
-    def __ceil__(self) -> int:
-        return math.ceil(self.value)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._export("a NumPy array")
