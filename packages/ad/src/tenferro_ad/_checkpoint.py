@@ -15,6 +15,7 @@ from tenferro_ad._node import make_node
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import full
+from tenferro_runtime.batching import calling
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
@@ -131,6 +132,7 @@ def _record_late(
 REGISTRY.kernel(checkpointed, "*", call_kernel)
 RECORDERS[checkpointed] = _record
 JVP_RULES[checkpointed] = push_call
+REGISTRY.batching(checkpointed, calling(checkpointed))
 
 
 class _Function(Compiled):

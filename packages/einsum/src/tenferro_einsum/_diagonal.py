@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime.batching import shifting
 from tenferro_runtime.extension import DimLike, Linear, Registry, Spec, get_backend, primitive, sized
 from tenferro_tensor import catalog
 from tenferro_tensor.functions.creation import zeros
@@ -128,3 +129,5 @@ def register(registry: Registry) -> None:
     registry.lowering(embed_diagonal, _lower_embed)
     registry.rule(take_diagonal, Linear(x=lambda g, axes: embed_diagonal(g, axes=axes)))
     registry.rule(embed_diagonal, Linear(x=lambda g, axes: take_diagonal(g, axes=axes)))
+    for p in (take_diagonal, embed_diagonal):
+        registry.batching(p, shifting(p, "axes"))

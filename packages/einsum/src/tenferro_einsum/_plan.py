@@ -21,6 +21,7 @@ from tenferro_einsum._search import Search
 from tenferro_einsum._slices import contract_slices
 from tenferro_einsum._tree import Path, numbered, reduced_first, structure
 from tenferro_einsum._workers import active
+from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import (
     ArgumentError,
     DimLike,
@@ -291,8 +292,10 @@ class ContractionPlan:
         values = self._prepared(values)
         run = self._run
         for x in values:
-            if x.__class__ is not Tensor:
-                if not self._by_core or not any(map(is_traced, values)):  # programs fuse element-wise ops
+            if x.__class__ is not Tensor and inner_array(x).__class__ is not Tensor:
+                if not self._by_core or not any(
+                    map(is_traced, map(inner_array, values))
+                ):  # programs fuse element-wise ops
                     run = self._recorded or run
                 break
         else:

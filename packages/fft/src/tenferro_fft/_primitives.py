@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenferro_runtime.batching import shifting
 from tenferro_runtime.extension import Linear, Registry, Spec, get_backend, primitive, sized
 from tenferro_tensor import catalog
 from tenferro_tensor_core import (
@@ -156,3 +157,6 @@ def register(registry: Registry) -> None:
     registry.rule(c2c, Linear(x=lambda g, axes, sign: c2c(g, axes=axes, sign=-sign)))
     registry.rule(r2c, Linear(x=_r2c_transpose))
     registry.rule(c2r, Linear(x=_c2r_transpose))
+    registry.batching(c2c, shifting(c2c, "axes"))
+    registry.batching(r2c, shifting(r2c, "axis"))
+    registry.batching(c2r, shifting(c2r, "axis"))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
+from tenferro_runtime.batching import inner_array
 
 
 @lru_cache(maxsize=32)
@@ -36,7 +37,7 @@ def follows(x: Any, dx: Any) -> bool:
     A linearisation, and a program that is pushed in two parts, has one basis for all tangents; the rule then tests
     that the tangent leaves it alone.
     """
-    return bool(dx.level <= x.level)
+    return bool(inner_array(dx).level <= inner_array(x).level)
 
 
 def _adjoint(x: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import ArgumentError, ShapeError, Spec, TenferroError, TracedTensor
 from tenferro_tensor import tensor
 from tenferro_tensor.catalog import broadcast_in_dim, convert, reshape, slice_
@@ -82,7 +83,7 @@ def flag(what: str, name: str, given: Any, allowed: tuple[Any, ...]) -> Any:
 
 def basis(x: Any) -> str:
     """Plain vectors for concrete tensors; for recorded and traced values the generic basis that the rules rely on."""
-    return "generic" if x.level else "plain"
+    return "generic" if inner_array(x).level else "plain"
 
 
 def differentiated(x: Any) -> bool:
@@ -90,6 +91,7 @@ def differentiated(x: Any) -> bool:
 
     A program has the op of a concrete call, hence its bits; the rule of that op gives the derivative of the program.
     """
+    x = inner_array(x)
     return bool(x.level) and not isinstance(x, TracedTensor)
 
 

@@ -17,6 +17,7 @@ from tenferro_linalg._operands import (
     show,
     stacked,
 )
+from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import broadcast_shapes
 from tenferro_tensor.catalog import reshape
@@ -41,7 +42,7 @@ def solve(x1: Any, x2: Any, /) -> Any:
     Tensor([1. , 0.5])
     """
     a, b, vector = _operands("solve", x1, x2)
-    if a.level or b.level:  # the derivative needs the factors again
+    if inner_array(a).level or inner_array(b).level:  # the derivative needs the factors again
         lu, pivots = lu_factor_(a)
         x = lu_solve_(a, lu, pivots, b, adjoint=False)
     else:

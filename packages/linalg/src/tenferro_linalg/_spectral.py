@@ -36,6 +36,7 @@ from tenferro_linalg._algebra import (
 from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._operands import matrices, show
 from tenferro_linalg._reports import report_second_order
+from tenferro_runtime.batching import inner_array
 from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
 from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote
@@ -64,7 +65,7 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     w, v = eigh_(x, basis="generic")
     at = points_(x, w, v, imaginary=False)
     g = _applied(f, diagonal(at))
-    if not x.level:
+    if not inner_array(x).level:
         return assembled_(x, w, v, g)
     still = _applied(f, stop_gradient(at))
     moves = [_applied(f, at) - still]

@@ -5,6 +5,7 @@ registered with ``registry.batching(primitive, rule)``; `on_stacks` and `shiftin
 """
 
 from tenferro_runtime.batching._batched import Batched
+from tenferro_runtime.batching._inner import inner_array
 from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._programs import calling
 from tenferro_runtime.batching._records import (
@@ -26,6 +27,7 @@ __all__ = [
     "all_with_lanes",
     "calling",
     "how_batched",
+    "inner_array",
     "lane_by_lane",
     "on_stacks",
     "shifted",

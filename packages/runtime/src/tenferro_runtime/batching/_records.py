@@ -60,7 +60,7 @@ def on_stacks(primitive: Primitive) -> BatchingRule:
         primitive: the primitive; none of its metadata counts axes from the front.
     """
 
-    def rule(size: DimLike, values: Values, batched: Flags, **metadata: Any) -> Any:
+    def rule(size: DimLike, values: Values, batched: Flags, /, **metadata: Any) -> Any:
         return primitive(*all_with_lanes(size, values, batched), **metadata)
 
     return rule
@@ -74,7 +74,7 @@ def shifting(primitive: Primitive, *names: str) -> BatchingRule:
         names: metadata that are an axis or a tuple of axes.
     """
 
-    def rule(size: DimLike, values: Values, batched: Flags, **metadata: Any) -> Any:
+    def rule(size: DimLike, values: Values, batched: Flags, /, **metadata: Any) -> Any:
         moved = {name: shifted(metadata[name]) for name in names}
         return primitive(*all_with_lanes(size, values, batched), **{**metadata, **moved})
 

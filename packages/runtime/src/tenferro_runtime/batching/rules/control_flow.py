@@ -12,6 +12,7 @@ from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._programs import batched_body, calling
 from tenferro_runtime.batching._records import Flags, Shared, Values, with_lanes
 from tenferro_runtime.control_flow import primitives
+from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Program
 from tenferro_tensor import Registry, catalog
@@ -92,6 +93,10 @@ def _brought(size: DimLike, values: Values, batched: Flags, wanted: Flags) -> li
     ]
 
 
+def _rows(size: DimLike, values: Values, batched: Flags) -> Any:
+    return rows(_swapped(values[0]))
+
+
 def _swapped(x: Any) -> Any:
     """The axis of the lanes and the axis of the steps in each other's place."""
     return catalog.transpose(x, permutation=(1, 0, *range(2, x.spec.ndim)))
@@ -107,3 +112,4 @@ def register(registry: Registry) -> None:
     registry.batching(primitives.cond, _cond)
     registry.batching(primitives.while_loop, _while_loop)
     registry.batching(primitives.scan, _scan)
+    registry.batching(rows, _rows)

@@ -1,0 +1,44 @@
+"""Batching: matrices of all lanes are one stack; right sides of a matrix that all lanes share are columns of one."""
+
+from typing import Any
+
+from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
+from tenferro_runtime.extension import DimLike, Primitive, Registry
+from tenferro_tensor.catalog import reshape, transpose
+
+STACKS = (
+    _algebra.part_, _algebra.identity_like_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_,
+    _det.slogdet_, _det.adjugate_, _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_,
+    _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_, _qr.qr_rows_,
+    _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _spectral.points_, _spectral.assembled_, _spectral.close_,
+    _spectral.slopes_, _degeneracy.cotangent_scale_, _degeneracy.checked_, _degeneracy.quotient_,
+    _degeneracy.certified_, _degeneracy.unrotated_, _degeneracy.unsigned_,
+)  # fmt: skip
+"""Primitives on stacks of matrices, all operands with the same leading axes."""
+
+
+def _solving(primitive: Primitive) -> Any:
+    """The rule of a solver whose last operand is the right side, and whose others belong to the matrix."""
+
+    def rule(size: DimLike, values: tuple[Any, ...], batched: tuple[bool, ...], /, **metadata: Any) -> Any:
+        *matrix, b = values
+        if any(batched[:-1]):
+            return primitive(*all_with_lanes(size, values, batched), **metadata)
+        *batch, n, k = b.spec.shape[1:]
+        last = len(batch)
+        wide = transpose(b, permutation=(*range(1, last + 2), 0, last + 2))
+        x = primitive(*matrix, reshape(wide, shape=(*batch, n, size * k)), **metadata)
+        apart = reshape(x, shape=(*batch, n, size, k))
+        return transpose(apart, permutation=(last + 1, *range(last + 1), last + 2))
+
+    return rule
+
+
+def register(registry: Registry) -> None:
+    """Register the rules."""
+    for p in STACKS:
+        registry.batching(p, on_stacks(p))
+    for p in (_solve.solve_, _solve.lu_solve_, _solve.solve_triangular_):
+        registry.batching(p, _solving(p))
+    registry.batching(_norms.power_norm_, shifting(_norms.power_norm_, "axes"))
