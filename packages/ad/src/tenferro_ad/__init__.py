@@ -16,9 +16,16 @@ from tenferro_ad._variable import variable
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
+    from tenferro_ad.power_series import taylor, taylor_kind
     from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
 else:
-    __getattr__ = deferred(__name__, {"primitive_checks": "PrimitiveError PrimitiveReport check_primitive"})
+    __getattr__ = deferred(
+        __name__,
+        {
+            "power_series": "taylor taylor_kind",
+            "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
+        },
+    )
 
 __all__ = [
     "EagerTensor",
@@ -38,6 +45,8 @@ __all__ = [
     "linearize",
     "no_grad",
     "record_sources",
+    "taylor",
+    "taylor_kind",
     "value_and_grad",
     "variable",
     "vjp",

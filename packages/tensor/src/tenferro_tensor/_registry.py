@@ -78,7 +78,18 @@ class Registry:
     def __init__(self) -> None:
         self._tables: dict[str, dict[Any, Any]] = {
             name: {}
-            for name in ("kernel", "rule", "lowering", "pruning", "codec", "cost", "expansion", "loops", "batching")
+            for name in (
+                "kernel",
+                "rule",
+                "lowering",
+                "pruning",
+                "codec",
+                "cost",
+                "expansion",
+                "loops",
+                "batching",
+                "taylor",
+            )
         }
         self._live: dict[tuple[str, Any], list[Registration]] = {}
         self._loaded: set[str] = set()
@@ -108,6 +119,19 @@ class Registry:
     def rule(self, primitive: Primitive, record: Any, *, replace: bool = False) -> Registration:
         """Register the derivative rule of a primitive, one of the records of ``tenferro_runtime.extension``."""
         return self._put("rule", primitive, None, record, replace)
+
+    def taylor(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register how a primitive acts on power series, in place of the recurrence that its derivative rule gives.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(*operands, **metadata)``, a generator of the coefficients of the output, or of tuples of them
+                for several outputs, one order after the other and without end. An operand ``x`` has its own by index:
+                ``x[k]`` is the coefficient ``x^(k)(0) / k!``, and coefficient k of the output may ask for those up to
+                k. ``None`` is zero, of an operand as of an output.
+            replace: take the place of an earlier entry.
+        """
+        return self._put("taylor", primitive, None, rule, replace)
 
     def lowering(self, primitive: Primitive, lower: Callable[..., Any], *, replace: bool = False) -> Registration:
         """Register the StableHLO lowering of a primitive, read by ``tenferro_xla``."""

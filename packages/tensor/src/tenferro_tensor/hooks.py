@@ -20,10 +20,10 @@ POSITIONAL: Final = {
     "encode": ("metadata",),
     "decode": ("metadata",),
 }
-"""Arguments by position of each hook; an expansion gets the operands. Kernels, lowerings, costs, batching rules and
-expansions get the metadata by name, too."""
+"""Arguments by position of each hook; an expansion and a Taylor rule get the operands. Kernels, lowerings, costs,
+batching rules, expansions and Taylor rules get the metadata by name, too."""
 
-_NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion", "batching"})
+_NAMED: Final = frozenset({"kernel", "lowering", "cost", "expansion", "batching", "taylor"})
 
 
 def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
@@ -32,7 +32,7 @@ def require_hook(hook: str, primitive: Primitive, function: Any) -> None:
     Raises:
         RegistryError: it cannot; the text says how it will be called.
     """
-    positional = primitive.operands if hook == "expansion" else POSITIONAL[hook]
+    positional = primitive.operands if hook in ("expansion", "taylor") else POSITIONAL[hook]
     named = primitive.metadata if hook in _NAMED else ()
     require_call(
         f"the {hook} of {primitive.name}",

@@ -8,6 +8,7 @@ from tenferro_runtime.ir._call import ProgramPrimitive, applied, call, called, c
 from tenferro_runtime.ir._data_sizes import conditions, definitions, inform
 from tenferro_runtime.ir._moves import moves_of
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, ProgramError, inner_programs
+from tenferro_runtime.ir._replay import replayed
 from tenferro_runtime.ir._sizes import (
     chosen,
     example_of,
@@ -25,6 +26,6 @@ from tenferro_runtime.ir._spec_check import check_program
 __all__ = [
     "Equation", "Literal", "Operand", "Program", "ProgramError", "ProgramPrimitive", "Source", "applied", "call",
     "called", "check_program", "chosen", "concrete", "conditions", "definitions", "example_of", "filled", "here",
-    "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes", "sizes_for", "sizes_of",
-    "substitute", "user_line", "variables", "where",
+    "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes", "replayed", "sizes_for",
+    "sizes_of", "substitute", "user_line", "variables", "where",
 ]  # fmt: skip

@@ -1,0 +1,124 @@
+"""Series through `cond`, `while_loop` and `scan`: branches and loops over coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad.power_series._coefficients import Coefficients
+from tenferro_ad.power_series._kinds import PROGRAMS, Recurrence
+from tenferro_ad.power_series._programs import (
+    Found,
+    Orders,
+    SeriesProgram,
+    for_body,
+    orders_of,
+    outranked,
+    recomputed,
+    with_terms,
+)
+from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_runtime.ir import applied
+from tenferro_tensor import Op
+
+Terms = list[Coefficients]
+
+
+def _merged(a: Orders, b: Orders) -> Orders:
+    return tuple(sorted({*a, *b}))
+
+
+def _values(op: Op, xs: Terms, given: tuple[Orders, ...], terms: list[list[Any]]) -> Found:
+    """The coefficients of the outputs, with values that are computed alone where the coefficients outrank them."""
+    if not outranked(xs, given):
+        return terms
+    return [[y, *rest[1:]] for y, rest in zip(op(*[x[0] for x in xs]), terms, strict=True)]
+
+
+def _cond(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
+    """The choice is made by the values."""
+    branches = op.params["branches"]
+
+    def run(order: int) -> Found:
+        given = tuple([orders_of(x, order) for x in xs])
+        made = [for_body(branch, given[1:], order) for branch in branches]
+        forced = made[0].orders
+        for each in made[1:]:
+            forced = tuple(map(_merged, forced, each.orders))
+        made = [for_body(branch, given[1:], order, forced) for branch in branches]
+        found = cond(*with_terms(xs, given), branches=tuple([each.program for each in made]))
+        return _values(op, xs, given, made[0].outputs(found, order))
+
+    return Recurrence(recomputed(run, xs, need), len(branches[0].output_ids))
+
+
+def _loop(body: Program, given: tuple[Orders, ...], order: int, consts: int, carry: int) -> tuple[SeriesProgram, Any]:
+    """The body with a coefficient for every leaf of the carry that gets one in some step; and the orders with these."""
+    rows = len(body.output_ids) - carry
+    while True:
+        moving = given[consts : consts + carry]
+        made = for_body(body, given, order, (*moving, *[()] * rows))
+        if made.orders[:carry] == moving:
+            return made, given
+        given = (*given[:consts], *made.orders[:carry], *given[consts + carry :])
+
+
+def _size(given: tuple[Orders, ...]) -> int:
+    """Number of operands with their coefficients."""
+    return sum([1 + len(orders) for orders in given])
+
+
+def _scan(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
+    params = op.params
+    body, consts, carry = params["body"], params["consts"], params["carry"]
+
+    def run(order: int) -> Found:
+        made, given = _loop(body, tuple([orders_of(x, order) for x in xs]), order, consts, carry)
+        joint = scan.op(
+            **{
+                **params,
+                "body": made.program,
+                "consts": _size(given[:consts]),
+                "carry": _size(given[consts : consts + carry]),
+            }
+        )
+        return _values(op, xs, given, made.outputs(joint(*with_terms(xs, given)), order))
+
+    return Recurrence(recomputed(run, xs, need), len(body.output_ids))
+
+
+def _while(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
+    """The condition sees the values only."""
+    condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
+
+    def run(order: int) -> Found:
+        made, given = _loop(body, tuple([orders_of(x, order) for x in xs]), order, consts, len(xs) - consts)
+        joint = while_loop.op(
+            cond=_on_values(condition, given),
+            body=made.program,
+            consts=_size(given[:consts]),
+            max_steps=op.params["max_steps"],
+        )
+        return _values(op, xs, given, made.outputs(joint(*with_terms(xs, given)), order))
+
+    return Recurrence(recomputed(run, xs, need), len(body.output_ids))
+
+
+def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
+    """The condition as a program of operands with coefficients, which it does not read."""
+    key = ("series", given)
+    found: Program | None = condition.memo.get(key)
+    if found is None:
+        builder = Builder()
+        xs = []
+        for spec, orders in zip(condition.inputs, given, strict=True):
+            xs.append(builder.input(spec))
+            for _ in orders:
+                builder.input(spec)
+        found = condition.memo.setdefault(key, optimise(builder.close(applied(condition, xs))))
+    return found
+
+
+PROGRAMS[cond] = _cond
+PROGRAMS[scan] = _scan
+PROGRAMS[while_loop] = _while

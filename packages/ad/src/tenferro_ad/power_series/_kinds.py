@@ -1,0 +1,116 @@
+"""How a primitive acts on series: which of the ways it takes, and the recurrence that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from tenferro_ad._apply import CallSite
+from tenferro_ad._rules import rule_of
+from tenferro_ad.power_series._coefficients import Coefficients
+from tenferro_ad.power_series._derived import constant_slopes, linear, solved
+from tenferro_ad.power_series.rules import RULES
+from tenferro_runtime.expanding import apply_expansion, has_expansion
+from tenferro_runtime.extension import REGISTRY, Inactive, Linear, Slopes
+from tenferro_tensor import Op, Primitive
+from tenferro_tensor.promotion import describe
+
+
+class Recurrence(NamedTuple):
+    """A generator of coefficients: of one output where `outputs` is ``None``, else of tuples for so many outputs."""
+
+    terms: Iterator[Any]
+    outputs: int | None
+
+
+DIRECT: Final[dict[Primitive, Callable[[Op, tuple[Any, ...]], Callable[[], Any] | None]]] = {}
+"""Primitives that hold programs: ``DIRECT[p](op, operands)`` is a function that runs the program on series."""
+
+PROGRAMS: Final[dict[Primitive, Callable[[Op, list[Coefficients], tuple[int, ...]], Recurrence]]] = {}
+"""Primitives that hold programs: recurrences that run programs of coefficients."""
+
+
+def _registered(p: Primitive) -> Any:
+    found = REGISTRY.find("taylor", p)
+    return RULES.get(p) if found is None else found
+
+
+def _expands(p: Primitive) -> bool:
+    """Whether a primitive has an expansion and nothing that is nearer to it."""
+    return (
+        _registered(p) is None
+        and p not in PROGRAMS
+        and REGISTRY.find("rule", p) is None
+        and p.family is not None
+        and has_expansion(p)
+    )
+
+
+def directly(op: Op, operands: tuple[Any, ...]) -> Callable[[], Any] | None:
+    """A function that finds the results by other ops on the same series; ``None`` where there is none."""
+    make = DIRECT.get(op.primitive)
+    if make is not None:
+        return make(op, operands)
+    return partial(_by_expansion, op, operands) if _expands(op.primitive) else None
+
+
+def _by_expansion(op: Op, operands: tuple[Any, ...]) -> Any:
+    outs = apply_expansion(op, operands)
+    return outs if isinstance(op.infer(*[a.spec for a in operands]), tuple) else outs[0]
+
+
+def recurrence_of(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence | None:
+    """The recurrence of an op for operands of which those at `need` are series; ``None`` for a constant result."""
+    p = op.primitive
+    specs: tuple[Any, ...] = describe(tuple([x[0] for x in xs]))
+    program = PROGRAMS.get(p)
+    if program is not None:
+        return program(op, xs, need)
+    own = _registered(p)
+    if own is not None:
+        out = None if p.elementwise else op.infer(*specs)
+        return Recurrence(own(*xs, **op.params), len(out) if isinstance(out, tuple) else None)
+    rule = rule_of(op)
+    site = CallSite(op, rule, need, specs)
+    if not site.active:
+        return None
+    if isinstance(rule, Linear):
+        return Recurrence(linear(op, rule, xs, need), None)
+    if isinstance(rule, Slopes):
+        site.functions()
+    if isinstance(rule, Slopes) and not any(callable(d) for d in rule.operands.values()):
+        return Recurrence(constant_slopes(op, rule, xs, need), None)
+    return Recurrence(solved(op, site, xs, need), len(site.outs) if site.many else None)
+
+
+def taylor_kind(primitive: Primitive) -> str:
+    """How a primitive acts on power series.
+
+    Returns:
+        - ``"recurrence"``: a recurrence that is registered for it;
+        - ``"program"``: it holds programs, which run on series;
+        - ``"linear"``: it acts on each coefficient, or by Cauchy products;
+        - ``"derivative rule"``: the recurrence that its derivative rule is;
+        - ``"expansion"``: its expansion runs on series;
+        - ``"constant"``: its derivative is zero.
+
+    Raises:
+        MissingRuleError: it has no derivative.
+
+    >>> from tenferro_tensor import catalog
+    >>> taylor_kind(catalog.exp), taylor_kind(catalog.reshape), taylor_kind(catalog.lgamma)
+    ('recurrence', 'linear', 'derivative rule')
+    """
+    if primitive in PROGRAMS:
+        return "program"
+    if _registered(primitive) is not None:
+        return "recurrence"
+    if _expands(primitive):
+        return "expansion"
+    rule = rule_of(Op(primitive, {}))
+    if isinstance(rule, Inactive):
+        return "constant"
+    if isinstance(rule, Linear) or (isinstance(rule, Slopes) and not any(map(callable, rule.operands.values()))):
+        return "linear"
+    return "derivative rule"

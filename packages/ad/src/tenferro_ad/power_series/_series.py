@@ -1,0 +1,61 @@
+"""`Series`: a value with the coefficients of a power series, for Taylor mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tenferro_ad._differentiated import Differentiated
+from tenferro_ad.power_series._coefficients import Coefficients
+from tenferro_tensor import Op, Spec
+from tenferro_tensor_core import GradientError
+
+_new = object.__new__
+
+
+class Series(Differentiated):
+    """A value and the higher coefficients of a power series.
+
+    Attributes:
+        value: the value inside, of a lower level: coefficient 0.
+        spec: its spec, and that of every coefficient.
+        level: level of the differentiation that it belongs to.
+        coefficients: the coefficients.
+        order: the order to which they are all there, in a level that `taylor` opens; ``None`` in a level in which a
+            derivative rule is solved, where each is computed when it is asked for.
+        interpreter: ``interpreter(level, op, operands)`` runs an op on series.
+    """
+
+    __slots__ = ("__weakref__", "coefficients", "level", "order", "spec", "value")
+    value: Any
+    spec: Spec
+    level: int
+    coefficients: Coefficients
+    order: int | None
+    interpreter: ClassVar[Callable[[int, Op, tuple[Any, ...]], Any]]
+
+    def __init__(self) -> None:
+        raise GradientError("a Series is made inside of taylor only")
+
+    def _bind(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return Series.interpreter(self.level, op, args)
+
+    def _copied(self) -> Series:
+        first, *rest = self.coefficients.terms
+        return series(Coefficients([first._copied(), *rest], self.coefficients.order), self.level, self.order)
+
+    def __repr__(self) -> str:
+        return f"Series({', '.join(map(repr, self.coefficients.terms))})"
+
+
+def series(coefficients: Coefficients, level: int, order: int | None = None) -> Series:
+    """A value with coefficients; see `Series` for the order."""
+    z = _new(Series)
+    value = coefficients[0]
+    z.value, z.spec, z.level, z.coefficients, z.order = value, value.spec, level, coefficients, order
+    return z
+
+
+def coefficients_of(x: Any, level: int) -> Coefficients | None:
+    """The coefficients of a value that belongs to a level; ``None`` for a constant."""
+    return x.coefficients if x.__class__ is Series and x.level == level else None

@@ -1,0 +1,64 @@
+"""Taylor mode against nested `jvp`, which it must equal at any order."""
+
+from collections.abc import Callable, Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad import jvp, taylor
+from tenferro_runtime.extension import flatten
+from tenferro_tensor import tensor
+
+
+def random_terms(x: np.ndarray, order: int, seed: int) -> list[np.ndarray]:
+    """Derivatives of a curve through a value, of its dtype."""
+    rng = np.random.default_rng(seed)
+    terms = []
+    for _ in range(order):
+        term = rng.normal(size=x.shape)
+        if x.dtype.kind == "c":
+            term = term + 1j * rng.normal(size=x.shape)
+        terms.append(term.astype(x.dtype))
+    return terms
+
+
+def nested(f: Callable[..., Any], xs: Sequence[Any], series: Sequence[Sequence[Any]], order: int) -> list[list[Any]]:
+    """Value and derivatives of ``f`` along curves, the leaves of each, by `jvp` of `jvp` of a function of time."""
+
+    def along(t: Any) -> Any:
+        ins = []
+        for x, terms in zip(xs, series, strict=True):
+            total = tensor(x)
+            power = t
+            for k, term in enumerate(terms, 1):
+                total = total + tensor(term) * (power * (1 / factorial(k))).astype(term.dtype)
+                power = power * t
+            ins.append(total)
+        return f(*ins)
+
+    found: list[list[Any]] = []
+    g: Callable[[Any], Any] = along
+    for _ in range(order + 1):
+        found.append([leaf.numpy() for leaf in flatten(g(tensor(0.0)))[0] if leaf is not None])
+        g = _pushed(g)
+    return found
+
+
+def _pushed(g: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda t: jvp(g, (t,), (1.0,))[1]
+
+
+def check_taylor(
+    f: Callable[..., Any], xs: Sequence[np.ndarray], order: int = 6, *, seed: int = 0, rtol: float = 1e-9
+) -> None:
+    """Raise unless `taylor` equals nested `jvp` along random curves, to an order."""
+    series = [random_terms(np.asarray(x), order, seed + i) for i, x in enumerate(xs)]
+    value, derivatives = taylor(f, tuple(map(tensor, xs)), series)
+    want = nested(f, xs, series, order)
+    for k, (got, leaves) in enumerate(zip([value, *derivatives], want, strict=True)):
+        found = [leaf.numpy() for leaf in flatten(got)[0] if leaf is not None]
+        for a, b in zip(found, leaves, strict=True):
+            scale = np.abs(b).max(initial=1e-300)
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=f"order {k}")
