@@ -29,6 +29,14 @@ def test_complex_operands(case: Case) -> None:
     check_taylor(case.f, case.zs)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.xs is not None and len(case.xs) > 1], ids=str)
+def test_one_operand_alone(case: Case) -> None:
+    xs = case.xs or ()
+    for i in range(len(xs)):
+        rest = [*map(tensor, xs)]
+        check_taylor(lambda x, i=i, rest=rest: case.f(*rest[:i], x, *rest[i + 1 :]), (xs[i],), 3)
+
+
 def test_every_primitive_says_how() -> None:
     kinds = {p.name: taylor_kind(p) for p in PRIMITIVES}
     assert {"recurrence", "linear", "derivative rule", "constant"} == set(kinds.values())
@@ -83,6 +91,10 @@ def chosen(x: Any, y: Any) -> Any:
     return tr.cond(x[0] > 100, lambda x, y: (tr.sin(x), y), lambda x, y: (x * x * 2.0, x), x, y)
 
 
+def product(x: Any) -> Any:
+    return (tr.sin(x) @ x) * V[0]
+
+
 A = np.random.default_rng(5).normal(size=(3, 4))
 
 
@@ -112,6 +124,9 @@ def test_transforms_inside() -> None:
     check_taylor(grad(energy), (V,), 4)
     check_taylor(tr.compile(grad(tr.compile(energy))), (V,), 3)
     check_taylor(hessian(energy), (V,), 2)
+    check_taylor(tr.vmap(product), (A,), 3)
+    check_taylor(tr.compile(tr.vmap(growing)), (A,), 2)
+    check_taylor(tr.vmap(growing), (A,), 2)
     check_taylor(lambda x: jvp(lambda z: tr.sin(z) * z, (x,), (x * x,)), (V,), 4)
     check_taylor(lambda x: taylor(lambda z: tr.sin(z) * z * x, (x * x,), ([x, x + 1.0],)), (V,), 3)
 
@@ -134,6 +149,11 @@ def test_transforms_outside() -> None:
     slope = (third(x + step).item() - third(x - step).item()) / 2e-5
     for f in (grad(third), tr.compile(grad(third)), lambda x: jvp(third, (x,), (np.eye(4)[0],))[1]):
         np.testing.assert_allclose(np.ravel(f(x).numpy())[0], slope, rtol=1e-6)
+    stack = np.stack([x, 2 * x])
+    for f in (tr.vmap(curve, in_axes=(0, None)), tr.compile(tr.vmap(curve, in_axes=(0, None)))):
+        for k, term in enumerate(f(stack, d)):
+            lanes = [curve(tensor(row), d)[k].numpy() for row in stack]
+            np.testing.assert_allclose(term.numpy(), lanes, rtol=1e-12)
     # The curve alone is differentiated: its coefficients are of a higher level than the values.
     linear = linearize(lambda d: curve(x, d)[1], d)[1]
     np.testing.assert_allclose(linear(d).numpy(), want[1].numpy())

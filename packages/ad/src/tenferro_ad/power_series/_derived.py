@@ -27,7 +27,9 @@ def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[T
     values = [x[0] for x in xs]
     yield op(*values)
     if rule.joint or len(need) == 1:
-        named = [i for i in range(len(xs)) if i in need or operand_name(op.primitive, i) in rule.operands]
+        named = [
+            i for i in range(len(xs)) if i in need or (rule.joint and operand_name(op.primitive, i) in rule.operands)
+        ]
         for k in count(1):
             yield _jointly(op, xs, values, named, k)
     for k in count(1):

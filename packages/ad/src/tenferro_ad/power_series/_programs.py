@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from tenferro_ad._derived import derived, staged
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Coefficients, Term
 from tenferro_ad.power_series._series import coefficients_of, series
+from tenferro_runtime.derived import derived, staged
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import substitute
 from tenferro_tensor import next_level
