@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_ad._beside import quiet
 from tenferro_ad._node import SourcedNode, released
 from tenferro_tensor.calls import Node, backward
 from tenferro_tensor.transfers import forbidding
@@ -45,7 +46,8 @@ def backward_pass(roots: Iterable[tuple[Node, Any]], *, release: bool = False) -
             have = cotangents.get(node)
             cotangents[node] = g if have is None else have + g
         try:
-            backward(cotangents, released if release else None, failed)
+            with quiet():
+                backward(cotangents, released if release else None, failed)
         except Exception as error:
             if failed:
                 _note_source(error, failed[0])

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
+from tenferro_ad._beside import moved
 from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
 from tenferro_ad._rules import rule_of
@@ -80,6 +81,9 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         inner = stage_above(level)
         if inner is not None:
             return inner.bind(op, operands)
+        beside = moved(op, operands)
+        if beside is not None:
+            return beside
     entry = op.entries.get((~mask, *parts))
     if entry is None:
         return _push_first(level, op, mask, lower, tangents)

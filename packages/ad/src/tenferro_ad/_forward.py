@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenferro_ad._beside import found_directions, limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
+from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, GradientError
 
 
 def jvp(
@@ -54,6 +56,16 @@ def pushed_through(
     f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any], tree: Any, has_aux: bool = False
 ) -> tuple[Any, Any, Any]:
     """Value, tangent and aux of a function at leaves with tangents, ``None`` where there is none."""
+    known = found_directions()
+    try:
+        return _pushed(f, values, tangents, tree, has_aux)
+    except GradientError as error:
+        return _beside(error, known, f, values, tangents, tree, has_aux)
+
+
+def _pushed(
+    f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any], tree: Any, has_aux: bool
+) -> tuple[Any, Any, Any]:
     level = next_level()
 
     def lowered(x: Any) -> Any:
@@ -67,4 +79,36 @@ def pushed_through(
         o.tangent if o.__class__ is Dual and o.level == level else zeros_like(r) if r.spec.inexact else None
         for o, r in zip(outs, results)
     ]
+    return unflatten(out_tree, results), unflatten(out_tree, pushed), map_tree(lowered, aux)
+
+
+def _beside(
+    error: GradientError,
+    known: int | None,
+    f: Callable[..., Any],
+    values: Sequence[Any],
+    tangents: Sequence[Any],
+    tree: Any,
+    has_aux: bool,
+) -> tuple[Any, Any, Any]:
+    """The same where a rule has no answer at this point: the limit of tangents beside it."""
+    level = next_level()
+
+    def lowered(x: Any) -> Any:
+        return x.value if x.__class__ is EagerTensor and x.level == level else x
+
+    def run() -> tuple[Any, Any]:
+        args = unflatten(tree, [v if t is None else watched(v, level) for v, t in zip(values, tangents)])
+        return split_aux(running(level, f, *args), has_aux, "jvp")
+
+    def derivative() -> list[Any]:
+        return flatten(_pushed(f, values, tangents, tree, has_aux)[1])[0]
+
+    def sizes(at: tuple[Any, Any]) -> list[Any]:
+        rate = ratio(size(*tangents), size(*values))
+        return [rate * size(lowered(o)) for o in flatten(at[0])[0]]
+
+    (out, aux), pushed = limit(error, run, derivative, sizes, known)
+    outs, out_tree = flatten(out)
+    results = as_values([lowered(o) for o in outs], out_tree, "the result of a function differentiated in forward mode")
     return unflatten(out_tree, results), unflatten(out_tree, pushed), map_tree(lowered, aux)

@@ -14,6 +14,7 @@ from tenferro_runtime.extension import Builder, call, optimise
 from tenferro_runtime.ir import open_sizes
 from tenferro_runtime.trees import flatten, flatten_like, unflatten
 from tenferro_tensor import Spec
+from tenferro_tensor_core import GradientError
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -52,7 +53,12 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     def push(*ts: Any) -> Any:
         given = flatten_like(tree, ts, "the tangents")
         fit = [fitted(t, s, "the linearized function: the tangent") for t, s in zip(given, specs)]
-        return unflatten(out_tree, call(*fit, *captured, program=program, sizes=open_sizes(program)))
+        try:
+            return unflatten(out_tree, call(*fit, *captured, program=program, sizes=open_sizes(program)))
+        except GradientError as error:
+            if not error.payload.get("beside"):
+                raise
+            return pushed_through(f, values, fit, tree)[1]  # which may choose bases for this tangent
 
     return out, push
 

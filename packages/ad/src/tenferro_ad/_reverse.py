@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from tenferro_ad._backward import backward_pass
+from tenferro_ad._beside import limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
@@ -21,6 +22,7 @@ class Recorded:
     """One recorded run of a function: outputs, and the graph from them to the leaves of its arguments."""
 
     def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, what: str) -> None:
+        self.again = partial(Recorded, f, picked, kwargs, has_aux, what)
         level = self.level = next_level()
         self.leaves = all_watched(picked.values, level)
         out, aux = split_aux(running(level, picked.call, f, self.leaves, kwargs), has_aux, what)
@@ -34,7 +36,21 @@ class Recorded:
         return x.value if x.__class__ is EagerTensor and x.level == self.level else x
 
     def pull(self, cotangents: Sequence[Any], *, release: bool) -> list[Any]:
-        """Cotangents of the leaves; zeros where nothing arrives."""
+        """Cotangents of the leaves; zeros where nothing arrives.
+
+        Where a rule has no answer at this point, the function runs again beside it.
+        """
+        try:
+            return self._pull(cotangents, release)
+        except GradientError as error:
+
+            def sizes(at: Recorded) -> list[Any]:
+                out = size(*at.outs) * size(*cotangents)
+                return [ratio(out, size(leaf.value)) for leaf in at.leaves]
+
+            return limit(error, self.again, lambda: self.again()._pull(cotangents, True), sizes)[1]
+
+    def _pull(self, cotangents: Sequence[Any], release: bool) -> list[Any]:
         roots = [(n, c) for n, c in zip(self.nodes, cotangents) if n is not None and c is not None]
         reached = backward_pass(roots, release=release)
         found = []

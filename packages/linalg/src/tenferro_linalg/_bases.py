@@ -44,6 +44,12 @@ def _adjoint(x: Any) -> Any:
     return x.conj().swapaxes(-1, -2)
 
 
+def hermitian(x: Any) -> Any:
+    """Hermitian part of raw matrices; halved before the sum, so that it cannot overflow."""
+    half = x * x.dtype.type(0.5)
+    return half + half.conj().swapaxes(-1, -2)
+
+
 def _degenerate(la: Any, same: Any) -> list[tuple[int, ...]]:
     """Indices of the matrices of a stack in which a flag is set."""
     flags = la.local(same.any(axis=-1))

@@ -2,7 +2,20 @@
 
 from typing import Any
 
-from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_linalg import (
+    _algebra,
+    _apart,
+    _cholesky,
+    _degeneracy,
+    _det,
+    _eigh,
+    _norms,
+    _pinv,
+    _qr,
+    _solve,
+    _spectral,
+    _svd,
+)
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
 from tenferro_runtime.extension import DimLike, Primitive, Registry
 from tenferro_tensor.catalog import reshape, transpose
@@ -13,7 +26,8 @@ STACKS = (
     _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_, _qr.qr_rows_,
     _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _spectral.points_, _spectral.assembled_, _spectral.close_,
     _spectral.slopes_, _degeneracy.cotangent_scale_, _degeneracy.checked_, _degeneracy.quotient_,
-    _degeneracy.certified_, _degeneracy.unrotated_, _degeneracy.unsigned_,
+    _degeneracy.certified_, _degeneracy.unrotated_, _degeneracy.unsigned_, _apart.eigh_apart_,
+    _apart.svd_apart_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

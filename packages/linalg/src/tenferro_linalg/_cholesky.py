@@ -10,7 +10,7 @@ For ``A = L L*``, ``S = L^-1 dA L^-*`` and ``Phi(S) = strict lower(S) + Re diag(
 from typing import Any
 
 from tenferro_linalg._algebra import adjoint, hermitian_from_lower, mm, part, re, sym, to
-from tenferro_linalg._eigh import hermitian
+from tenferro_linalg._bases import hermitian
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import General, Registry, Spec, primitive

@@ -103,6 +103,14 @@ def _scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return run
 
 
+def _condition(xp: Any, values: Any, size: int) -> Any:
+    """The largest value over the smallest gap that does not vanish."""
+    if values.shape[-1] < 2:
+        return xp.zeros(values.shape[:-1], values.dtype)
+    gaps = xp.abs(values[..., 1:] - values[..., :-1])
+    return _largest(xp, values) / xp.where(gaps > multiplets.tau(xp, values, size), gaps, xp.inf).min(axis=-1)
+
+
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what: str, **_: Any) -> Any:
     unit = TOLERANCE * multiplets.EPS[ins[1].dtype]
     inner = kind == "difference" and role == "tangent"
@@ -116,6 +124,10 @@ def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what:
         if inner:
             vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
         bad = vanishing & (xp.abs(numerator) > (tolerance * xp.asarray(scale))[..., None, None])
+        if phases and bool(bad.any()):
+            # Cotangents of second order hold quotients by the smallest gap, whose noise counts as that of the phases.
+            noise = unit / TOLERANCE * _condition(xp, values, size) * xp.asarray(scale)
+            bad = bad & (~xp.eye(values.shape[-1], dtype=bool) | (xp.abs(numerator) > noise[..., None, None]))
         if bool(bad.any()):
             raise report_numerator(la, numerator, values, scale * tolerance, bad, kind, role, what, cut)
         return numerator

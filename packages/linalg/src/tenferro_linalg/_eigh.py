@@ -11,7 +11,8 @@ For ``H = V diag(w) V*``, with ``M = V* dH V``::
 from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint, diagonal, from_diagonal, mm, part, re, skew, sym, to, total
-from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh
+from tenferro_linalg._apart import eigh_apart_
+from tenferro_linalg._bases import adapted_eigh, follows, generic_eigh, hermitian
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient
 from tenferro_linalg._operands import basis, differentiated, matrices, require_inexact, require_square
 from tenferro_runtime.extension import General, GradientError, Op, Registry, Spec, primitive
@@ -28,7 +29,8 @@ class EighResult(NamedTuple):
 def eigh(x: Any, /) -> EighResult:
     """Eigenvalues ``w`` and eigenvectors ``V`` of Hermitian matrices, ``H = V @ diag(w) @ V*``.
 
-    Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues.
+    Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal eigenvalues. Where
+    these do not determine the derivative, the transforms find it as a limit; `y.backward()` cannot.
     In forward mode the vectors of equal eigenvalues are those that diagonalise the perturbation. Among them plain calls
     return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss that depends on the
     choice shows.
@@ -42,7 +44,8 @@ def eigh(x: Any, /) -> EighResult:
     Raises:
         NumericalError: an entry is not finite, or LAPACK does not converge.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
-        DegenerateError: (gradient) equal eigenvalues leave the gradient undefined or undetermined.
+        DegenerateError: (gradient) the loss has a kink at equal eigenvalues, or they leave a bare backward pass
+            undetermined.
 
     >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
     Tensor([1., 3.])
@@ -90,12 +93,6 @@ def eigvalsh_(x: Spec) -> Spec:
 def eigh_adapted_(x: Spec, dx: Spec) -> tuple[Spec, Spec]:
     """Eigenvalues and eigenvectors, the basis of equal values diagonalising the perturbation `dx`."""
     return _specs("eigh", x)
-
-
-def hermitian(x: Any) -> Any:
-    """Hermitian part of raw matrices; halved before the sum, so that it cannot overflow."""
-    half = x * x.dtype.type(0.5)
-    return half + half.conj().swapaxes(-1, -2)
 
 
 def _eigh_kernel(la: Any, ins: Any, outs: Any, *, basis: str) -> Any:
@@ -173,6 +170,10 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return (eigvalsh_.op(), (0, None)) if used == (True, False) else None
 
 
+def _apart(primals: Any, side: int, **_: Any) -> Any:
+    return eigh_apart_(primals[0], side=side)
+
+
 def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
@@ -184,7 +185,7 @@ def register(registry: Registry) -> None:
         lambda la, ins, outs: lambda x: la.eigvalsh(hermitian(la.finite("eigvalsh", x))),
     )
     kernels(registry, eigh_adapted_, _adapted_kernel)
-    registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
-    registry.rule(eigvalsh_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
-    registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))
+    registry.rule(eigh_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
+    registry.rule(eigvalsh_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward, apart=_apart))
+    registry.rule(eigh_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp, apart=_apart))
     registry.pruning(eigh_, _prune)

@@ -16,7 +16,8 @@ class DegenerateError(GradientError):
     """Equal (or zero) values make the derivative undefined, or undeterminable from what the rule can see.
 
     Raised where the derivative exists only in some directions (the largest of two equal singular values), and where
-    it may exist but the cotangents do not determine it (a loss that weights the vectors of equal eigenvalues).
+    it may exist but the cotangents do not determine it (a loss that weights the vectors of equal eigenvalues). In the
+    second case a transform, which has the function, takes the limit of derivatives beside the point instead.
     """
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tenferro_linalg import (
     _algebra,
+    _apart,
     _batching,
     _cholesky,
     _costs,
@@ -26,7 +27,8 @@ def register(registry: Registry) -> None:
     """Register the family; called once, when one of its primitives first needs something."""
     _register_loops(registry)
     _batching.register(registry)
-    for page in (_algebra, _degeneracy, _svd, _eigh, _qr, _cholesky, _solve, _det, _pinv, _norms, _spectral, _costs):
+    pages = (_algebra, _degeneracy, _svd, _eigh, _qr, _cholesky, _solve, _det, _pinv, _norms, _spectral, _apart, _costs)
+    for page in pages:
         page.register(registry)
 
 

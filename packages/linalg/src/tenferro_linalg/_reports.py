@@ -18,15 +18,16 @@ _PHASE = "use absolute values or products of a vector with its own conjugate, or
 _ROTATION = "let the vectors of equal values enter only all together, as in"
 _SPLIT = (
     "no derivative exists in the given basis; use jvp, one tangent at a time, which adapts the basis to its tangent, "
-    "instead of a linearisation"
+    "instead of the program of a linearisation"
 )
 _KINK = (
     "the loss has a kink there and no gradient; weight equal values equally (sum over the whole multiplet), "
     "or take a jvp, which is one-sided"
 )
 _UNDETERMINED = (
-    "do not determine the gradient there; use a function of the matrix that needs no vectors "
-    "(spectral_function, singular_function, inv, det, norms), or perturb the input"
+    "do not determine the gradient there; grad and vjp run the function again beside this point, a bare backward pass "
+    "cannot; or use a function of the matrix that needs no vectors (spectral_function, singular_function, inv, det, "
+    "norms)"
 )
 
 
@@ -72,6 +73,7 @@ def report_numerator(
         return DegenerateError(
             f"{what}: the perturbation splits {which}: it mixes their vectors {_rate(rate, allowed)}, so {_SPLIT}",
             **payload,
+            beside=True,
         )
     phase = kind == "difference" and i == j
     choice = f"the phase of vector {i} of {vectors}" if phase else f"the choice of {vectors}"
@@ -114,6 +116,7 @@ def report_certificate(
         pair=(i, j),
         batch=batch,
         gap=float(gap),
+        beside=vectors_used,
     )
 
 
@@ -128,12 +131,13 @@ def report_second_order(la: Any, values: Any, bad: Any, kind: str, what: str) ->
     else:
         seen, gap = f"the singular value {symbol}[{j}] = {v[j]:.3g}{_stack(batch)} is (nearly) zero", v[j]
     return DegenerateError(
-        f"{what}: {seen}, where second derivatives through {vectors} are not available; "
-        "use values or determinants only, or perturb the input",
+        f"{what}: {seen}, where second derivatives through {vectors} are undetermined; "
+        "grad, vjp and jvp run the function again beside this point, a bare backward pass cannot",
         output=vectors,
         pair=(i, j),
         batch=batch,
         gap=float(gap),
+        beside=True,
     )
 
 

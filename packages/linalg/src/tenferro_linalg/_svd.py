@@ -29,6 +29,7 @@ from tenferro_linalg._algebra import (
     to,
     total,
 )
+from tenferro_linalg._apart import svd_apart_
 from tenferro_linalg._bases import follows, rebased_svd
 from tenferro_linalg._degeneracy import certified, checked, cotangent_scale, quotient, unrotated, unsigned
 from tenferro_linalg._operands import basis, differentiated, integer, leading, matrices, require_inexact
@@ -49,7 +50,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
-    values. In forward mode those vectors are chosen to follow the perturbation. Among the vectors of equal or zero
+    values. Where these do not determine the derivative, the transforms find it as a limit; `y.backward()` cannot.
+    In forward mode those vectors are chosen to follow the perturbation. Among the vectors of equal or zero
     values plain calls return LAPACK's choice, and recorded or traced calls a fixed rotation of it, in which a loss
     that depends on the choice shows.
 
@@ -65,7 +67,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     Raises:
         NumericalError: an entry is not finite, or none of three LAPACK drivers converges.
         GaugeError: (gradient) the loss depends on an arbitrary choice of vectors.
-        DegenerateError: (gradient) equal or zero values leave the gradient undefined or undetermined.
+        DegenerateError: (gradient) the loss has a kink at equal or zero values, or they leave a bare backward pass
+            undetermined.
 
     >>> svd([[3.0, 0.0], [0.0, 4.0]]).S
     Tensor([4., 3.])
@@ -293,6 +296,10 @@ def _prune(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]] 
     return (svdvals_.op(), (None, 0, None)) if used == (False, True, False) else None
 
 
+def _apart(primals: Any, side: int, **_: Any) -> Any:
+    return svd_apart_(primals[0], side=side)
+
+
 def register(registry: Registry) -> None:
     """Kernels, rules and pruning of the primitives of this page."""
     from tenferro_linalg._providers import kernels
@@ -300,7 +307,7 @@ def register(registry: Registry) -> None:
     kernels(registry, svd_, _svd_kernel)
     kernels(registry, svdvals_, lambda la, ins, outs: lambda x: la.svdvals(la.finite("svdvals", x)))
     kernels(registry, svd_adapted_, _adapted_kernel)
-    registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward))
-    registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward))
-    registry.rule(svd_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp))
+    registry.rule(svd_, General(jvp=_jvp, vjp=_vjp, forward=_forward, apart=_apart))
+    registry.rule(svdvals_, General(jvp=_values_jvp, vjp=_values_vjp, forward=_values_forward, apart=_apart))
+    registry.rule(svd_adapted_, General(jvp=_adapted_jvp, vjp=_adapted_vjp, apart=_apart))
     registry.pruning(svd_, _prune)

@@ -88,6 +88,9 @@ class General:
         vjp: ``vjp(primals, outs, cotangents, **params)``, the operand cotangents.
         forward: ``forward(primals, tangents, **params)``, outputs and output tangents at once; in forward mode it
             replaces the primitive followed by `jvp`.
+        apart: ``apart(primals, side, **params)``, a change of the first operand that leads away from where the
+            derivative is undetermined, along which it has a limit; `side`, 0 or 1, gives two different ones. Errors
+            of the derivative whose payload has ``beside=True`` lead there.
 
     Tangents and cotangents are tuples in the order of the operands or outputs, ``None`` where they are zero.
     """
@@ -95,11 +98,12 @@ class General:
     jvp: Function | None = None
     vjp: Function | None = None
     forward: Function | None = None
+    apart: Function | None = None
 
     def __post_init__(self) -> None:
         if self.jvp is None and self.vjp is None:
             raise ArgumentError("General() needs a jvp or a vjp; a derivative that is zero everywhere is Inactive()")
-        for name, function in (("jvp", self.jvp), ("vjp", self.vjp), ("forward", self.forward)):
+        for name, function in (("jvp", self.jvp), ("vjp", self.vjp), ("forward", self.forward), ("apart", self.apart)):
             if function is not None and not callable(function):
                 raise ArgumentError(f"General({name}=...) takes a function, got {function!r}")
 

@@ -1,0 +1,251 @@
+"""Derivatives at a point from derivatives beside it: what a transform does where a rule has no answer.
+
+Vectors of equal eigenvalues do not determine the derivative of a loss that weights them: the rule would need a second
+derivative of all that follows. A transform knows what follows, since it has the function: it runs it again with every
+decomposition perturbed by multiples of a direction that parts the equal values (`General.apart`), and takes the limit.
+With g(m) the derivative for the multiple m, and g even = (g(m) + g(-m)) / 2::
+
+    g(0) = 1.5 even(1) - 0.6 even(2) + 0.1 even(3)
+
+The directions are found once and stay as they are, so the sum is the derivative of a function again, in any mode.
+Derivatives of a smooth loss pass these tests, and those of a loss with a kink fail one: fewer points give the same
+limit, the odd parts grow with m, and another direction gives the same limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
+
+from tenferro_ad._differentiated import Differentiated
+from tenferro_ad._modes import _count
+from tenferro_ad._rules import rule_of
+from tenferro_runtime.batching import all_with_lanes
+from tenferro_runtime.extension import REGISTRY, General, Spec, call, catalog, primitive
+from tenferro_runtime.ir import named, replayed, sizes_for
+from tenferro_tensor import Op
+from tenferro_tensor_core import DimLike, GradientError
+
+R = TypeVar("R")
+
+WEIGHTS: Final = {1: 0.75, -1: 0.75, 2: -0.3, -2: -0.3, 3: 0.05, -3: 0.05}
+"""The limit from six points; its error grows with the sixth power of the step."""
+
+FEWER: Final = {1: 2 / 3, -1: 2 / 3, 2: -1 / 6, -2: -1 / 6}
+"""The limit from four of them."""
+
+TOLERANCE: Final = {"f": 1e-2, "d": 1e-6, "F": 1e-2, "D": 1e-6}
+"""What tests allow, relative to the derivatives, by dtype."""
+
+FLOOR: Final = 1e-3
+"""Derivatives smaller than this multiple of their natural size are compared with it instead."""
+
+
+class Rerun:
+    """One run of a function beside the point.
+
+    Attributes:
+        directions: of each decomposition in the order of the run, the two directions.
+        multiple: what they are multiplied with; 0 in the first run, which finds them.
+        side: which of the two is taken.
+        count: number of decompositions so far.
+        quiet: whether ops are not counted: those that a moved op, or a rule, runs on values inside.
+    """
+
+    __slots__ = ("count", "directions", "multiple", "quiet", "side")
+
+    def __init__(self, directions: list[tuple[Any, Any]], multiple: float = 0.0, side: int = 0) -> None:
+        self.directions, self.multiple, self.side = directions, multiple, side
+        self.count, self.quiet = 0, False
+
+
+_rerun: ContextVar[Rerun | None] = ContextVar("tenferro rerun beside a point", default=None)
+
+
+@contextmanager
+def _running(rerun: Rerun) -> Iterator[None]:
+    token = _rerun.set(rerun)
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+        _rerun.reset(token)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """The scope of a backward pass: what rules run there is no part of the function."""
+    rerun = _rerun.get()
+    if rerun is None or rerun.quiet:
+        yield
+        return
+    rerun.quiet = True
+    try:
+        yield
+    finally:
+        rerun.quiet = False
+
+
+def moved(op: Op, operands: tuple[Any, ...]) -> Any:
+    """Run an op of the function beside the point; ``None`` where that is the op itself."""
+    rerun = _rerun.get()
+    if rerun is None or rerun.quiet:
+        return None
+    if op.primitive is call:
+        program = op.params["program"]
+        sizes = named(program, sizes_for(program, [x.spec for x in operands], op.params["sizes"]))
+        return replayed(program, operands, sizes)
+    rule = rule_of(op)
+    if not isinstance(rule, General) or rule.apart is None:
+        return None
+    with quiet():
+        x = operands[0]
+        if not rerun.multiple:
+            bare = tuple([_bare(a) for a in operands])
+            rerun.directions.append(tuple([rule.apart(bare, side, **op.params) for side in (0, 1)]))
+            return op(*operands)
+        direction = rerun.directions[rerun.count][rerun.side]
+        rerun.count += 1
+        return op(x + direction * rerun.multiple, *operands[1:])
+
+
+def _bare(x: Any) -> Any:
+    """The value without any differentiation."""
+    while isinstance(x, Differentiated):
+        x = x.value
+    return x
+
+
+def found_directions() -> int | None:
+    """Number of directions that a run around has found so far; ``None`` where none looks for any."""
+    rerun = _rerun.get()
+    return None if rerun is None else len(rerun.directions)
+
+
+def limit(
+    error: GradientError,
+    run: Callable[[], R],
+    derivative: Callable[[], Sequence[Any]],
+    sizes: Callable[[R], Sequence[Any]],
+    known: int | None = None,
+) -> tuple[R, list[Any]]:
+    """A derivative as the limit of those beside the point.
+
+    Args:
+        error: why there is none at the point itself; raised where the limit does not exist either.
+        run: the function, run for the directions alone.
+        derivative: the function and its derivative: arrays, ``None`` for zero.
+        sizes: from what `run` gave, the size that each array of the derivative might have; see `size`.
+        known: number of directions that an outer run had found before this function was tried, if it did not end.
+
+    Returns:
+        What `run` gave at the point itself, and the limit.
+
+    Raises:
+        GradientError: the derivative depends on the direction, or is not smooth.
+    """
+    outer = _rerun.get()
+    if not error.payload.get("beside") or (outer is not None and outer.multiple):
+        raise error
+    found: dict[tuple[int, int], Sequence[Any]] = {}
+    directions: list[tuple[Any, Any]] = []
+    with _running(Rerun(directions)):
+        at = run()
+    if not directions:
+        raise error
+    if outer is not None and known is not None:
+        outer.directions[known:] = directions
+    try:
+        for side, multiples in ((0, WEIGHTS), (1, FEWER)):
+            for m in multiples:
+                with _running(Rerun(directions, float(m), side)):
+                    found[side, m] = derivative()
+    except (GradientError, IndexError):
+        raise error from None
+    arrays = zip(*found.values(), strict=True)
+    return at, [
+        None if all(v is None for v in values) else _agreeing(values, size, error)
+        for values, size in zip(arrays, sizes(at), strict=True)
+    ]
+
+
+def size(*arrays: Any) -> Any:
+    """The largest magnitude in arrays, a constant of every differentiation; ``None`` counts as zero."""
+    found: Any = 0.0
+    for x in arrays:
+        if x is not None and x.spec.inexact and 0 not in x.spec.shape:
+            found = catalog.maximum(found, catalog.reduce_max(catalog.abs(_bare(x)), axes=tuple(range(x.ndim))))
+    return found
+
+
+def ratio(above: Any, below: Any) -> Any:
+    """``above / below``, and `above` itself where `below` is 0."""
+    return above / catalog.select(catalog.eq(below, 0.0), 1.0, below)
+
+
+def _agreeing(values: Sequence[Any], size: Any, error: GradientError) -> Any:
+    """The limit of one array, after the tests."""
+    given = dict(zip([*[(0, m) for m in WEIGHTS], *[(1, m) for m in FEWER]], values, strict=True))
+    six, four = (_sum([(c, given[0, m]) for m, c in weights.items()]) for weights in (WEIGHTS, FEWER))
+    other = _sum([(c, given[1, m]) for m, c in FEWER.items()])
+    bent = _sum([(s * c, given[0, s * m]) for m, c in ((1, 1.0), (2, -0.5)) for s in (1, -1)])
+    return smooth_(
+        six, four, other, bent, size * 1.0, *[v for v in values if v is not None], kind=type(error), reason=str(error)
+    )
+
+
+def _sum(terms: list[tuple[float, Any]]) -> Any:
+    total = None
+    for c, v in terms:
+        if v is not None:
+            total = v * c if total is None else total + v * c
+    return total
+
+
+@primitive
+def smooth_(
+    x: Spec, fewer: Spec, other: Spec, bent: Spec, size: Spec, *values: Spec, kind: type[Exception], reason: str
+) -> Spec:
+    """`x`, after the tests that other limits of the values agree with it, and that their odd part is not bent."""
+    return x
+
+
+def _smooth_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, kind: Any, reason: str) -> Callable[..., Any]:
+    tolerance = TOLERANCE[outs[0].dtype.char]
+
+    def run(x: Any, fewer: Any, other: Any, bent: Any, size: Any, *values: Any) -> Any:
+        allowed = tolerance * max(FLOOR * float(size), *[float(abs(v).max(initial=0)) for v in values])
+        if not all(bool((abs(y) <= allowed).all()) for y in (x - fewer, x - other, bent)):
+            raise kind(f"{reason}. Derivatives beside this point have no common limit either")
+        return x
+
+    return run
+
+
+def _smooth_jvp(primals: Any, tangents: Any, outs: Any, *, kind: Any, reason: str) -> tuple[Any]:
+    """The tests are for the tangents too."""
+    if any(t is None for t in (*tangents[:4], *tangents[5:])):
+        return (tangents[0],)
+    return (smooth_(*tangents[:4], primals[4], *tangents[5:], kind=kind, reason=reason),)
+
+
+def _smooth_vjp(primals: Any, outs: Any, cotangents: Any, *, kind: Any, reason: str) -> tuple[Any, ...]:
+    return (cotangents[0], *[None] * (len(primals) - 1))
+
+
+def _smooth_batched(lanes: DimLike, values: Any, batched: tuple[bool, ...], /, **metadata: Any) -> Any:
+    """The tests are for all lanes together."""
+    arrays = all_with_lanes(lanes, values, batched)
+    if batched[4]:
+        arrays[4] = catalog.reduce_max(values[4], axes=(0,))
+    else:
+        arrays[4] = values[4]
+    return smooth_(*arrays, **metadata)
+
+
+REGISTRY.batching(smooth_, _smooth_batched)
+REGISTRY.kernel(smooth_, "*", _smooth_kernel)
+REGISTRY.rule(smooth_, General(jvp=_smooth_jvp, vjp=_smooth_vjp))
