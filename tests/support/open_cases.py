@@ -126,7 +126,7 @@ def _table() -> list[Case]:
     for p in (_det.det_, _det.slogdet_, _eigh.eigvalsh_, _solve.lu_factor_):
         linalg(p, square)
     linalg(_det.adjugate_, square)
-    linalg(_det.adjugate_change_, square, square, transposed=False)
+    linalg(_det.adjugate_change_, square, square)
     linalg(_eigh.eigh_, square, basis="generic")
     linalg(_eigh.eigh_adapted_, square, square)
     linalg(_pinv.pinv_, tall, rtol=None)

@@ -1,9 +1,13 @@
-"""Norms of vectors and matrices, with subgradient 0 at the zero vector.
+"""Norms of vectors and matrices.
 
 For ``n = (sum |x_i|^p)^(1/p)``: ``dn = sum sign(x_i)* (|x_i| / n)^(p - 1) dx_i``. Ratios to the norm keep everything
 in range; the kernels divide by the largest element first, so that neither 1e200 nor 1e-200 leaves it.
+
+A norm has a kink where it is 0, and its derivatives of every order are 0 there, like those of `hypot`. So are
+derivatives by an element that is 0, where they do not exist; of even powers they all do.
 """
 
+from functools import partial
 from typing import Any
 
 from tenferro_linalg._algebra import cj, re, to
@@ -25,6 +29,7 @@ from tenferro_tensor.catalog import (
     sign,
     slice_,
 )
+from tenferro_tensor.functions import abs2
 from tenferro_tensor_core import real_of
 
 inf = float("inf")
@@ -156,16 +161,21 @@ def _power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: flo
 
 
 def _weights(x: Any, n: Any, axes: tuple[int, ...], p: float) -> Any:
-    """Derivative of the norm by ``|x|`` times the sign of x; zero at the zero vector and, for p < 1, at zeros."""
+    """Derivative of the norm by ``|x|`` times the sign of x; see above for where that does not exist."""
     kept = tuple(i for i in range(x.ndim) if i not in axes)
-    wide = broadcast_in_dim(n, shape=x.spec.shape, dims=kept)
-    wide = select(eq(wide, 0.0), wide * 0.0 + 1.0, wide)
+    wide = partial(broadcast_in_dim, shape=x.spec.shape, dims=kept)
+    zero = eq(n, 0.0)
+    ratio = x / to(wide(select(zero, 1.0, n)), x.dtype)
     if p == 2:
-        return x / to(wide, x.dtype)
-    ratio = absolute(x) / wide
-    at_zero = eq(ratio, 0.0)
-    powers = pow(select(at_zero, ratio * 0.0 + 1.0, ratio), p - 1)
-    return sign(x) * to(select(at_zero, ratio * 0.0, powers), x.dtype)
+        found = ratio
+    elif p > 2 and p % 2 == 0:
+        found = ratio * to(pow(abs2(ratio), p / 2 - 1), x.dtype)
+    else:
+        size = absolute(ratio)
+        at_zero = eq(size, 0.0)
+        powers = pow(select(at_zero, 1.0, size), p - 1)
+        found = sign(x) * to(select(at_zero, 0.0, powers), x.dtype)
+    return select(wide(zero), 0.0, found)
 
 
 def _jvp(primals: Any, tangents: Any, outs: Any, *, axes: tuple[int, ...], p: float) -> tuple[Any]:
