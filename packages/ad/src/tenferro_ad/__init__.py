@@ -18,12 +18,14 @@ from tenferro_tensor_core.deferred import deferred
 if TYPE_CHECKING:
     from tenferro_ad.power_series import taylor, taylor_kind
     from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
+    from tenferro_ad.sparse import Sparsity, sparse_hessian, sparse_jacobian, sparsity
 else:
     __getattr__ = deferred(
         __name__,
         {
             "power_series": "taylor taylor_kind",
             "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
+            "sparse": "Sparsity sparse_hessian sparse_jacobian sparsity",
         },
     )
 
@@ -31,6 +33,7 @@ __all__ = [
     "EagerTensor",
     "PrimitiveError",
     "PrimitiveReport",
+    "Sparsity",
     "check_grads",
     "check_primitive",
     "checkpoint",
@@ -45,6 +48,9 @@ __all__ = [
     "linearize",
     "no_grad",
     "record_sources",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "taylor",
     "taylor_kind",
     "value_and_grad",

@@ -94,8 +94,8 @@ class _Pushed:
             tangents = [tangent if i == j else None for i in range(len(values))]
             value, pushed, self.aux = pushed_through(self.f, values, tangents, self.leaves, self.has_aux)
             outs, self.tree = flatten(value)
-            _require_floats(outs, "jacfwd")
-            _require_kind(outs, values[j], self.holomorphic, "jacfwd")
+            require_floats([o.spec for o in outs], "jacfwd")
+            require_kind([o.spec for o in outs], values[j].spec, self.holomorphic, "jacfwd")
             return flatten(pushed)[0]
 
         return push
@@ -137,9 +137,10 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         picked = Picked(args, argnums, "jacrev")
         run = Recorded(f, picked, kwargs, has_aux, "jacrev")
-        _require_floats(run.outs, "jacrev")
+        outs = [o.spec for o in run.outs]
+        require_floats(outs, "jacrev")
         for x in picked.values:
-            _require_kind(run.outs, x, holomorphic, "jacrev")
+            require_kind(outs, x.spec, holomorphic, "jacrev")
         blocks = []
         for k, out in enumerate(run.outs):
 
@@ -207,26 +208,35 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     return jvp(grad(f, argnums), primals, tangents)[1]
 
 
-def _require_floats(outs: Sequence[Any], what: str) -> None:
-    for o in outs:
-        if not o.spec.inexact:
+def require_floats(outs: Sequence[Spec], what: str) -> None:
+    """Raise unless all values are inexact.
+
+    Raises:
+        GradientError: one is not.
+    """
+    for out in outs:
+        if not out.inexact:
             raise GradientError(
-                f"{what} needs a function with real or complex floating-point values, but one value is {o.spec!r}; "
+                f"{what} needs a function with real or complex floating-point values, but one value is {out!r}; "
                 "leave it out of the result"
             )
 
 
-def _require_kind(outs: Sequence[Any], x: Any, holomorphic: bool, what: str) -> None:
-    """Only a holomorphic function has one complex derivative."""
-    for o in outs:
-        if holomorphic and not (o.spec.cplx and x.spec.cplx):
+def require_kind(outs: Sequence[Spec], x: Spec, holomorphic: bool, what: str) -> None:
+    """Raise unless the values have one derivative: of complex arguments only a holomorphic function has.
+
+    Raises:
+        GradientError: they have not, or `holomorphic` is said of real numbers.
+    """
+    for out in outs:
+        if holomorphic and not (out.cplx and x.cplx):
             raise GradientError(
-                f"{what} with holomorphic=True is for complex arguments and values, but there are {x.spec!r} and "
-                f"{o.spec!r}; leave holomorphic out"
+                f"{what} with holomorphic=True is for complex arguments and values, but there are {x!r} and "
+                f"{out!r}; leave holomorphic out"
             )
-        if not holomorphic and o.spec.cplx and x.spec.cplx:
+        if not holomorphic and out.cplx and x.cplx:
             raise GradientError(
-                f"{what} of the complex value {o.spec!r} with respect to the complex {x.spec!r}: only a holomorphic "
+                f"{what} of the complex value {out!r} with respect to the complex {x!r}: only a holomorphic "
                 "function has one complex derivative; say holomorphic=True if it is, else differentiate real and "
                 "imaginary parts"
             )

@@ -21,6 +21,7 @@ expansion, a function of other operations that stands for all of them::
 from __future__ import annotations
 
 from tenferro_runtime._caches import BoundedCache, caches
+from tenferro_runtime._index_maps import IndexEntries, IndexForm, IndexMap, SparsityStep, index_map
 from tenferro_runtime._rule_check import check_rule
 from tenferro_runtime._rules import General, Inactive, Linear, Rule, Slopes
 from tenferro_runtime.ir._call import call
@@ -99,6 +100,9 @@ __all__ = [
     "HostAdapterError",
     "Inactive",
     "InconclusiveDimError",
+    "IndexEntries",
+    "IndexForm",
+    "IndexMap",
     "LayoutError",
     "Linear",
     "Literal",
@@ -116,6 +120,7 @@ __all__ = [
     "Rule",
     "ShapeError",
     "Slopes",
+    "SparsityStep",
     "Spec",
     "TenferroError",
     "Tensor",
@@ -135,6 +140,7 @@ __all__ = [
     "flatten",
     "flatten_like",
     "get_backend",
+    "index_map",
     "inexact_of",
     "interpret",
     "is_traced",

@@ -89,6 +89,7 @@ class Registry:
                 "loops",
                 "batching",
                 "taylor",
+                "sparsity",
             )
         }
         self._live: dict[tuple[str, Any], list[Registration]] = {}
@@ -164,6 +165,20 @@ class Registry:
         """
         return self._put("batching", primitive, None, rule, replace)
 
+    def sparsity(self, primitive: Primitive, rule: Callable[..., Any], *, replace: bool = False) -> Registration:
+        """Register which elements of its operands each output of a primitive depends on, read by sparse derivatives.
+
+        Without such a rule, an element-wise primitive depends on the elements at the same indices, one with an
+        expansion on what that does, and any other on all elements of each operand.
+
+        Args:
+            primitive: the primitive.
+            rule: ``rule(step)``, with a `tenferro_runtime.extension.SparsityStep`; for each output and each operand it
+                returns a tuple of `IndexMap`, or ``None`` where the derivative is zero everywhere.
+            replace: take the place of an earlier entry.
+        """
+        return self._put("sparsity", primitive, None, rule, replace)
+
     def pruning(
         self, primitive: Primitive, prune: Callable[..., Any], *, keeps_bits: bool = False, replace: bool = False
     ) -> Registration:
@@ -238,7 +253,7 @@ class Registry:
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
             # No expansion and no loops are nothing amiss where kernels are registered already, by whomever.
-            optional = table in ("expansion", "loops", "batching") and self.backends_of(primitive)
+            optional = table in ("expansion", "loops", "batching", "sparsity") and self.backends_of(primitive)
             if primitive.extension not in self._loaded and not optional:
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.

@@ -16,6 +16,7 @@ POSITIONAL: Final = {
     "lowering": ("emitter", "operands", "outs"),
     "cost": ("ins", "outs"),
     "batching": ("size", "values", "batched"),
+    "sparsity": ("step",),
     "prune": ("op", "used"),
     "encode": ("metadata",),
     "decode": ("metadata",),

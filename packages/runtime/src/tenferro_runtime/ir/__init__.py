@@ -18,6 +18,7 @@ from tenferro_runtime.ir._sizes import (
     open_sizes,
     sizes_of,
     substitute,
+    substituted,
     variables,
 )
 from tenferro_runtime.ir._source import Source, here, user_line, where
@@ -27,5 +28,5 @@ __all__ = [
     "Equation", "Literal", "Operand", "Program", "ProgramError", "ProgramPrimitive", "Source", "applied", "call",
     "called", "check_program", "chosen", "concrete", "conditions", "definitions", "example_of", "filled", "here",
     "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes", "replayed", "sizes_for",
-    "sizes_of", "substitute", "user_line", "variables", "where",
+    "sizes_of", "substitute", "substituted", "user_line", "variables", "where",
 ]  # fmt: skip

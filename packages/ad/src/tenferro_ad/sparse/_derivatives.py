@@ -1,0 +1,280 @@
+"""`sparse_jacobian` and `sparse_hessian`: derivatives as arrays of `scipy.sparse`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_ad._jacobian import require_floats, require_kind
+from tenferro_ad._reverse import grad
+from tenferro_ad._trees import as_value, require_convention
+from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
+from tenferro_ad.sparse._flat import Arguments, FlatFunction, require_concrete, split_arguments
+from tenferro_ad.sparse._patterns import relations_of
+from tenferro_ad.sparse._plan import CompressedPattern, Compression, plan_hessian, plan_jacobian, require_mode
+from tenferro_ad.sparse._products import Products
+from tenferro_runtime.extension import GradientError, Program
+from tenferro_runtime.trees import TreeDef, unflatten
+from tenferro_tensor import Spec
+
+MAX_STRUCTURES: Final = 32
+"""Number of structures of arguments whose programs a sparse derivative keeps."""
+
+MAX_SIZES: Final = 32
+"""Number of sizes for which a plan is kept with a program."""
+
+
+class _Block(NamedTuple):
+    """The part of a pattern that belongs to one value and one argument.
+
+    Attributes:
+        shape: numbers of elements of the two.
+        indices: as in a `csr_array`.
+        starts: as in a `csr_array`, its ``indptr``.
+        entries: numbers of its entries in the whole pattern; ``None`` for all of them.
+        cplx: whether one of the two is complex.
+    """
+
+    shape: tuple[int, int]
+    indices: np.ndarray[Any, Any]
+    starts: np.ndarray[Any, Any]
+    entries: np.ndarray[Any, Any] | None
+    cplx: bool
+
+
+class _Prepared(NamedTuple):
+    """What a program and sizes determine.
+
+    Attributes:
+        plan: the pattern and the products.
+        outs: specs of the values.
+        blocks: the parts of the pattern, for each value and argument.
+    """
+
+    plan: CompressedPattern
+    outs: tuple[Spec, ...]
+    blocks: tuple[tuple[_Block, ...], ...]
+
+
+class _Structure:
+    """What is kept for arguments of one structure."""
+
+    def __init__(self, f: Callable[..., Any], given: Arguments) -> None:
+        self.flat = FlatFunction(f, given)
+        self.products = Products(self.flat, given.chosen)
+
+
+class SparseDerivative:
+    """A function that returns a sparse derivative of another one.
+
+    The pattern and the products that fill it are found once for each kind of arguments and their sizes, and kept.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        argnums: int | Sequence[int],
+        mode: str | None,
+        holomorphic: bool = False,
+        convention: str = "tenferro",
+    ) -> None:
+        self.f, self.argnums, self.mode = f, argnums, mode
+        self.holomorphic, self.convention = holomorphic, convention
+        self._structures: dict[Any, _Structure] = {}
+        update_wrapper(self, f, updated=())
+
+    @property
+    def _what(self) -> str:
+        return "sparse_hessian" if self.mode is None else "sparse_jacobian"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The derivative at some arguments: a `csr_array` for each value and argument, in their containers."""
+        given, structure, prepared, tree = self._prepared(args, kwargs)
+        chosen = [as_value(x).spec for x in given.leaves[: given.chosen]]
+        data = self._data(given, structure, prepared, chosen)
+        csr = scipy_sparse().csr_array
+        rows = []
+        for row in prepared.blocks:
+            made = []
+            for b in row:
+                values = data if b.entries is None else data[b.entries]
+                values = values if b.cplx or values.dtype.kind != "c" else values.real.copy()
+                made.append(csr((values, b.indices.copy(), b.starts.copy()), shape=b.shape))
+            rows.append(unflatten(given.tree, made))
+        return unflatten(tree, rows)
+
+    def compression(self, *args: Any, **kwargs: Any) -> Compression:
+        """How many products with tangents and with cotangents the derivative at some arguments takes."""
+        return self._prepared(args, kwargs)[2].plan.compression
+
+    def _prepared(self, args: tuple[Any, ...], kwargs: Any) -> tuple[Arguments, _Structure, _Prepared, TreeDef]:
+        given = split_arguments(args, kwargs, self.argnums, self._what)
+        require_concrete(given.leaves)
+        structure = self._structures.get(given.key)
+        if structure is None:
+            if len(self._structures) >= MAX_STRUCTURES:
+                self._structures.clear()
+            structure = self._structures[given.key] = _Structure(self.f, given)
+        program, tree, sizes = structure.flat.traced(given.leaves)
+        assert sizes is not None, "the sizes of arrays are known"
+        kept: dict[Any, _Prepared] = program.memo.setdefault("sparse derivatives", {})
+        key = (self._what, self.mode, given.chosen, tuple(sizes.items()))
+        found = kept.get(key)
+        if found is None:
+            if len(kept) >= MAX_SIZES:
+                kept.clear()
+            found = kept[key] = self._prepare(program, given, sizes)
+        return given, structure, found, tree
+
+    def _prepare(self, program: Program, given: Arguments, sizes: dict[str, int]) -> _Prepared:
+        """The pattern of a program, colored."""
+        writer = EntryWriter(sizes)
+        outs = tuple([s.with_(shape=tuple(map(writer.number, s.shape))) for s in program.outputs])
+        ins = [as_value(x).spec for x in given.leaves[: given.chosen]]
+        require_floats(outs, self._what)
+        for x in ins:
+            require_kind(outs, x, self.holomorphic, self._what)
+            if self.mode is None and x.cplx:
+                raise GradientError(
+                    f"sparse_hessian is for real arguments, but one is {x!r}; split it into real and imaginary parts"
+                )
+        found = relations_of(program, tuple(range(given.chosen)), sizes)
+        sparse = scipy_sparse()
+        grid = []
+        for v, out in zip(program.output_ids, outs, strict=True):
+            row = []
+            for r, x in zip(found[v], ins, strict=True):
+                zero = sparse.csr_array((int(out.size), int(x.size)), dtype=np.bool_)  # type: ignore[arg-type]
+                row.append(zero if r is None else writer.matrix(r))
+            grid.append(row)
+        single = len(outs) == len(ins) == 1
+        pattern = grid[0][0] if single else sparse.csr_array(sparse.block_array(grid, format="csr"))
+        if self.mode is None:
+            # Second derivatives are symmetric: what is zero on one side is zero on the other.
+            pattern = sparse.csr_array(pattern.multiply(pattern.T.tocsr()).tocsr())
+        pattern.sum_duplicates()
+        rows, columns = ([tuple(s.shape) for s in specs] for specs in (outs, ins))
+        if self.mode is None:
+            plan = plan_hessian(pattern, columns)
+        else:
+            mode = self.mode
+            if any(s.cplx for s in (*outs, *ins)) and mode == "auto":
+                mode = "columns"
+            plan = plan_jacobian(pattern, mode, rows, columns)
+        return _Prepared(plan, outs, _blocks(pattern, outs, ins))
+
+    def _data(
+        self, given: Arguments, structure: _Structure, prepared: _Prepared, ins: Sequence[Spec]
+    ) -> np.ndarray[Any, Any]:
+        dtype = np.result_type(*[s.dtype for s in (*prepared.outs, *ins)])
+        data = np.zeros(prepared.plan.pattern.nnz, dtype)
+        for group in prepared.plan.groups:
+            seeded = ins if group.forward else prepared.outs
+            structure.products.fill(data, group, given.leaves, seeded)
+            if not group.forward and (self.holomorphic or self.convention == "jax"):
+                data[group.entries] = data[group.entries].conj()
+            if any(s.cplx for s in seeded) and not self.holomorphic:
+                other = np.zeros_like(data)
+                structure.products.fill(other, group, given.leaves, seeded, 1j)
+                sign = -1j if self.convention == "jax" and group.forward else 1j
+                data[group.entries] += sign * other[group.entries]
+        return data
+
+
+def _blocks(pattern: Any, outs: Sequence[Spec], ins: Sequence[Spec]) -> tuple[tuple[_Block, ...], ...]:
+    """The parts of a pattern, with the numbers of their entries."""
+    if len(outs) == len(ins) == 1:
+        cplx = outs[0].cplx or ins[0].cplx
+        return ((_Block(pattern.shape, pattern.indices, pattern.indptr, None, cplx),),)
+    numbered = type(pattern)((np.arange(pattern.nnz), pattern.indices, pattern.indptr), shape=pattern.shape)
+    found, a = [], 0
+    for out in outs:
+        row, b = [], 0
+        for x in ins:
+            height, width = int(out.size), int(x.size)  # type: ignore[arg-type]
+            part = numbered[a : a + height, b : b + width]
+            row.append(_Block((height, width), part.indices, part.indptr, part.data, out.cplx or x.cplx))
+            b += width
+        found.append(tuple(row))
+        a += height
+    return tuple(found)
+
+
+def sparse_jacobian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    mode: str = "auto",
+    holomorphic: bool = False,
+    convention: str = "tenferro",
+) -> SparseDerivative:
+    """Make a function that returns the Jacobian of `f` as a sparse array.
+
+    The pattern is read off the program of `f`. Columns that have no row in common are colored alike and computed by
+    one tangent, rows without a common column by one cotangent; no dense array of the full size is made. Pattern and
+    colors depend on the kind and the sizes of the arguments alone, and are kept.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers, that can be traced.
+        argnums: the positional argument to differentiate, or several of them.
+        mode: ``"columns"`` takes tangents, ``"rows"`` cotangents, ``"both"`` splits the entries between the two, and
+            ``"auto"`` does whatever takes the fewest.
+        holomorphic: the function is holomorphic; needed where both argument and value are complex.
+        convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
+
+    Returns:
+        A function of concrete arguments. For a value of shape s and an argument of shape t it returns a
+        `scipy.sparse.csr_array` with a row for each element of the value and a column for each element of the argument,
+        in row-major order; containers nest as by `jacfwd`. Its method ``compression`` tells how many products there
+        are.
+
+    Raises:
+        GradientError: as by `jacfwd`.
+        UnsupportedError: an argument is traced or differentiated, or sizes depend on data.
+        BackendUnavailableError: SciPy is not installed.
+
+    >>> import numpy as np
+    >>> from tenferro_ad import sparse_jacobian
+    >>> jacobian = sparse_jacobian(lambda x: x[1:] * x[:-1])
+    >>> jacobian(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[2., 1., 0.],
+           [0., 3., 2.]])
+    >>> jacobian.compression(np.ones(1000))
+    Compression(forward=2, reverse=0, entries=1998)
+    """
+    require_mode(mode)
+    require_convention(convention)
+    return SparseDerivative(f, argnums, mode, holomorphic, convention)
+
+
+def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> SparseDerivative:
+    """Make a function that returns the matrix of second derivatives of a real function as a sparse array.
+
+    The pattern is that of the Jacobian of the gradient, read off its program; a star coloring of the symmetric pattern
+    says which elements of the argument share a tangent, and each color is one Hessian-vector product.
+
+    Args:
+        f: a function of arrays, in any containers, to one real number, that can be traced.
+        argnums: the positional argument to differentiate, or several of them.
+
+    Returns:
+        A function of concrete, real arguments to a `scipy.sparse.csr_array`; with several arguments or containers to
+        blocks that nest as by `hessian`. Its method ``compression`` tells how many products there are.
+
+    Raises:
+        GradientError: as by `hessian`; or an argument is complex.
+        UnsupportedError: an argument is traced or differentiated, or sizes depend on data.
+        BackendUnavailableError: SciPy is not installed.
+
+    >>> import numpy as np
+    >>> from tenferro_ad import sparse_hessian
+    >>> hessian = sparse_hessian(lambda x: (x[1:] * x[:-1]).sum())
+    >>> hessian(np.ones(3)).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    return SparseDerivative(grad(f, argnums), argnums, None)

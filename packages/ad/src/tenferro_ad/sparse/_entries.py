@@ -1,0 +1,127 @@
+"""A relation as a sparse matrix: its index maps written out for numbers, its later steps carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_ad.sparse._relation import ProductStep, Relation, SameElements, Shape
+from tenferro_runtime.extension import IndexForm, IndexMap
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DimLike, evaluate
+from tenferro_tensor_core.forks import importing
+
+MAX_ENTRIES: Final = 2**31 - 1
+"""Number of entries up to which a pattern is written out."""
+
+
+def scipy_sparse() -> Any:
+    """The module `scipy.sparse`, loaded when sparse arrays are first made.
+
+    Raises:
+        BackendUnavailableError: SciPy is not installed.
+    """
+    try:
+        with importing():
+            import scipy.sparse
+    except ImportError as error:
+        raise BackendUnavailableError(
+            "sparse derivatives are returned as arrays of scipy.sparse, but SciPy cannot be imported; install it, as "
+            "in pip install scipy"
+        ) from error
+    return scipy.sparse
+
+
+class EntryWriter:
+    """Writes relations out for given sizes; a relation that several others use is written once."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = dict(sizes)
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def number(self, d: DimLike) -> int:
+        return evaluate(d, self.sizes)
+
+    def extent(self, shape: Shape) -> int:
+        return prod(map(self.number, shape))
+
+    def matrix(self, relation: Relation) -> Any:
+        """The relation as a boolean `csr_array` over flat indices, its rows sorted."""
+        found = self._known.get(id(relation))
+        if found is None:
+            made = self._written(relation)
+            made.sum_duplicates()
+            found = self._known[id(relation)] = made, relation
+        return found[0]
+
+    def _written(self, relation: Relation) -> Any:
+        sparse = scipy_sparse()
+        shape = self.extent(relation.shape), self.extent(relation.source)
+        parts = [self.pairs(m, relation.shape, relation.source) for m in relation.maps]
+        total = None
+        for step in relation.later:
+            if isinstance(step, ProductStep):
+                one = self.matrix(step.outer) @ self.matrix(step.inner)
+            elif isinstance(step, SameElements):
+                one = self.matrix(step.relation)
+            else:
+                parts.append(step.compute(self.sizes))
+                continue
+            total = one if total is None else total + one
+        if not parts and total is not None:
+            return total.copy()
+        rows = np.concatenate([p[0] for p in parts]) if parts else np.zeros(0, np.int32)
+        columns = np.concatenate([p[1] for p in parts]) if parts else np.zeros(0, np.int32)
+        ones = np.ones(len(rows), np.bool_)
+        here = sparse.csr_array(sparse.coo_array((ones, (rows, columns)), shape=shape))
+        return here if total is None else sparse.csr_array(here + total)
+
+    def pairs(self, m: IndexMap, shape: Shape, source: Shape) -> tuple[Any, Any]:
+        """Flat indices of the value and of the argument.
+
+        Raises:
+            ArgumentError: there are too many.
+        """
+        extents = [self.number(n) for n in m.extents]
+        count = prod(extents) if all(n > 0 for n in extents) else 0
+        if count > MAX_ENTRIES:
+            raise ArgumentError(
+                f"the sparsity pattern has {count} entries, which is too many to be written out: some value depends "
+                "on all of a large argument; use jvp or vjp instead of a sparse derivative",
+                entries=count,
+            )
+        if not count:
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
+        rows = self._flat(m.output, shape, extents)
+        columns = self._flat(m.operand, source, extents)
+        if not m.where:
+            return rows, columns
+        kept = np.ones(tuple(extents), np.bool_)
+        for form in m.where:
+            kept &= self._values(form, extents, np.int64) >= 0
+        chosen = kept.reshape(-1)
+        return rows[chosen], columns[chosen]
+
+    def _flat(self, forms: tuple[IndexForm, ...], shape: Shape, extents: list[int]) -> Any:
+        """The flat index of each value of the labels."""
+        numbers = [self.number(n) for n in shape]
+        total, steps = 0, [0] * len(extents)
+        stride = 1
+        for form, n in zip(reversed(forms), reversed(numbers), strict=True):
+            total += stride * self.number(form.offset)
+            for k, step in form.terms:
+                steps[k] += stride * self.number(step)
+            stride *= n
+        dtype = np.int32 if stride <= MAX_ENTRIES else np.int64
+        plain = IndexForm(total, tuple([(k, s) for k, s in enumerate(steps) if s]))
+        return np.broadcast_to(self._values(plain, extents, dtype), tuple(extents)).reshape(-1)
+
+    def _values(self, form: IndexForm, extents: list[int], dtype: Any) -> Any:
+        total = np.full((1,) * len(extents), self.number(form.offset), dtype)
+        for k, step in form.terms:
+            axis = [1] * len(extents)
+            axis[k] = extents[k]
+            total = total + (np.arange(extents[k], dtype=dtype) * dtype(self.number(step))).reshape(axis)
+        return total

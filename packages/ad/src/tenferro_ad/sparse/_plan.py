@@ -1,0 +1,187 @@
+"""Which products with a Jacobian give all entries of a pattern, and where in the products each entry stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_ad.sparse._coloring import Coloring, color_columns, row_numbers
+from tenferro_ad.sparse._star import color_symmetric, positions
+from tenferro_tensor_core import ArgumentError
+
+MODES: Final = ("auto", "columns", "rows", "both")
+
+Shapes = Sequence[tuple[int, ...]]
+
+
+class Group(NamedTuple):
+    """Products of one kind.
+
+    Attributes:
+        forward: whether they are products with tangents; else with cotangents.
+        coloring: colors of the columns for tangents, of the rows for cotangents.
+        starts: for each color where its entries begin in the two arrays below.
+        entries: entries of the pattern, sorted by color.
+        positions: where in the product of its color each of these stands.
+    """
+
+    forward: bool
+    coloring: Coloring
+    starts: np.ndarray[Any, Any]
+    entries: np.ndarray[Any, Any]
+    positions: np.ndarray[Any, Any]
+
+    def seeds(self, first: int, last: int) -> np.ndarray[Any, Any]:
+        """A row for each of some colors, true where an element has it."""
+        chosen: np.ndarray[Any, Any] = self.coloring.colors == np.arange(first, last, dtype=np.int32)[:, None]
+        return chosen
+
+    def chunks(self, step: int) -> Iterator[tuple[int, int]]:
+        """Ranges of at most so many colors."""
+        return ((a, min(a + step, self.coloring.number)) for a in range(0, self.coloring.number, step))
+
+
+class Compression(NamedTuple):
+    """The products that a sparse derivative takes.
+
+    Attributes:
+        forward: number of tangents.
+        reverse: number of cotangents.
+        entries: number of entries of the pattern.
+    """
+
+    forward: int
+    reverse: int
+    entries: int
+
+
+class CompressedPattern(NamedTuple):
+    """A pattern and how to fill it.
+
+    Attributes:
+        pattern: a boolean `csr_array`.
+        groups: the products.
+    """
+
+    pattern: Any
+    groups: tuple[Group, ...]
+
+    @property
+    def compression(self) -> Compression:
+        """How many products there are."""
+        forward, reverse = (sum(g.coloring.number for g in self.groups if g.forward is way) for way in (True, False))
+        return Compression(forward, reverse, int(self.pattern.nnz))
+
+
+def require_mode(mode: str) -> None:
+    """One of the ways to compress a Jacobian."""
+    if mode not in MODES:
+        raise ArgumentError(
+            f"mode={mode!r} is not known; use one of {', '.join(MODES)}: 'columns' takes tangents, 'rows' cotangents, "
+            "'both' some of each, and 'auto' whatever is fewest",
+            mode=mode,
+        )
+
+
+def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes) -> CompressedPattern:
+    """Products for a Jacobian.
+
+    Args:
+        pattern: a boolean `csr_array` without duplicates.
+        mode: one of `MODES`.
+        rows: shapes of the values whose elements are the rows.
+        columns: shapes of the arguments whose elements are the columns.
+    """
+    if mode == "columns":
+        return CompressedPattern(pattern, _by_columns(pattern, None, columns))
+    if mode == "rows":
+        return CompressedPattern(pattern, _by_rows(pattern, None, rows))
+    by_column = pattern.tocsc()
+    of_rows, of_columns = np.diff(pattern.indptr), np.diff(by_column.indptr)
+    row_limit, with_rows = _limit(of_rows)
+    column_limit, with_columns = _limit(of_columns)
+    costs = [with_rows, with_columns]
+    if mode == "auto":
+        costs = [int(of_rows.max(initial=0)), int(of_columns.max(initial=0)), *costs]
+    best = int(np.argmin(costs)) + (4 - len(costs))
+    if best == 0:
+        return CompressedPattern(pattern, _by_columns(pattern, None, columns))
+    if best == 1:
+        return CompressedPattern(pattern, _by_rows(pattern, None, rows))
+    if best == 2:
+        apart = (of_rows > row_limit)[row_numbers(pattern)]
+    else:
+        apart = (of_columns <= column_limit)[pattern.indices]
+    return CompressedPattern(pattern, (*_by_columns(pattern, ~apart, columns), *_by_rows(pattern, apart, rows)))
+
+
+def plan_hessian(pattern: Any, shapes: Shapes) -> CompressedPattern:
+    """Products for a symmetric matrix: one for each color of a star coloring.
+
+    Args:
+        pattern: a boolean `csr_array` without duplicates, equal to its transpose.
+        shapes: shapes of the arguments.
+    """
+    coloring = color_symmetric(pattern, shapes)
+    turned = positions(pattern, coloring)
+    assert turned is not None, "a star coloring gives each entry"
+    rows = row_numbers(pattern)
+    read, by = np.where(turned, pattern.indices, rows), np.where(turned, rows, pattern.indices)
+    entries = np.arange(pattern.nnz, dtype=pattern.indices.dtype)
+    return CompressedPattern(pattern, _group(True, coloring, coloring.colors[by], entries, read))
+
+
+def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Number of entries beyond which a line is done on its own, such that the products are fewest; and how many."""
+    values, times = np.unique(counts, return_counts=True)
+    if not len(values):
+        return 0, 0
+    beyond = times[::-1].cumsum()[::-1] - times
+    best = int(np.argmin(values + beyond))
+    return int(values[best]), int(values[best] + beyond[best])
+
+
+def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) -> tuple[Group, ...]:
+    """Tangents for the chosen entries of a pattern; columns without any have no color."""
+    part = pattern if chosen is None else _part(pattern, chosen)
+    if not part.nnz:
+        return ()
+    coloring = color_columns(part, shapes)
+    there = np.zeros(part.shape[1], np.bool_)
+    there[part.indices] = True
+    coloring = coloring._replace(colors=np.where(there, coloring.colors, np.int32(-1)))
+    entries = np.arange(pattern.nnz, dtype=np.int64) if chosen is None else np.flatnonzero(chosen)
+    return _group(True, coloring, coloring.colors[part.indices], entries, row_numbers(part))
+
+
+def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) -> tuple[Group, ...]:
+    """Cotangents for the chosen entries: those of the transpose."""
+    part = pattern if chosen is None else _part(pattern, chosen)
+    if not part.nnz:
+        return ()
+    coloring = color_columns(part.T.tocsr(), shapes)
+    coloring = coloring._replace(colors=np.where(np.diff(part.indptr) > 0, coloring.colors, np.int32(-1)))
+    entries = np.arange(pattern.nnz, dtype=np.int64) if chosen is None else np.flatnonzero(chosen)
+    return _group(False, coloring, coloring.colors[row_numbers(part)], entries, part.indices)
+
+
+def _part(pattern: Any, chosen: np.ndarray[Any, Any]) -> Any:
+    """The pattern with the chosen entries alone."""
+    kept = np.concatenate([[0], np.cumsum(chosen)])[pattern.indptr].astype(pattern.indptr.dtype)
+    return type(pattern)((pattern.data[chosen], pattern.indices[chosen], kept), shape=pattern.shape)
+
+
+def _group(
+    forward: bool,
+    coloring: Coloring,
+    colors: np.ndarray[Any, Any],
+    entries: np.ndarray[Any, Any],
+    read: np.ndarray[Any, Any],
+) -> tuple[Group, ...]:
+    if not len(entries):
+        return ()
+    order = np.argsort(colors, kind="stable")
+    starts = np.searchsorted(colors[order], np.arange(coloring.number + 1))
+    return (Group(forward, coloring, starts, entries[order], read[order]),)

@@ -1,0 +1,244 @@
+"""Reading relations off a program: its equations interpreted on what their operands depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tenferro_ad._rules import rule_of
+from tenferro_ad.sparse._known import KnownResult, known_constant
+from tenferro_ad.sparse._linear_forms import label, renumbered
+from tenferro_ad.sparse._relation import Relation, Shape, dense, identity, of_maps, reshaped
+from tenferro_runtime.expanding import expansion_of, has_expansion
+from tenferro_runtime.extension import (
+    REGISTRY,
+    Equation,
+    Inactive,
+    IndexEntries,
+    IndexMap,
+    Literal,
+    MissingRuleError,
+    Op,
+    Program,
+    SparsityStep,
+    Spec,
+    TenferroError,
+    catalog,
+    tensor,
+)
+from tenferro_runtime.ir import instance, sizes_for
+from tenferro_tensor_core import DimLike, evaluate
+from tenferro_tensor_core.forks import importing
+
+Part = Sequence[IndexMap | IndexEntries] | None
+"""What an output depends on of an operand: nothing, or a union."""
+
+
+class Abstract(NamedTuple):
+    """What is known of a value.
+
+    Attributes:
+        relations: for each argument of interest what the value depends on; ``None`` for nothing.
+        value: a function of the sizes that computes it, where it depends on no argument at all.
+    """
+
+    relations: tuple[Relation | None, ...]
+    value: Callable[[dict[str, int]], Any] | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether its derivative is zero."""
+        return all(r is None for r in self.relations)
+
+
+class Reader:
+    """Interprets programs on relations.
+
+    Attributes:
+        count: number of arguments of interest.
+        lift: extents of the loops around: each value has an axis for the steps of each.
+    """
+
+    def __init__(self, count: int, lift: Shape = ()) -> None:
+        self.count, self.lift = count, lift
+
+    @property
+    def nothing(self) -> Abstract:
+        return Abstract((None,) * self.count)
+
+    def read(self, program: Program, inputs: Sequence[Abstract]) -> list[Abstract]:
+        """What the outputs of a program depend on."""
+        env = self.environment(program, inputs)
+        return [env[v] for v in program.output_ids]
+
+    def environment(self, program: Program, inputs: Sequence[Abstract]) -> dict[int, Abstract]:
+        """What each variable of a program depends on."""
+        env = {v: Abstract((None,) * self.count, known_constant(c)) for v, c in program.constants.items()}
+        env.update(zip(program.input_ids, inputs, strict=True))
+        for eq in program.equations:
+            ins = [self._literal(v) if isinstance(v, Literal) else env[v] for v in eq.operands]
+            in_specs = tuple(
+                [tensor(v.value).spec if isinstance(v, Literal) else program.specs[v] for v in eq.operands]
+            )
+            out_specs = tuple([program.specs[v] for v in eq.results])
+            env.update(zip(eq.results, self.step(eq, ins, in_specs, out_specs), strict=True))
+        return env
+
+    def _literal(self, v: Literal) -> Abstract:
+        return Abstract((None,) * self.count, known_constant(v.value))
+
+    def step(
+        self, eq: Equation, ins: Sequence[Abstract], in_specs: tuple[Spec, ...], out_specs: tuple[Spec, ...]
+    ) -> list[Abstract]:
+        """What the results of one equation depend on."""
+        op = eq.op
+        if all(x.constant for x in ins):
+            if any(x.value is None for x in ins):
+                return [self.nothing] * len(out_specs)
+            values = tuple([x.value for x in ins])
+            return [Abstract((None,) * self.count, KnownResult(op, values, k)) for k in range(len(out_specs))]
+        structured = STRUCTURED.get(op.primitive)
+        if structured is not None:
+            return structured(self, op, ins, in_specs, out_specs)
+        if op.primitive is catalog.reshape:
+            return [self._reshaped(ins[0], out_specs[0])]
+        if "program" in op.params:
+            inner = instance(
+                op.params["program"], sizes_for(op.params["program"], in_specs, op.params.get("sizes", ()))
+            )
+            return self.read(inner, ins)
+        if _inactive(op):
+            return [self.nothing] * len(out_specs)
+        if op.primitive.elementwise and _rule(op) is None:
+            return [self.joined(ins, out_specs[0])]
+        return self._by_rule(op, ins, in_specs, out_specs)
+
+    def joined(self, ins: Sequence[Abstract], out: Spec) -> Abstract:
+        """What an element-wise function of values depends on, or the outcome of a choice between them."""
+        if not out.inexact:
+            return self.nothing
+        found: list[Relation | None] = []
+        for j in range(self.count):
+            total: Relation | None = None
+            for x in ins:
+                r = x.relations[j]
+                if r is not None:
+                    total = r if total is None else total | r
+            found.append(total)
+        return Abstract(tuple(found))
+
+    def mapped(self, x: Abstract, local: Relation) -> Abstract:
+        """What the output of an op depends on through one operand; `local` has the axes of loops around already."""
+        if local.empty:
+            return self.nothing
+        return Abstract(tuple([None if r is None else local.after(r) for r in x.relations]))
+
+    def local(self, part: Part, out: Spec, x: Spec) -> Relation:
+        """The relation of an op between an output and an operand, the same at each step of the loops around."""
+        shape, source = (*self.lift, *out.shape), (*self.lift, *x.shape)
+        lifted = [] if part is None else [self._lifted(p, out, x) for p in part]
+        return of_maps(shape, source, lifted)
+
+    def _lifted(self, part: IndexMap | IndexEntries, out: Spec, x: Spec) -> IndexMap | IndexEntries:
+        count = len(self.lift)
+        if not count:
+            return part
+        if isinstance(part, IndexEntries):
+            return IndexEntries(_Repeated(part, self.lift, out.size, x.size).compute)
+        numbers = {k: k + count for k in range(len(part.extents))}
+        loops = tuple([label(k) for k in range(count)])
+        output, operand, where = (
+            tuple([renumbered(f, numbers) for f in forms]) for forms in (part.output, part.operand, part.where)
+        )
+        return IndexMap((*self.lift, *part.extents), (*loops, *output), (*loops, *operand), where)
+
+    def _reshaped(self, x: Abstract, out: Spec) -> Abstract:
+        shape = (*self.lift, *out.shape)
+        return Abstract(tuple([None if r is None else reshaped(r, shape) for r in x.relations]))
+
+    def _by_rule(
+        self, op: Op, ins: Sequence[Abstract], in_specs: tuple[Spec, ...], out_specs: tuple[Spec, ...]
+    ) -> list[Abstract]:
+        rule = _rule(op)
+        if rule is None:
+            program = _expansion(op, in_specs)
+            if program is not None:
+                return self.read(program, ins)
+        step = SparsityStep(op, in_specs, out_specs, tuple([x.value for x in ins]))
+        parts = None if rule is None else rule(step)
+        found = []
+        for k, out in enumerate(out_specs):
+            through = []
+            for i, (x, spec) in enumerate(zip(ins, in_specs, strict=True)):
+                if x.constant or not out.inexact:
+                    continue
+                part = dense(out.shape, spec.shape).maps if parts is None else parts[k][i]
+                through.append(self.mapped(x, self.local(part, out, spec)))
+            found.append(self.joined(through, out) if through else self.nothing)
+        return found
+
+
+class _Repeated(NamedTuple):
+    """Pairs of indices at each step of loops around."""
+
+    part: IndexEntries
+    lift: Shape
+    size: DimLike
+    source: DimLike
+
+    def compute(self, sizes: dict[str, int]) -> tuple[Any, Any]:
+        rows, columns = self.part.compute(sizes)
+        steps = np.arange(prod([evaluate(n, sizes) for n in self.lift]))[:, None]
+        size, source = evaluate(self.size, sizes), evaluate(self.source, sizes)
+        return (rows + steps * size).reshape(-1), (columns + steps * source).reshape(-1)
+
+
+_core_rules = False
+
+
+def _rule(op: Op) -> Callable[[SparsityStep], Any] | None:
+    """The rule of a primitive, those of the core vocabulary being registered when one is first asked for."""
+    global _core_rules
+    if not _core_rules:
+        with importing():
+            from tenferro_ad.sparse import rules
+
+        rules.register(REGISTRY)
+        _core_rules = True
+    return REGISTRY.find("sparsity", op.primitive)
+
+
+def _inactive(op: Op) -> bool:
+    try:
+        return isinstance(rule_of(op), Inactive)
+    except MissingRuleError:
+        return False
+
+
+def _expansion(op: Op, specs: tuple[Spec, ...]) -> Program | None:
+    """What an op is in terms of others, where that can be found out without deciding anything about sizes."""
+    if not has_expansion(op.primitive):
+        return None
+    try:
+        return expansion_of(op, specs)
+    except TenferroError:
+        return None
+
+
+Structured = Callable[[Reader, Op, Sequence[Abstract], tuple[Spec, ...], tuple[Spec, ...]], list[Abstract]]
+
+STRUCTURED: Final[dict[Any, Structured]] = {}
+"""Primitives that hold programs."""
+
+
+def program_environment(program: Program, wanted: Sequence[int]) -> dict[int, Abstract]:
+    """What each variable of a program depends on, of the inputs at the given positions."""
+    reader = Reader(len(wanted))
+    inputs = []
+    for i, spec in enumerate(program.inputs):
+        relations = tuple([identity(spec.shape) if i == j else None for j in wanted])
+        inputs.append(Abstract(relations))
+    return reader.environment(program, inputs)

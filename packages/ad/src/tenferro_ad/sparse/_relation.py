@@ -1,0 +1,210 @@
+"""`Relation`: which elements of an argument each element of a value depends on, for open sizes.
+
+A relation is a union of index maps, a closed form, and of steps that are carried out as products of sparse matrices
+once all sizes are numbers. It may hold more pairs than there are nonzero derivatives, never fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any, Final
+
+from tenferro_ad.sparse._compose import EMPTY, composed, contains, simplified
+from tenferro_ad.sparse._linear_forms import label, plus
+from tenferro_runtime.extension import IndexEntries, IndexForm, IndexMap
+from tenferro_tensor_core import DimLike
+
+Shape = tuple[DimLike, ...]
+
+MAX_MAPS: Final = 96
+"""Number of index maps up to which a relation is kept in closed form."""
+
+
+class ProductStep:
+    """The relation of an op after the relation of its operand."""
+
+    __slots__ = ("inner", "outer")
+
+    def __init__(self, outer: Relation, inner: Relation) -> None:
+        self.outer, self.inner = outer, inner
+
+
+class SameElements:
+    """A relation whose flat indices are those of another one of other shapes."""
+
+    __slots__ = ("relation",)
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+
+
+Later = ProductStep | SameElements | IndexEntries
+"""What is computed when all sizes are numbers."""
+
+
+class Relation:
+    """Pairs of an index of a value and an index of an argument.
+
+    Attributes:
+        shape: shape of the value.
+        source: shape of the argument.
+        maps: the closed form.
+        later: the rest.
+    """
+
+    __slots__ = ("later", "maps", "shape", "source")
+
+    def __init__(self, shape: Shape, source: Shape, maps: Iterable[IndexMap] = (), later: Iterable[Later] = ()) -> None:
+        self.shape, self.source = shape, source
+        self.maps = tuple(maps)
+        self.later = tuple({id(x): x for x in later}.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is a union of index maps."""
+        return not self.later
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no pairs."""
+        return not self.maps and not self.later
+
+    def is_identity(self) -> bool:
+        """Whether each element depends on the element at the same index, alone."""
+        return self.closed and self.shape == self.source and self.maps == identity(self.shape).maps
+
+    def is_dense(self) -> bool:
+        """Whether each element depends on all elements."""
+        return self.closed and self.maps == dense(self.shape, self.source).maps
+
+    def __or__(self, other: Relation) -> Relation:
+        if self is other or other.empty or self.is_dense():
+            return self
+        if self.empty or other.is_dense():
+            return other
+        maps = list(self.maps)
+        for m in other.maps:
+            add_map(maps, m)
+        return Relation(self.shape, self.source, maps, (*self.later, *other.later))
+
+    def after(self, inner: Relation) -> Relation:
+        """The relation of a value to the operand of its operand: this one is that of the value to its operand."""
+        if self.is_identity() and self.shape == inner.shape:
+            return inner
+        if inner.is_identity():
+            return Relation(self.shape, inner.source, self.maps, self.later)
+        if self.empty or inner.empty:
+            return Relation(self.shape, inner.source)
+        product = Relation(self.shape, inner.source, (), (ProductStep(self, inner),))
+        if not (self.closed and inner.closed):
+            return product
+        maps: list[IndexMap] = []
+        for outer_map in self.maps:
+            for inner_map in inner.maps:
+                found = composed(outer_map, inner_map)
+                if found is None or len(maps) > MAX_MAPS:
+                    return product
+                if isinstance(found, IndexMap):
+                    add_map(maps, found)
+        return Relation(self.shape, inner.source, maps)
+
+    def same(self, other: Relation) -> bool:
+        """Whether two relations are known to have the same pairs."""
+        return set(self.maps) == set(other.maps) and {*map(id, self.later)} == {*map(id, other.later)}
+
+    def __repr__(self) -> str:
+        return f"Relation({self.shape} <- {self.source}, {len(self.maps)} maps, {len(self.later)} later)"
+
+
+def add_map(maps: list[IndexMap], new: IndexMap) -> None:
+    """Add a map to a union, in which none is a part of another."""
+    if any(contains(known, new) for known in maps):
+        return
+    maps[:] = [known for known in maps if not contains(new, known)]
+    maps.append(new)
+
+
+def of_maps(shape: Shape, source: Shape, parts: Sequence[IndexMap | IndexEntries]) -> Relation:
+    """A relation of what a rule returns."""
+    maps: list[IndexMap] = []
+    for part in parts:
+        found = simplified(part) if isinstance(part, IndexMap) else EMPTY
+        if isinstance(found, IndexMap):
+            add_map(maps, found)
+    return Relation(shape, source, maps, [p for p in parts if isinstance(p, IndexEntries)])
+
+
+def identity(shape: Shape) -> Relation:
+    """Each element depends on the element at the same index."""
+    forms = tuple([label(k) for k in range(len(shape))])
+    return of_maps(shape, shape, [IndexMap(shape, forms, forms)])
+
+
+def dense(shape: Shape, source: Shape) -> Relation:
+    """Each element depends on all elements."""
+    count = len(shape)
+    rows = tuple([label(k) for k in range(count)])
+    columns = tuple([label(k + count) for k in range(len(source))])
+    return of_maps(shape, source, [IndexMap((*shape, *source), rows, columns)])
+
+
+def reshaped(relation: Relation, shape: Shape) -> Relation:
+    """The relation of a value with the same elements in another shape."""
+    if shape == relation.shape:
+        return relation
+    local = reshape_map(shape, relation.shape)
+    if local is not None:
+        found = of_maps(shape, relation.shape, [local]).after(relation)
+        if found.closed:
+            return found
+    return Relation(shape, relation.source, (), (SameElements(relation),))
+
+
+def reshape_map(shape: Shape, before: Shape) -> IndexMap | None:
+    """The map of a reshape, where it only joins axes or splits them."""
+    rows: list[IndexForm] = []
+    columns: list[IndexForm] = []
+    extents: list[DimLike] = []
+    for new, old in _groups(shape, before):
+        if len(new) > 1 and len(old) > 1:
+            return None
+        fine, coarse, forms = (old, rows, columns) if len(old) > 1 or len(new) == 0 else (new, columns, rows)
+        joined = IndexForm(0)
+        for k, n in enumerate(fine):
+            one = label(len(extents))
+            forms.append(one)
+            joined = plus(joined, one, prod(fine[k + 1 :]))
+            extents.append(n)
+        other = new if fine is old else old
+        if len(other) == 1:
+            coarse.append(joined)
+    return IndexMap(tuple(extents), tuple(rows), tuple(columns))
+
+
+def _groups(shape: Shape, before: Shape) -> list[tuple[Shape, Shape]]:
+    """Runs of axes of one size each, as short as possible."""
+    found: list[tuple[Shape, Shape]] = []
+    i = j = a = b = 0
+    while i < len(shape) or j < len(before):
+        p, q = prod(shape[a:i]), prod(before[b:j])
+        if (i > a or j > b) and p == q:
+            found.append((shape[a:i], before[b:j]))
+            a, b = i, j
+        elif j == len(before) or (i < len(shape) and not _smaller(q, p)):
+            i += 1
+        else:
+            j += 1
+    if i > a or j > b:
+        found.append((shape[a:i], before[b:j]))
+    return found
+
+
+def _smaller(q: Any, p: Any) -> bool:
+    """Whether to take an axis of the old shape next."""
+    if isinstance(p, int) and isinstance(q, int):
+        return q < p
+    return isinstance(q, int)
+
+
+Compute = Callable[[dict[str, int]], Any]

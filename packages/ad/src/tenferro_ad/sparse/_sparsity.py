@@ -1,0 +1,126 @@
+"""`sparsity`: which elements of the arguments each element of the value of a function depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
+from tenferro_ad.sparse._flat import FlatFunction, split_arguments
+from tenferro_ad.sparse._patterns import relations_of
+from tenferro_ad.sparse._relation import Relation, Shape
+from tenferro_ad.sparse._text import shown
+from tenferro_runtime.extension import Program
+from tenferro_runtime.trees import unflatten
+from tenferro_tensor_core import ArgumentError, evaluate
+
+
+class Sparsity:
+    """Which elements of one argument the elements of one value depend on.
+
+    A superset of the nonzero derivatives, for all arguments of a kind: it is read off a program, not off numbers. It
+    prints as relations between indices where these are known for open sizes.
+
+    Attributes:
+        shape: shape of the value.
+        source: shape of the argument.
+    """
+
+    __slots__ = ("_output", "_program", "_sizes", "_wanted", "shape", "source")
+
+    def __init__(self, program: Program, output: int, wanted: int, sizes: Mapping[str, int] | None) -> None:
+        self._program, self._output, self._wanted, self._sizes = program, output, wanted, sizes
+        self.shape: Shape = program.outputs[output].shape
+        self.source: Shape = program.inputs[wanted].shape
+
+    def matrix(self, **sizes: int) -> Any:
+        """The pattern as a boolean `scipy.sparse.csr_array` over flat, row-major indices.
+
+        Args:
+            sizes: values of the open sizes by name; not needed where the pattern was asked for arrays.
+
+        Raises:
+            ArgumentError: a size is missing, or the pattern has too many entries to be written out.
+        """
+        known = self._known(sizes)
+        relation = self._relation(known)
+        if relation is None:
+            shape = (EntryWriter(known).extent(self.shape), EntryWriter(known).extent(self.source))
+            return scipy_sparse().csr_array(shape, dtype=np.bool_)
+        return EntryWriter(known).matrix(relation).copy()
+
+    def inputs_of(self, index: int | tuple[int, ...], **sizes: int) -> np.ndarray[Any, Any]:
+        """Indices of the elements of the argument that one element of the value depends on, one in each row.
+
+        Args:
+            index: index of the element of the value.
+            sizes: values of the open sizes by name.
+        """
+        known = self._known(sizes)
+        shape, source = (tuple([evaluate(n, known) for n in s]) for s in (self.shape, self.source))
+        where = index if isinstance(index, tuple) else (index,)
+        if len(where) != len(shape) or not all(-n <= i < n for i, n in zip(where, shape, strict=True)):
+            raise ArgumentError(f"{index} is no index of an element of a value of shape {shape}", index=index)
+        row = (
+            int(np.ravel_multi_index(tuple([i % n for i, n in zip(where, shape, strict=True)]), shape)) if shape else 0
+        )
+        flat = self.matrix(**sizes)[[row]].indices
+        return np.stack(np.unravel_index(np.sort(flat), source), axis=-1) if source else np.zeros((len(flat), 0), int)
+
+    def _known(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        known = {**(self._sizes or {}), **sizes}
+        needed = {name for n in (*self.shape, *self.source) if not isinstance(n, int) for name in n.variables}
+        missing = sorted(needed - known.keys())
+        if missing:
+            raise ArgumentError(
+                f"the pattern is for open sizes, of which {missing} have no value; give them by name, as in "
+                f"matrix({missing[0]}=100)"
+            )
+        return known
+
+    def _relation(self, sizes: Mapping[str, int] | None) -> Relation | None:
+        found = relations_of(self._program, (self._wanted,), sizes)
+        return found[self._program.output_ids[self._output]][0]
+
+    def __str__(self) -> str:
+        relation = self._relation(None)
+        return "no dependence" if relation is None else shown(relation)
+
+    def __repr__(self) -> str:
+        return f"Sparsity({self.shape} <- {self.source})"
+
+
+def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0, **kwargs: Any) -> Any:
+    """Which elements of the arguments each element of the value of a function depends on.
+
+    The function is traced, not run. Where an index is computed from data, all positions that are possible count.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers.
+        args: its arguments; a `Spec` stands for an array, also one with open sizes.
+        argnums: the positional argument of interest, or several of them.
+        kwargs: arguments by name.
+
+    Returns:
+        A `Sparsity` for each value and argument, in their containers, nested as by `jacfwd`.
+
+    >>> import numpy as np
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_ad import sparsity
+    >>> from tenferro_tensor import Spec
+    >>> found = sparsity(lambda x: x[1:] - x[:-1], Spec((tr.dim("n"),), np.dtype("float64")))
+    >>> print(found)
+    out[i] <- in[i + 1] for 0 <= i < n - 1
+    out[i] <- in[i] for 0 <= i < n - 1
+    >>> found.matrix(n=4).toarray().astype(int)
+    array([[1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    given = split_arguments(args, kwargs, argnums, "sparsity")
+    flat = FlatFunction(f, given)
+    program, out_tree, sizes = flat.traced(given.leaves)
+    rows = [[Sparsity(program, k, j, sizes) for j in range(given.chosen)] for k in range(len(program.outputs))]
+    return unflatten(out_tree, [unflatten(given.tree, row) for row in rows])

@@ -1,0 +1,79 @@
+"""Star coloring of a symmetric pattern: neighbors differ, and no path of four vertices has two colors only.
+
+Then each entry above or below the diagonal is alone of its color in its row or in its column, so that one product per
+color gives a Hessian directly (Coleman and Moré 1984; Gebremedhin, Tarafdar, Manne and Pothen 2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad.sparse._coloring import Coloring, keys, max_count, row_numbers
+from tenferro_ad.sparse._lattice import proposals
+
+
+def color_symmetric(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Coloring:
+    """Colors by which the entries of a symmetric matrix are read off directly.
+
+    Args:
+        pattern: a boolean `csr_array` without duplicates, equal to its transpose.
+        shapes: as in `color_columns`.
+    """
+    least = max_count(pattern)
+    if least <= 1:
+        return Coloring(np.zeros(pattern.shape[0], np.int32), least)
+    for colors, count in proposals(pattern, least, shapes):
+        if positions(pattern, Coloring(colors, count)) is not None:
+            return Coloring(colors, count)
+    return _greedy(pattern)
+
+
+def positions(pattern: Any, coloring: Coloring) -> np.ndarray[Any, Any] | None:
+    """Whether each entry is read at its column, by the color of its row, and not the other way; ``None`` where some
+    entry can be read neither way.
+    """
+    colors, count = coloring
+    here = keys(pattern, colors, count)
+    alone = np.bincount(here, minlength=pattern.shape[0] * count) == 1
+    plain = alone[here]
+    turned = alone[pattern.indices.astype(np.int64) * count + colors[row_numbers(pattern)]]
+    return ~plain if bool(np.all(plain | turned)) else None
+
+
+def _greedy(pattern: Any) -> Coloring:
+    """Vertex by vertex the least color that makes no path of two colors; sets of colors are bits of numbers.
+
+    For each vertex: `once` and `twice`, the colors that one or two of its neighbors have, and `hubs`, the colors of
+    those neighbors that have two neighbors of its own color. A vertex must not take the color of a neighbor; nor the
+    color that lies two steps away where the step between is through one of two neighbors of one color, or leads to a
+    hub of that color.
+    """
+    count = pattern.shape[0]
+    columns, starts = pattern.indices.tolist(), pattern.indptr.tolist()
+    colors = [-1] * count
+    bits, once, twice, hubs = [0] * count, [0] * count, [0] * count, [0] * count
+    for v in range(count):
+        around = [w for w in columns[starts[v] : starts[v + 1]] if w != v]
+        forbidden = once[v]
+        for w in around:
+            if bits[w]:
+                forbidden |= once[w] if bits[w] & twice[v] else hubs[w]
+        bit = ~forbidden & (forbidden + 1)
+        bits[v], colors[v] = bit, bit.bit_length() - 1
+        for w in around:
+            if not once[w] & bit:
+                once[w] |= bit
+            elif not twice[w] & bit:
+                twice[w] |= bit
+                if bits[w]:
+                    for u in columns[starts[w] : starts[w + 1]]:
+                        if bits[u] == bit:
+                            hubs[u] |= bits[w]
+            elif bits[w]:
+                hubs[v] |= bits[w]
+            if bits[w] & twice[v]:
+                hubs[w] |= bit
+    return Coloring(np.array(colors, np.int32), max(colors, default=-1) + 1)

@@ -1,0 +1,13 @@
+"""Which elements the core primitives depend on; element-wise ones need no rule."""
+
+from __future__ import annotations
+
+from tenferro_ad.sparse.rules import contraction, indexing, structure
+from tenferro_tensor import Registry
+
+
+def register(registry: Registry) -> None:
+    """Put the rules of the core primitives into a registry."""
+    for table in (structure, indexing, contraction):
+        for primitive, rule in table.RULES.items():
+            registry.sparsity(primitive, rule)

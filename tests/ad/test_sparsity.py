@@ -1,0 +1,162 @@
+"""Patterns of structured functions: sound everywhere, and tight where the structure is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenferro_linalg  # noqa: F401 - brings tr.linalg
+import tenferro_runtime as tr
+from tenferro_ad import Sparsity, checkpoint, custom_rule, grad, jacfwd, sparsity
+from tenferro_ad.sparse import _patterns
+from tenferro_einsum import einsum
+from tenferro_tensor import Spec
+from tenferro_tensor_core import ArgumentError, UnsupportedError
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(0.5, 1.5, 18)
+U = RNG.uniform(0.5, 1.5, (17, 19))
+S = RNG.uniform(0.5, 1.5, (3, 4, 4))
+POSITIONS = np.array([3, 1, 1, 7, 0])
+
+
+def heat(u: Any) -> Any:
+    """One explicit step of the heat equation with fixed edges."""
+    return u.at[1:-1, 1:-1].add(u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2])
+
+
+def ring(x: Any) -> Any:
+    return x * tr.roll(x, 1) * tr.roll(x, -1)
+
+
+@custom_rule(jvp=lambda primals, tangents, outs: (primals[0] * tangents[0],), infer=lambda x: x)
+def opaque(x: Any) -> Any:
+    """A function of which only a rule is known."""
+    return np.asarray(x.numpy()) ** 2 / 2
+
+
+# The name, a function, its argument, and whether the pattern is exactly that of the dense Jacobian.
+CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
+    ("element-wise", lambda x: tr.sin(x) * x + 2, X, True),
+    ("comparison", lambda x: tr.where(x > 1, x * x, 3 * x), X, True),
+    ("rounding has no derivative", lambda x: tr.floor(x) + x, X, True),
+    ("difference", lambda x: x[1:] - x[:-1], X, True),
+    ("wide difference", lambda x: x[4:] * x[:-4], X, True),
+    ("strides", lambda x: x[::3] * x[1::3], X, True),
+    ("negative strides", lambda x: x[::-1] * x, X, True),
+    ("ring", ring, X, True),
+    ("ring twice", lambda x: ring(ring(x)), X, True),
+    ("sum", tr.sum, X, True),
+    ("sum of one axis", lambda u: tr.sum(u, axis=0), U, True),
+    ("product of one axis", lambda u: tr.prod(u, axis=1), U, True),
+    ("largest", lambda u: tr.max(u, axis=1), U, False),
+    ("broadcast", lambda u: u + u[0], U, True),
+    ("transposed", lambda u: u.T * 2, U, True),
+    ("joined", lambda x: tr.concat([x[3:] * x[:-3], x]), X, True),
+    ("stacked", lambda x: tr.stack([x[1:], x[:-1]], axis=1), X, True),
+    ("reshaped", lambda u: u.reshape(19, 17) * 2, U, True),
+    ("flat and back", lambda u: tr.sin(u.reshape(-1)).reshape(17, 19) * u, U, True),
+    ("flat neighbors", lambda u: u.reshape(-1)[1:] * u.reshape(-1)[:-1], U, True),
+    ("flat, padded and back", lambda u: tr.roll(u.reshape(-1), 1).reshape(17, 19), U, True),
+    ("other groups of axes", lambda u: u[:16, :18].reshape(8, 36).T, U, True),
+    ("cumulative sum", tr.cumulative_sum, X, True),
+    ("cumulative sum of an axis", lambda u: tr.cumulative_sum(u, axis=1)[:, ::2], U, True),
+    ("sum of a cumulative sum", lambda x: tr.sum(tr.cumulative_sum(x)), X, True),
+    ("sort", lambda u: tr.sort(u, axis=1), U, False),
+    ("known positions", lambda x: x[POSITIONS] ** 2, X, True),
+    ("known rows", lambda u: u[POSITIONS], U, True),
+    ("known columns", lambda u: u[:, POSITIONS], U, True),
+    ("computed positions", lambda u: u[tr.argmax(u[:, 0])], U, False),
+    ("computed positions of all", lambda x: tr.take(x, tr.argsort(x)), X, False),
+    ("known updates", lambda x: x.at[np.unique(POSITIONS)].set(x[:4] ** 2), X, True),
+    ("known updates of one element", lambda x: x.at[POSITIONS].set(x[:5] ** 2), X, False),
+    ("known additions", lambda x: x.at[POSITIONS].add(x[5:10] ** 2), X, True),
+    ("mask", lambda x: x * (np.arange(18) % 2), X, False),
+    ("matrix product", lambda u: u.T @ u[:, :2], U, True),
+    ("batched product", lambda s: s @ s, S, True),
+    ("einsum", lambda s: einsum("bij,bjk->bi", s, s), S, True),
+    ("solve in batches", lambda s: tr.linalg.solve(s, s[..., 0:1]), S + 4 * np.eye(4), False),
+    ("heat", heat, U, True),
+    ("heat twice", lambda u: heat(heat(u)), U, True),
+    ("heat, a few steps", lambda u: tr.fori_loop(0, 3, lambda i, v: heat(v), u), U, True),
+    ("heat, many steps", lambda u: tr.fori_loop(0, 40, lambda i, v: heat(v), u), U, False),
+    ("element-wise loop", lambda u: tr.fori_loop(0, 40, lambda i, v: v + 0.01 * v * v, u), U, True),
+    ("rows of a scan", lambda u: tr.scan(lambda c, r: (c, r * tr.sum(r)), 0.0, u)[1], U, True),
+    ("the row before", lambda u: tr.scan(lambda c, r: (r, r * c), u[0], u)[1], U, True),
+    ("the row after", lambda u: tr.scan(lambda c, r: (r, r * c), u[0], u, reverse=True)[1], U, True),
+    ("a recurrence", lambda u: tr.scan(lambda c, r: (c * r, c * r), u[0], u)[1], U, False),
+    ("a short recurrence", lambda u: tr.scan(lambda c, r: (c + r, c * r), u[0], u[:5])[1], U, False),
+    ("a scan in a scan", lambda s: tr.scan(lambda c, m: (c, tr.scan(lambda d, r: (r, d * r), m[0], m)[1]), 0.0, s)[1],
+     S, True),
+    ("while", lambda x: tr.while_loop(lambda c: tr.sum(c) < 100, lambda c: c * 2, x), X, True),
+    ("while with neighbors", lambda x: tr.while_loop(lambda c: tr.sum(c) < 100, lambda c: c + tr.roll(c, 1), x), X,
+     False),
+    ("branches", lambda x: tr.cond(x[0] > 0, lambda y: y * 2, lambda y: tr.roll(y, 1), x), X, False),
+    ("compiled inside", lambda x: tr.compile(ring)(x)[1:], X, True),
+    ("checkpointed", checkpoint(ring), X, True),
+    ("in batches", lambda u: tr.vmap(ring)(u), U, True),
+    ("a rule of its own", opaque, X, False),
+    ("gradient", grad(lambda x: tr.sum(ring(x))), X, True),
+    ("gradient of a matrix function", grad(lambda u: tr.sum((u[1:] - u[:-1]) ** 4)), U, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("least_open", [2, 16, 1000])
+@pytest.mark.parametrize(("name", "f", "x", "tight"), CASES, ids=[case[0] for case in CASES])
+def test_pattern_of_a_structured_function(
+    name: str, f: Any, x: Any, tight: bool, least_open: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pattern holds each nonzero derivative, and nothing else where it is said to be tight."""
+    monkeypatch.setattr(_patterns, "OPEN_MIN", least_open)
+    found = sparsity(f, x).matrix().toarray()
+    nonzero = jacfwd(f)(x).numpy().reshape(found.shape) != 0
+    assert not np.any(nonzero & ~found)
+    if tight:
+        assert found.sum() == nonzero.sum()
+
+
+def test_open_sizes_are_read_once_for_all_numbers() -> None:
+    n = tr.dim("n")
+    found = sparsity(ring, Spec((n,), np.dtype("float64")))
+    assert isinstance(found, Sparsity)
+    for size in (1, 2, 3, 17, 1000):
+        rows, columns = found.matrix(n=size).nonzero()
+        assert {*zip(rows.tolist(), columns.tolist())} == {
+            (i, j % size) for i in range(size) for j in (i - 1, i, i + 1)
+        }
+
+
+def test_printed_relation() -> None:
+    found = sparsity(lambda u: u[1:, ::2].T, Spec((tr.dim("n"), 8), np.dtype("float64")))
+    assert str(found) == "out[i, j] <- in[j + 1, 2*i] for 0 <= i < 4, 0 <= j < n - 1"
+    assert repr(found) == "Sparsity((4, max(0, n - 1)) <- (n, 8))"
+    assert str(sparsity(tr.floor, Spec((3,), np.dtype("float64")))) == "no dependence"
+
+
+def test_inputs_of_an_element() -> None:
+    found = sparsity(heat, U)
+    assert found.inputs_of((1, 2)).tolist() == [[0, 2], [1, 1], [1, 2], [1, 3], [2, 2]]
+    assert found.inputs_of((0, -1)).tolist() == [[0, 18]]
+    with pytest.raises(ArgumentError, match="no index of an element"):
+        found.inputs_of((17, 0))
+    assert sparsity(tr.sum, Spec((tr.dim("n"),), np.dtype("float64"))).inputs_of((), n=2).tolist() == [[0], [1]]
+
+
+def test_missing_size_is_named() -> None:
+    found = sparsity(ring, Spec((tr.dim("n"),), np.dtype("float64")))
+    with pytest.raises(ArgumentError, match=r"\['n'\] have no value; give them by name, as in matrix\(n=100\)"):
+        found.matrix()
+
+
+def test_containers_nest_as_those_of_jacfwd() -> None:
+    found = sparsity(lambda p, y: {"a": p["w"] * y, "b": tr.sum(p["v"])}, {"w": X, "v": U}, X, argnums=(0, 1))
+    assert found["a"][0]["w"].matrix().nnz == 18
+    assert found["a"][0]["v"].matrix().nnz == 0
+    assert found["a"][1].matrix().nnz == 18
+    assert found["b"][0]["v"].matrix().shape == (1, U.size)
+
+
+def test_sizes_that_depend_on_data_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="sizes that depend on data"):
+        sparsity(lambda x: tr.sum(tr.compress(x, x > 1)), X).matrix()
