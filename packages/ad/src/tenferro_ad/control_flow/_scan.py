@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from tenferro_ad._blame import blamed
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._eager import wrap_many
 from tenferro_ad._node import make_node
@@ -196,7 +197,7 @@ def record_scan(op: Op, level: int, lower: list[Any], need: tuple[int, ...], par
         return _pull(op, forward, dict(zip(wanted, saved)), gs, need)
 
     pull.op = op  # type: ignore[attr-defined]
-    node = make_node(pull, parents, tuple([held[source] for source in wanted]))
+    node = make_node(blamed(pull, found[0]), parents, tuple([held[source] for source in wanted]))
     # Over no steps the carry is what it was: a differentiated one stays so whatever the body does.
     active = [forward.split.active[k] or consts + k in need for k in range(carry)]
     active += forward.split.active[carry:]

@@ -11,10 +11,11 @@ from typing import Any, Final
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.batching._records import Flags, Values, open_number_of_lanes
 from tenferro_runtime.control_flow import primitives
+from tenferro_runtime.ir import _source
 from tenferro_runtime.ir._program import Program, inner_programs
 from tenferro_runtime.runtime import current_runtime
 from tenferro_runtime.tracing._builder import Builder
-from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.tracing._traced import is_traced, recording
 from tenferro_tensor import Op, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
@@ -45,8 +46,16 @@ def lane_by_lane(op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
 
 
 def _scan(body: Program, size: DimLike, operands: list[Any], consts: int) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = primitives.scan(*operands, body=body, consts=consts, carry=0, length=size, reverse=False)
-    return found
+    op = primitives.scan.op(body=body, consts=consts, carry=0, length=size, reverse=False)
+    recorder = next((b for b in map(recording, operands) if b is not None), None)
+    if recorder is None:
+        return op(*operands)  # type: ignore[no-any-return]
+    before = recorder.blame
+    recorder.blame = _source.lane_by_lane(before or _source.user_line())
+    try:
+        return op(*operands)  # type: ignore[no-any-return]
+    finally:
+        recorder.blame = before
 
 
 def _lanes(specs: tuple[Spec, ...], batched: Flags) -> list[Spec]:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from types import CodeType
+from typing import Final
 
 from tenferro_tensor.origins import OURS, user_frame
 
 Source = tuple[CodeType, int] | str | None
-"""A code object and a line in it, or text in programs that were read from a file."""
+"""A code object and a line in it, or text: in programs that were read from a file, and where there is more to say."""
+
+_LANE_BY_LANE: Final = ", lane by lane"
 
 
 def user_line() -> Source:
     """The line of user code that is running; kept as (code, line) because formatting costs more than asking."""
     frame = user_frame(2)  # the caller is tenferro's
     return None if frame is None else (frame.f_code, frame.f_lineno)
+
+
+def lane_by_lane(source: Source) -> Source:
+    """The source of a loop over the lanes of a batch: a line, and that it does one lane after the other."""
+    line = where(source)
+    return line if line.endswith(_LANE_BY_LANE) else f"{line}{_LANE_BY_LANE}"
 
 
 def where(source: Source) -> str:
