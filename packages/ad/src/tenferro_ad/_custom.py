@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from tenferro_ad._custom_batching import LanesRule
 from tenferro_ad._custom_trees import TreeRule
 from tenferro_ad._trees import as_value
 from tenferro_runtime import trace
@@ -131,6 +132,11 @@ class CustomFunction(Primitive):
             if isinstance(rule, General)
             else None
         )
+        # With an inference of its own it may do anything, so it runs on one lane after the other.
+        if isinstance(rule, General) and rule.forward is None and infer is None:
+            LanesRule(self, self._leaves, _raw, rule, family and f"{stem}_of_lanes.v{version}")
+            if self._trees is not None:
+                self._trees.map_over_lanes(family and f"{stem}_of_trees_of_lanes.v{version}")
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply the function to arrays, or to trees of them."""
@@ -167,6 +173,9 @@ class CustomFunction(Primitive):
                     variable=variable,
                 )
         return _inferred(self._f, self.name, args, params) if self._given is None else self._given(*args, **params)
+
+    def _leaves(self, values: tuple[Any, ...], params: dict[str, Any]) -> list[Any]:
+        return flatten(self._f(*values, **params))[0]
 
     def _kernel(self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], **params: Any) -> Function:
         many = isinstance(self.infer(*ins, **params), tuple)

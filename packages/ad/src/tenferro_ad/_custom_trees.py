@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tenferro_ad._custom_batching import LanesRule
 from tenferro_ad._trees import as_values
 from tenferro_ad._zeros import zeros_like
 from tenferro_runtime.extension import REGISTRY, BoundedCache, General, Primitive
@@ -92,11 +93,22 @@ class TreeRule:
         self, ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, tree: TreeDef, made: TreeDef, **params: Any
     ) -> Function:
         def run(*raws: Any) -> tuple[Any, ...]:
-            args = unflatten(tree, [Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins)])
-            leaves = flatten_like(made, self._f(*args, **params), f"the result of {self._name}")
+            values = [Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins)]
+            leaves = self._leaves(values, {"tree": tree, "made": made, **params})
             return tuple([self._raw(self._name, x, spec) for x, spec in zip(leaves, outs)])
 
         return run
+
+    def _leaves(self, values: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """The leaves of what the function returns for leaves of any level."""
+        rest = {name: value for name, value in params.items() if name not in ("tree", "made")}
+        found = self._f(*unflatten(params["tree"], values), **rest)
+        return flatten_like(params["made"], found, f"the result of {self._name}")
+
+    def map_over_lanes(self, family: str | None) -> None:
+        """Have the function run on all lanes of a batch at once; `family` is the id of what does so, or ``None``."""
+        rule = General(jvp=self._rule.jvp and self._jvp, vjp=self._rule.vjp and self._vjp)
+        LanesRule(self.primitive, self._leaves, self._raw, rule, family)
 
     def _jvp(
         self, primals: Any, tangents: Any, outs: Any, *, tree: TreeDef, made: TreeDef, **params: Any
