@@ -58,7 +58,10 @@ def test_the_doors_tell_kinds_apart() -> None:
     assert len(answers) == len(VALUES) - 1  # NaN of either sign is one here
 
 
-OURS = {"tenferro_einsum: derivatives", "tenferro_einsum: paths", "steps of contractions"}
+OURS = {
+    "steps of contractions", "tenferro_einsum: derivatives", "tenferro_einsum: paths",
+    "tenferro_runtime: batching rules for specs", "tenferro_runtime: operations on one lane",
+}  # fmt: skip
 """Tables with flags of our own, or seconds, in their keys."""
 
 
@@ -86,7 +89,17 @@ def test_keys_of_all_tables_hold_numbers_with_their_classes() -> None:
     assert len(keys) > 500 and len({owner for owner, _ in keys}) > 40
 
 
-MEMOISED = {"_lapack", "_small_mask", "_unitary", "_ways", "device", "fortran_address", "user_cache"}
+MEMOISED = {
+    "_lapack",
+    "batch_of",
+    "lane_of",
+    "_small_mask",
+    "_unitary",
+    "_ways",
+    "device",
+    "fortran_address",
+    "user_cache",
+}
 """Functions with arguments under `functools.cache`: sizes, dtypes, specs and names of our own."""
 
 

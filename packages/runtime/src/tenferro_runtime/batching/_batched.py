@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._records import Shared
+from tenferro_runtime.batching._replay import by_rule
 from tenferro_runtime.batching._rules import batching_rule, by_expansion
 from tenferro_runtime.expanding._apply import apply_expansion
 from tenferro_runtime.ir._source import here
@@ -139,17 +140,28 @@ def apply_batched(op: Op, args: Sequence[Any], level: int, size: DimLike) -> Any
         level: the level of the batch.
         size: the number of lanes.
     """
-    values, flags = [], []
+    values: list[Any] = []
+    flags: list[bool] = []
+    ranks: list[int] = []
     for a in args:
-        lanes = a.__class__ is Batched and a.level == level
-        values.append(a.value if lanes else a)
-        flags.append(lanes)
+        if a.__class__ is Batched and a.level == level:
+            values.append(a.value)
+            flags.append(True)
+            ranks.append(a.spec.ndim)
+        else:
+            values.append(a)
+            flags.append(False)
+            ranks.append(0 if a.__class__ in SCALARS else a.spec.ndim)
     if op.primitive.elementwise:
-        return batched(op(*_aligned(values, flags)), level)
+        most = max(ranks)
+        for i, rank in enumerate(ranks):
+            if rank < most and flags[i]:
+                values[i] = _with_rank(values[i], most)
+        return batched(op(*values), level)
     given = materialised(tuple(values))
     rule = batching_rule(op.primitive)
     if rule is not None:
-        out = rule(size, given, tuple(flags), **op.params)
+        out = by_rule(rule, op, size, given, tuple(flags))
     elif by_expansion(op.primitive):
         found = apply_expansion(op, materialised(tuple(args)))
         return found if isinstance(op.infer(*[x.spec for x in materialised(tuple(args))]), tuple) else found[0]
@@ -164,11 +176,7 @@ def _wrapped(x: Any, level: int) -> Any:
     return x.value if x.__class__ is Shared else batched(x, level)
 
 
-def _aligned(values: list[Any], flags: Sequence[bool]) -> list[Any]:
-    """Operands that broadcast with the axis of the lanes in front of all others."""
-    ranks = [0 if v.__class__ in SCALARS else v.spec.ndim - lanes for v, lanes in zip(values, flags, strict=True)]
-    most = max(ranks)
-    return [
-        catalog.reshape(v, shape=(v.spec.shape[0], *(1,) * (most - r), *v.spec.shape[1:])) if lanes and r < most else v
-        for v, r, lanes in zip(values, ranks, flags, strict=True)
-    ]
+def _with_rank(value: Any, rank: int) -> Any:
+    """Lanes whose axes are aligned with those of others at the right, behind the axis of the lanes."""
+    size, *shape = value.spec.shape
+    return catalog.reshape(value, shape=(size, *(1,) * (rank - len(shape)), *shape))

@@ -1,0 +1,75 @@
+"""A batching rule as the operations that it comes to for operands of given specs: written down once, then repeated."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenferro_runtime._caches import BoundedCache
+from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values
+from tenferro_runtime.ir._program import Literal, inner_programs
+from tenferro_runtime.passes.dead_code import remove_dead_code
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_tensor import Op
+from tenferro_tensor.calls import state
+from tenferro_tensor_core import DimLike, TenferroError
+
+TRACE_USES: Final = 3
+"""A rule is written down when it is used for so many times with operands of the same specs."""
+
+REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batching rules for specs", 4096, recency=False)
+"""By op, specs and flags: the number of uses, then the replay, or the rule itself where it cannot be written down."""
+
+
+class Replay:
+    """Operations over numbered values: the operands, constants, then the results of each."""
+
+    __slots__ = ("calls", "constants", "many", "results")
+
+    def __init__(self, rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> None:
+        builder = Builder()
+        inputs = tuple([builder.input(v.spec) for v in values])
+        out = rule(size, inputs, batched, **op.params)
+        self.many = out.__class__ is tuple
+        outs = out if self.many else (out,)
+        shared = [x.__class__ is Shared for x in outs]
+        made = builder.close([x.value if alike else x for x, alike in zip(outs, shared, strict=True)])
+        program = remove_dead_code(made)
+        self.constants = tuple(program.constants.values())
+        number = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
+        calls = []
+        for eq in program.equations:
+            if any(isinstance(v, Literal) for v in eq.operands) or builder.captured or len(eq.results) != 1:
+                raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
+            calls.append((eq.op, tuple([number[v] for v in eq.variables])))
+            number[eq.results[0]] = len(number)
+        self.calls = tuple(calls)
+        self.results = tuple([(number[v], alike) for v, alike in zip(program.output_ids, shared, strict=True)])
+
+    def __call__(self, values: Values) -> Any:
+        registers = [*values, *self.constants]
+        for op, operands in self.calls:
+            registers.append(op(*[registers[i] for i in operands]))
+        if not self.many:
+            at, alike = self.results[0]
+            return Shared(registers[at]) if alike else registers[at]
+        return tuple([Shared(registers[at]) if alike else registers[at] for at, alike in self.results])
+
+
+def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
+    """What a rule gives, by the operations that it came to before where the specs are known."""
+    key = (op, batched, *[v.spec for v in values])
+    found = REPLAYS.table.get(key, 0)
+    if found.__class__ is Replay:
+        return found(values)
+    if found.__class__ is int and not state.open_scopes:
+        REPLAYS.put(key, found + 1 if found < TRACE_USES else _written_down(rule, op, size, values, batched))
+    return rule(size, values, batched, **op.params)
+
+
+def _written_down(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
+    if inner_programs(op.params) or op.symbolic or any(v.spec.symbolic for v in values):
+        return rule
+    try:
+        return Replay(rule, op, size, values, batched)
+    except TenferroError:
+        return rule
