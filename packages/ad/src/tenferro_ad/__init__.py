@@ -16,14 +16,14 @@ from tenferro_ad._variable import variable
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
-    from tenferro_ad.power_series import taylor, taylor_kind
+    from tenferro_ad.power_series import laplacian, taylor, taylor_kind
     from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
     from tenferro_ad.sparse import Sparsity, sparse_hessian, sparse_jacobian, sparsity
 else:
     __getattr__ = deferred(
         __name__,
         {
-            "power_series": "taylor taylor_kind",
+            "power_series": "laplacian taylor taylor_kind",
             "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
             "sparse": "Sparsity sparse_hessian sparse_jacobian sparsity",
         },
@@ -44,6 +44,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "laplacian",
     "linear_transpose",
     "linearize",
     "no_grad",

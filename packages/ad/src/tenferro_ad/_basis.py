@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_runtime import concat, eye, vmap
@@ -32,7 +32,7 @@ def on_basis(f: Callable[[Any], list[Any]], spec: Spec, unit: complex, memory_bu
             f"a memory_budget needs sizes that are numbers{here()}, but the basis is that of {spec!r}; leave the "
             "budget out, or trace with numbers for the sizes"
         )
-    most = max(1, memory_budget // max(1, _bytes_of_one(f, spec)))
+    most = max(1, memory_budget // max(1, bytes_of_one(f, [spec])))
     count: Any = spec.size
     parts = [
         vmap(f)(_unit_vectors(spec, unit, start, min(most, count - start))) for start in range(0, max(count, 1), most)
@@ -46,11 +46,11 @@ def _unit_vectors(spec: Spec, unit: complex, start: Any, count: Any) -> Any:
     return vectors if unit == 1 else vectors * unit
 
 
-def _bytes_of_one(f: Callable[[Any], list[Any]], spec: Spec) -> int:
-    """Bytes that the values of one run of the function take at most."""
+def bytes_of_one(f: Callable[..., list[Any]], specs: Sequence[Spec]) -> int:
+    """Bytes that the values of one run of a function of values of given specs take at most."""
     builder = Builder()
-    program = optimise(builder.close(f(builder.input(spec))))
-    return plan_memory(program).peak({}) + sum([_bytes(s) for s in (spec, *program.outputs)])
+    program = optimise(builder.close(f(*[builder.input(spec) for spec in specs])))
+    return plan_memory(program).peak({}) + sum([_bytes(s) for s in (*specs, *program.outputs)])
 
 
 def _bytes(spec: Spec) -> int:

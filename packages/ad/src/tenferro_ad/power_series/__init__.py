@@ -14,6 +14,7 @@ primitive acts on it is one of these, in this order:
 """
 
 from tenferro_ad.power_series._kinds import taylor_kind
+from tenferro_ad.power_series._laplacian import laplacian
 from tenferro_ad.power_series._taylor import taylor
 
-__all__ = ["taylor", "taylor_kind"]
+__all__ = ["laplacian", "taylor", "taylor_kind"]

@@ -42,8 +42,8 @@ def expand(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     recurrence = recurrence_of(op, xs, need)
     if recurrence is None:
         return op(*values)
-    order = operands[need[0]].order
-    results = [_result(out, order, level) for out in streamed(recurrence.terms, recurrence.outputs)]
+    like = operands[need[0]]
+    results = [_result(out, like) for out in streamed(recurrence.terms, recurrence.outputs)]
     return results[0] if recurrence.outputs is None else tuple(results)
 
 
@@ -54,14 +54,18 @@ def _brought(x: Coefficients, goal: Spec) -> Coefficients:
     return Mapped(x, lambda k, term: brought(term, goal))
 
 
-def _result(out: Coefficients, order: int | None, level: int) -> Any:
+def _result(out: Coefficients, like: Series) -> Any:
     """An output as a value; a constant where all its higher coefficients are zero, and where it is not inexact."""
     if not out[0].spec.inexact:
         return out[0]
-    if order is None:
-        return series(out, level)
-    done = out.forced(order)
-    return series(done, level, order) if len(done.terms) > 1 else done.terms[0]
+    if like.order is None:
+        return series(out, like.level)
+    done = out.forced(like.order)
+    if len(done.terms) == 1:
+        return done.terms[0]
+    if like.collapse is not None and len(done.terms) > like.order:
+        done.terms[-1] = like.collapse(done.terms[-1])
+    return series(done, like.level, like.order, like.collapse)
 
 
 Series.interpreter = expand

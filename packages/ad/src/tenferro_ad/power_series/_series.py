@@ -12,6 +12,8 @@ from tenferro_tensor_core import GradientError
 
 _new = object.__new__
 
+Collapse = Callable[[Any], Any]
+
 
 class Series(Differentiated):
     """A value and the higher coefficients of a power series.
@@ -23,15 +25,17 @@ class Series(Differentiated):
         coefficients: the coefficients.
         order: the order to which they are all there, in a level that `taylor` opens; ``None`` in a level in which a
             derivative rule is solved, where each is computed when it is asked for.
+        collapse: applied to the highest coefficient of every result, where there is such a law; see `laplacian`.
         interpreter: ``interpreter(level, op, operands)`` runs an op on series.
     """
 
-    __slots__ = ("__weakref__", "coefficients", "level", "order", "spec", "value")
+    __slots__ = ("__weakref__", "coefficients", "collapse", "level", "order", "spec", "value")
     value: Any
     spec: Spec
     level: int
     coefficients: Coefficients
     order: int | None
+    collapse: Collapse | None
     interpreter: ClassVar[Callable[[int, Op, tuple[Any, ...]], Any]]
 
     def __init__(self) -> None:
@@ -42,17 +46,22 @@ class Series(Differentiated):
 
     def _copied(self) -> Series:
         first, *rest = self.coefficients.terms
-        return series(Coefficients([first._copied(), *rest], self.coefficients.order), self.level, self.order)
+        return series(
+            Coefficients([first._copied(), *rest], self.coefficients.order), self.level, self.order, self.collapse
+        )
 
     def __repr__(self) -> str:
         return f"Series({', '.join(map(repr, self.coefficients.terms))})"
 
 
-def series(coefficients: Coefficients, level: int, order: int | None = None) -> Series:
-    """A value with coefficients; see `Series` for the order."""
+def series(
+    coefficients: Coefficients, level: int, order: int | None = None, collapse: Collapse | None = None
+) -> Series:
+    """A value with coefficients; see `Series` for the order and the collapse."""
     z = _new(Series)
     value = coefficients[0]
     z.value, z.spec, z.level, z.coefficients, z.order = value, value.spec, level, coefficients, order
+    z.collapse = collapse
     return z
 
 

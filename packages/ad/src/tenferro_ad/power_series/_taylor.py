@@ -12,7 +12,7 @@ from tenferro_ad._trees import as_value, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series import _calls, _control_flow, _expand  # noqa: F401 - how ops run on series
 from tenferro_ad.power_series._coefficients import Coefficients, Term
-from tenferro_ad.power_series._series import coefficients_of
+from tenferro_ad.power_series._series import Collapse, coefficients_of
 from tenferro_ad.power_series._series import series as made
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
@@ -104,7 +104,14 @@ def _derivative(value: Any, term: Term, k: int) -> Any:
 
 
 def expanded(
-    f: Callable[..., Any], curves: list[list[Term]], tree: Any, order: int, has_aux: bool = False
+    f: Callable[..., Any],
+    curves: list[list[Term]],
+    tree: Any,
+    order: int,
+    has_aux: bool = False,
+    *,
+    what: str = "taylor",
+    collapse: Collapse | None = None,
 ) -> tuple[list[Any], Any, list[Coefficients], Any]:
     """Values, their tree, coefficients and aux of a function at leaves with coefficients."""
     level = next_level()
@@ -113,8 +120,8 @@ def expanded(
         return x if coefficients_of(x, level) is None else x.value
 
     xs = [Coefficients(curve, order).forced(order) for curve in curves]
-    args = unflatten(tree, [made(x, level, order) if len(x.terms) > 1 else x.terms[0] for x in xs])
-    out, aux = split_aux(running(level, f, *args), has_aux, "taylor")
+    args = unflatten(tree, [made(x, level, order, collapse) if len(x.terms) > 1 else x.terms[0] for x in xs])
+    out, aux = split_aux(running(level, f, *args), has_aux, what)
     leaves, out_tree = flatten(out)
     outs = [as_value(lowered(y)) for y in leaves]
     terms = [coefficients_of(y, level) or Coefficients([z], order) for y, z in zip(leaves, outs)]

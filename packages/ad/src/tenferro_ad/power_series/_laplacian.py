@@ -1,0 +1,181 @@
+"""`laplacian`: the sum of second derivatives, in one forward run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from tenferro_ad._basis import bytes_of_one
+from tenferro_ad._trees import Picked
+from tenferro_ad._zeros import zeros_like
+from tenferro_ad.power_series._coefficients import Term
+from tenferro_ad.power_series._series import Collapse
+from tenferro_ad.power_series._taylor import expanded
+from tenferro_runtime import concat, eye, vmap
+from tenferro_runtime.batching import Batched
+from tenferro_runtime.ir import here
+from tenferro_runtime.trees import flatten, unflatten
+from tenferro_tensor import catalog
+from tenferro_tensor.functions import mean
+from tenferro_tensor_core import ArgumentError, GradientError
+
+
+def laplacian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    with_jacobian: bool = False,
+    memory_budget: int | None = None,
+) -> Callable[..., Any]:
+    """Make a function that returns the Laplacian of `f`: the sum of its second derivatives by each real variable.
+
+    One forward run: each value on the way has its derivatives by all variables, and one Laplacian (Li et al., "A
+    computational framework for neural network-based variational Monte Carlo with Forward Laplacian", 2023). That is
+    the Taylor series of second order along all unit vectors at a time, of which the second coefficients, which enter
+    linearly in what follows, are replaced by their mean after every operation.
+
+    Args:
+        f: a function of arrays, in any containers, to arrays in any containers.
+        argnums: the positional argument whose variables count, or several of them.
+        has_aux: the function returns a pair (value, aux); aux is then the last result.
+        with_jacobian: return ``(value, jacobian, laplacian)``: the run finds all three.
+        memory_budget: bytes that the values on the way may take: so many variables as fit are treated at a time. By
+            default it is all of them.
+
+    Returns:
+        A function that returns the Laplacian, in the containers and the shape of the value. The Jacobian has them too,
+        each array with the axes of an argument behind its own, in the containers of the argument.
+
+    Raises:
+        GradientError: an argument is not real floating-point, or a value is not floating-point.
+        ArgumentError: there is a budget, and sizes are open.
+
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_ad import laplacian
+    >>> laplacian(lambda x: tr.sum(x**3))(tr.asarray([1.0, 2.0]))
+    Tensor(18.)
+    """
+
+    @wraps(f)
+    def summed(*args: Any, **kwargs: Any) -> Any:
+        run = _Directions(f, Picked(args, argnums, "laplacian"), kwargs, has_aux)
+        found = run.on_all(memory_budget)
+        results = [run.unflattened(found)] if not with_jacobian else run.with_jacobian(found)
+        results += [run.aux] if has_aux else []
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return summed
+
+
+class _Directions:
+    """A function that is run with series along many directions.
+
+    Attributes:
+        values: leaves of the chosen arguments.
+        outs: leaves of its value.
+        tree: structure of its value.
+        aux: what it returned beside that.
+    """
+
+    outs: list[Any]
+    tree: Any
+    aux: Any
+
+    def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool) -> None:
+        for x in picked.values:
+            if x.spec.cplx:
+                raise GradientError(
+                    f"laplacian sums second derivatives by real variables{here()}, but an argument is {x.spec!r}; take "
+                    "its real and imaginary parts as the arguments"
+                )
+        self.picked, self.values, self.has_aux = picked, picked.values, has_aux
+        self.f = lambda *leaves: picked.call(f, leaves, kwargs)
+        self.leaves = flatten(tuple(picked.values))[1]
+
+    def on_all(self, memory_budget: int | None) -> list[tuple[Any, Any]]:
+        """For each leaf of the value its derivatives by all variables, along a leading axis, and its Laplacian."""
+        count: Any = sum([x.spec.size for x in self.values])
+        if memory_budget is None:
+            return self._along(0, count)
+        if any(x.spec.symbolic for x in self.values):
+            raise ArgumentError(
+                f"a memory_budget needs sizes that are numbers{here()}; leave the budget out, or trace with numbers "
+                "for the sizes"
+            )
+        most = max(1, memory_budget // max(1, self._bytes_of_one()))
+        parts = [self._along(start, min(most, count - start)) for start in range(0, max(count, 1), most)]
+        if len(parts) == 1:
+            return parts[0]
+        return [
+            (concat([rows for rows, _ in leaf]), sum([term for _, term in leaf[1:]], leaf[0][1]))
+            for leaf in zip(*parts, strict=True)
+        ]
+
+    def _bytes_of_one(self) -> int:
+        def push(*directions: Any) -> list[Any]:
+            terms = self._series(directions, None)
+            return [t for pair in terms for t in pair if t is not None]
+
+        return bytes_of_one(push, [x.spec for x in self.values])
+
+    def _along(self, start: Any, count: Any) -> list[tuple[Any, Any]]:
+        """The same for some of the variables, which are numbered through all leaves."""
+        if isinstance(count, int):
+            count = max(count, 1)  # one direction that is zero, where there are no variables
+        directions, offset = [], 0
+        for x in self.values:
+            rows = eye(count, x.spec.size, k=start - offset, dtype=x.spec.dtype, device=x.spec.place.device)
+            directions.append(catalog.reshape(rows, shape=(count, *x.spec.shape)))
+            offset += x.spec.size
+
+        def lanes(*directions: Any) -> Any:
+            level = directions[0].level
+            terms = self._series(directions, lambda term: _mean(term, level))
+            first = [zeros_like(z) if t is None else t for z, (t, _) in zip(self.outs, terms, strict=True)]
+            return first, [zeros_like(z) if t is None else t for z, (_, t) in zip(self.outs, terms, strict=True)]
+
+        first, second = vmap(lanes, out_axes=(0, None))(*directions)
+        return [(rows, term * (2 * count)) for rows, term in zip(first, second, strict=True)]
+
+    def _series(self, directions: Sequence[Any], collapse: Collapse | None) -> list[tuple[Term, Term]]:
+        curves = [[x, d] for x, d in zip(self.values, directions, strict=True)]
+        outs, self.tree, terms, self.aux = expanded(
+            self.f, curves, self.leaves, 2, self.has_aux, what="laplacian", collapse=collapse
+        )
+        for z in outs:
+            if not z.spec.inexact:
+                raise GradientError(
+                    f"laplacian needs a function with real or complex floating-point values, but one value is "
+                    f"{z.spec!r}; leave it out of the result"
+                )
+        self.outs = outs
+        return [(x[1], x[2]) for x in terms]
+
+    def unflattened(self, found: list[tuple[Any, Any]]) -> Any:
+        """The Laplacians in the containers of the value."""
+        return unflatten(self.tree, [term for _, term in found])
+
+    def with_jacobian(self, found: list[tuple[Any, Any]]) -> list[Any]:
+        """Value, Jacobian and Laplacian."""
+        jacobian = [unflatten(self.picked.tree, self._columns(rows)) for rows, _ in found]
+        return [unflatten(self.tree, self.outs), unflatten(self.tree, jacobian), self.unflattened(found)]
+
+    def _columns(self, rows: Any) -> list[Any]:
+        """The derivatives by each leaf, whose axes go behind those of the value."""
+        turned = catalog.transpose(rows, permutation=(*range(1, rows.spec.ndim), 0))
+        shape, columns, start = turned.spec.shape[:-1], [], 0
+        for x in self.values:
+            n = x.spec.size
+            part = catalog.slice_(
+                turned, start=(*[0] * len(shape), start), limit=(*shape, start + n), stride=(1,) * (len(shape) + 1)
+            )
+            columns.append(catalog.reshape(part, shape=(*shape, *x.spec.shape)))
+            start += n
+        return columns
+
+
+def _mean(term: Any, level: int) -> Any:
+    """The mean over all lanes of a batch: it does what each lane does, for what follows is linear in the term."""
+    return mean(term.value, axis=0) if term.__class__ is Batched and term.level == level else term

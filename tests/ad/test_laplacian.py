@@ -1,0 +1,130 @@
+"""The Laplacian in one forward run, against traces of Hessians."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tenferro_linalg as tl
+import tenferro_runtime as tr
+from tenferro_ad import grad, jacfwd, jvp, laplacian, taylor
+from tenferro_runtime.extension import ArgumentError, GradientError
+from tenferro_tensor import Spec, tensor
+
+R = np.random.default_rng(0)
+X, W = R.normal(size=(2, 3)), R.normal(size=(6, 5))
+
+
+def network(x: Any) -> Any:
+    h = tr.tanh(x.reshape(-1) @ W)
+    return tr.sum(tr.exp(tr.sin(h @ W.T) * 0.3))
+
+
+def looped(x: Any) -> Any:
+    return tr.fori_loop(0, 3, lambda i, c: tr.sin(c) * tr.sum(x * c), x)
+
+
+def gaussian(row: Any) -> Any:
+    return tr.exp(row @ row)
+
+
+FUNCTIONS: dict[str, Any] = {
+    "network": network,
+    "determinant": lambda x: tl.slogdet(x @ x.T + tr.eye(2)).logabsdet,
+    "eigenvalues": lambda x: tl.eigvalsh(x @ x.T + np.diag([1.0, 2.0])),
+    "distances": lambda x: tr.sqrt(tr.sum((x[0] - x[1]) ** 2)) + tr.log(x[0] ** 2 + 2.0),
+    "largest": lambda x: tr.max(x**3, axis=1) + tr.sort(tr.sin(x), axis=0)[0, 1],
+    "loop": looped,
+    "compiled": tr.compile(looped),
+    "branch": lambda x: tr.cond(x[0, 0] > 5, lambda x: x, lambda x: tr.sin(x) * x[0], x),
+    "lanes": tr.vmap(gaussian),
+    "gradient": grad(network),
+    "complex": lambda x: tr.sum(tr.exp(1j * x) * x, axis=1),
+}
+
+
+def trace_of_hessian(f: Any, x: np.ndarray) -> np.ndarray:
+    h = np.asarray(jacfwd(jacfwd(f))(x))
+    n = x.size
+    return h.reshape(*h.shape[: h.ndim - 2 * x.ndim], n, n).trace(axis1=-2, axis2=-1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_against_the_hessian(name: str) -> None:
+    f = FUNCTIONS[name]
+    want = trace_of_hessian(f, X)
+    for g in (laplacian(f), tr.compile(laplacian(f)), laplacian(f, memory_budget=2000)):
+        np.testing.assert_allclose(g(X).numpy(), want, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 5))
+def test_random_networks(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, a = rng.normal(size=n), rng.normal(size=(n, 4))
+    steps = [[tr.sin, tr.tanh, tr.exp, lambda h: h * h, lambda h: h / (2.0 + h * h)][i] for i in rng.integers(0, 5, 3)]
+
+    def f(x: Any) -> Any:
+        h = x @ a
+        for step in steps:
+            h = step(h) / tr.sqrt(1.0 + tr.sum(h * h))
+        return h
+
+    np.testing.assert_allclose(laplacian(f)(x).numpy(), trace_of_hessian(f, x), rtol=1e-8, atol=1e-10)
+
+
+def test_value_and_jacobian_come_along() -> None:
+    for budget in (None, 1):
+        value, jacobian, found = laplacian(network, with_jacobian=True, memory_budget=budget)(X)
+        np.testing.assert_allclose(value.numpy(), network(tensor(X)).numpy())
+        np.testing.assert_allclose(jacobian.numpy(), grad(network)(X).numpy())
+        np.testing.assert_allclose(found.numpy(), trace_of_hessian(network, X))
+
+
+def test_containers() -> None:
+    def f(p: Any, scale: Any) -> Any:
+        return {"u": tr.sin(p["a"]) * tr.sum(p["b"] ** 2) * scale, "v": p["a"][0] * p["b"]}, scale
+
+    p = {"a": X[0, :2], "b": X[1]}
+    _, jacobian, found, aux = laplacian(f, has_aux=True, with_jacobian=True)(p, 2.0)
+    assert aux == 2.0
+    np.testing.assert_allclose(found["u"].numpy(), 2 * np.sin(p["a"]) * (6 - np.sum(p["b"] ** 2)))
+    np.testing.assert_allclose(found["v"].numpy(), 0)
+    assert jacobian["u"]["b"].shape == (2, 3)
+    np.testing.assert_allclose(jacobian["v"]["b"].numpy(), p["a"][0] * np.eye(3))
+    both = laplacian(lambda x, y: tr.sum(x**3 * y**2), argnums=(0, 1))(X[0], X[1])
+    np.testing.assert_allclose(both.numpy(), np.sum(6 * X[0] * X[1] ** 2 + 2 * X[0] ** 3))
+
+
+def test_other_transforms() -> None:
+    direction = R.normal(size=X.shape)
+    slope = jvp(laplacian(network), (X,), (direction,))[1].item()
+    step = 1e-5 * direction
+    want = (laplacian(network)(X + step).item() - laplacian(network)(X - step).item()) / 2e-5
+    assert slope == pytest.approx(want, rel=1e-6)
+    assert tr.sum(grad(laplacian(network))(X) * direction).item() == pytest.approx(want, rel=1e-6)
+    assert taylor(laplacian(network), (X,), ([direction],))[1][0].item() == pytest.approx(slope)
+    stack = np.stack([X, 2 * X])
+    lanes = tr.vmap(laplacian(network))(stack).numpy()
+    np.testing.assert_allclose(lanes, [laplacian(network)(x).item() for x in stack])
+    np.testing.assert_allclose(
+        laplacian(laplacian(lambda x: tr.sum(x**4) + tr.prod(x**2)))(X[0]).numpy(),
+        72.0 + 8 * np.sum(X[0] ** 2),
+    )
+
+
+def test_constants_and_no_variables() -> None:
+    assert laplacian(lambda x: 2.0)(X).item() == 0.0
+    np.testing.assert_array_equal(laplacian(lambda x: x)(X).numpy(), 0 * X)
+    assert laplacian(lambda x: tr.sum(x * x))(np.zeros(0)).item() == 0.0
+
+
+def test_what_does_not_fit() -> None:
+    with pytest.raises(GradientError, match="real and imaginary parts"):
+        laplacian(lambda x: x)(X + 0j)
+    with pytest.raises(GradientError, match="one value is bool"):
+        laplacian(lambda x: x > 0)(X)
+    with pytest.raises(ArgumentError, match="memory_budget needs sizes that are numbers"):
+        tr.trace(laplacian(lambda x: tr.sum(x * x), memory_budget=10), Spec((tr.dim("n"),), X.dtype))
