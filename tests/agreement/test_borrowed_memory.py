@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,24 @@ def _linearize(f: Any, v: Any, c: Any, change: Any) -> Any:
     return tr.reshape(tr.stack(rows), v.shape)
 
 
-SWEEPS = {"backward": _backward, "vjp": _vjp, "linearize": _linearize}
+_compiled = cache(tr.compile)
+
+
+def _compiled_vjp(f: Any, v: Any, c: Any, change: Any) -> Any:
+    return _vjp(_compiled(f), v, c, change)
+
+
+def _compiled_backward(f: Any, v: Any, c: Any, change: Any) -> Any:
+    return _backward(_compiled(f), v, c, change)
+
+
+SWEEPS = {
+    "backward": _backward,
+    "vjp": _vjp,
+    "linearize": _linearize,
+    "vjp of compiled": _compiled_vjp,
+    "backward of compiled": _compiled_backward,
+}
 V = np.array([[1.2, 0.7, 1.9], [2.1, 1.6, 0.9]])
 C = np.array([[0.8, 1.4, 1.1], [1.3, 0.6, 2.2]])
 

@@ -52,12 +52,16 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
 
 
 def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Standard deviation over axes, the square root of `var`; its derivative is infinite where all elements are equal.
+    """Standard deviation over axes, the square root of `var`.
+
+    Its derivatives of every order are 0 where all elements are equal, like those of a norm at 0.
 
     >>> tr.std(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
     """
-    return catalog.sqrt(var(x, axis, correction=correction, keepdims=keepdims))
+    spread = var(x, axis, correction=correction, keepdims=keepdims)
+    equal = catalog.eq(spread, 0.0)
+    return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
 
 
 def _peak(x: Any, axis: Any) -> Any:
@@ -76,6 +80,9 @@ def _floating_real(x: Any, name: str) -> Any:
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """``log(sum(exp(x)))`` over axes, without overflow on the way; minus infinity of no elements.
 
+    Where the largest element is infinite, that element is the limit, and the derivative is shared equally by all that
+    attain it, as by `logaddexp`.
+
     >>> tr.logsumexp(tr.asarray([1000.0, 1000.0]))
     Tensor(1000.69314718)
     """
@@ -83,8 +90,11 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     axes = axes_of("logsumexp", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
-    peak = _peak(x, axes)
-    out = catalog.log(_sum(catalog.exp(x - peak), axes, keepdims=True)) + peak
+    largest = _max(x, axes, keepdims=True)
+    finite = catalog.is_finite(largest)
+    peak = catalog.stop_gradient(catalog.select(finite, largest, 0.0))
+    total = catalog.select(finite, _sum(catalog.exp(x - peak), axes, keepdims=True), 1.0)
+    out = catalog.select(finite, catalog.log(total) + peak, largest)
     rest = tuple([d for a, d in enumerate(x.spec.shape) if a not in axes])
     return out if keepdims else catalog.reshape(out, shape=rest)
 
