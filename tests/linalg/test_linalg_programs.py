@@ -1,11 +1,13 @@
 """Traced and compiled linear algebra: the same values and gradients, symbolic sizes, pruning, errors at replay."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tenferro_linalg as la
 import tenferro_runtime as tr
-from linalg_checks import adjoint, inner, numbers, real
+from linalg_checks import adjoint, hermitian, inner, numbers, real
 from tenferro_ad import check_grads, grad, jacfwd, jvp, linearize
 from tenferro_linalg import DegenerateError, GaugeError
 from tenferro_runtime.extension import Spec, check_program, optimise
@@ -172,8 +174,9 @@ def test_the_tests_for_degeneracy_run_at_every_replay():
     g = tr.compile(grad(of_svd))
     for seed in (8, 9):
         assert np.isfinite(g(tensor(numbers(seed, (4, 4))))._concrete()).all()
+    program = g.program(tensor(B))
     with pytest.raises(DegenerateError):
-        g(tensor(np.diag([3.0, 2.0, 1.0, 1.0])))
+        program.run(tensor(np.diag([3.0, 2.0, 1.0, 1.0])))
     assert np.isfinite(g(tensor(numbers(10, (4, 4))))._concrete()).all()
     phase = tr.compile(grad(lambda x: fn.sum(real(la.svd(x, full_matrices=False).U))))
     with pytest.raises(GaugeError):
@@ -248,3 +251,39 @@ def test_r_alone_is_r_to_the_bit_and_has_its_derivatives(shape, dtype):
     direction = tensor(numbers(9, shape).astype(dtype))
     got, want = (jvp(f, (x,), (direction,))[1] for f in (tr.compile(loss), loss))
     np.testing.assert_allclose(got._concrete(), want._concrete(), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_compiled_derivative_at_a_multiplet(dtype):
+    """The program for distinct values fails at equal ones; another trace of the function is taken there."""
+    b, v = numbers(20, (4, 4), dtype), tensor(numbers(21, (4, 4), dtype))
+
+    def sine(y):
+        w, u = la.eigh(y)
+        return inner(la.matmul(u * fn.expand_dims(fn.sin(w), axis=-2), adjoint(u)), b)
+
+    compiled: dict[str, Any] = {
+        "grad": tr.compile(grad(sine)),
+        "hvp": tr.compile(lambda y: jvp(grad(sine), (y,), (v,))[1]),
+        "inside": grad(tr.compile(sine)),
+        "vmap": lambda y: tr.compile(tr.vmap(grad(sine)))(fn.stack([y, y + 1]))[0],
+    }
+    plain = {"hvp": lambda y: jvp(grad(sine), (y,), (v,))[1]}
+    for spectrum in [(1, 1, 2, 3), (1, 2, 3, 4), (1, 1, 2, 3), (2, 2, 2, 2)]:
+        x = tensor(hermitian(spectrum, dtype, 22))
+        for name, f in compiled.items():
+            expected = plain.get(name, grad(sine))(x)._concrete()
+            np.testing.assert_allclose(f(x)._concrete(), expected, atol=1e-10 if name != "hvp" else 1e-7)
+
+
+def test_a_compiled_gradient_of_a_kink_stays_refused():
+    def loss(y):
+        w, u = la.eigh(y)
+        return fn.sum(la.matmul(u * fn.sin(w), fn.matrix_transpose(u)) * numbers(23, (3, 3))) + w[0]
+
+    f = tr.compile(grad(loss))
+    x, y = tensor(np.diag([1.0, 1.0, 2.0])), tensor(np.diag([1.0, 2.0, 4.0]))
+    for _ in range(2):
+        with pytest.raises(DegenerateError, match="no common limit"):
+            f(x)
+        np.testing.assert_allclose(f(y)._concrete(), grad(loss)(y)._concrete(), atol=1e-14)

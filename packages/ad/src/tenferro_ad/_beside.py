@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from contextvars import ContextVar, Token
+from typing import Any, Final, TypeVar, cast
 
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._modes import _count
 from tenferro_ad._rules import rule_of
 from tenferro_runtime.batching import all_with_lanes
+from tenferro_runtime.compiling import RECOURSES, Recourse
 from tenferro_runtime.extension import REGISTRY, General, Spec, call, catalog, primitive
 from tenferro_runtime.ir import named, replayed, sizes_for
 from tenferro_tensor import Op
@@ -112,6 +113,44 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
         return op(x + direction * rerun.multiple, *operands[1:])
 
 
+class Always:
+    """The scope in which every derivative is taken beside the point: programs do not know where they will be run.
+
+    Args:
+        kind: what is raised where there is no limit.
+    """
+
+    def __init__(self, kind: type[GradientError]) -> None:
+        self.kind = kind
+        self._tokens: list[Token[type[GradientError] | None]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_always.set(self.kind))
+
+    def __exit__(self, *exc: object) -> None:
+        _always.reset(self._tokens.pop())
+
+
+_always: Final[ContextVar[type[GradientError] | None]] = ContextVar("tenferro derivatives beside points", default=None)
+
+
+def forced() -> GradientError | None:
+    """The error that stands for the one that is to be expected, in the scope where that is so."""
+    kind, rerun = _always.get(), _rerun.get()
+    if kind is None or (rerun is not None and rerun.multiple):
+        return None
+    text = "at equal or zero values of a decomposition the derivative is not determined by its vectors"
+    return kind(text, beside=True)
+
+
+def _is_beside(error: BaseException) -> bool:
+    """Whether there may be derivatives beside the point of the error."""
+    return isinstance(error, GradientError) and bool(error.payload.get("beside"))
+
+
+RECOURSES.append(Recourse(_is_beside, lambda error: Always(cast(type[GradientError], type(error)))))
+
+
 def _bare(x: Any) -> Any:
     """The value without any differentiation."""
     while isinstance(x, Differentiated):
@@ -148,7 +187,7 @@ def limit(
         GradientError: the derivative depends on the direction, or is not smooth.
     """
     outer = _rerun.get()
-    if not error.payload.get("beside") or (outer is not None and outer.multiple):
+    if not _is_beside(error) or (outer is not None and outer.multiple):
         raise error
     found: dict[tuple[int, int], Sequence[Any]] = {}
     directions: list[tuple[Any, Any]] = []
@@ -176,7 +215,7 @@ def size(*arrays: Any) -> Any:
     """The largest magnitude in arrays, a constant of every differentiation; ``None`` counts as zero."""
     found: Any = 0.0
     for x in arrays:
-        if x is not None and x.spec.inexact and 0 not in x.spec.shape:
+        if x is not None and x.spec.inexact and not any(n.__class__ is int and n == 0 for n in x.spec.shape):
             found = catalog.maximum(found, catalog.reduce_max(catalog.abs(_bare(x)), axes=tuple(range(x.ndim))))
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tenferro_ad._beside import found_directions, limit, ratio, size
+from tenferro_ad._beside import forced, found_directions, limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
@@ -56,11 +56,13 @@ def pushed_through(
     f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any], tree: Any, has_aux: bool = False
 ) -> tuple[Any, Any, Any]:
     """Value, tangent and aux of a function at leaves with tangents, ``None`` where there is none."""
-    known = found_directions()
-    try:
-        return _pushed(f, values, tangents, tree, has_aux)
-    except GradientError as error:
-        return _beside(error, known, f, values, tangents, tree, has_aux)
+    known, error = found_directions(), forced()
+    if error is None:
+        try:
+            return _pushed(f, values, tangents, tree, has_aux)
+        except GradientError as seen:
+            error = seen
+    return _beside(error, known, f, values, tangents, tree, has_aux)
 
 
 def _pushed(

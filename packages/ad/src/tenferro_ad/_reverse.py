@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 from tenferro_ad._backward import backward_pass
-from tenferro_ad._beside import limit, ratio, size
+from tenferro_ad._beside import forced, limit, ratio, size
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._seed import fitted, seed_of
@@ -40,15 +40,18 @@ class Recorded:
 
         Where a rule has no answer at this point, the function runs again beside it.
         """
-        try:
-            return self._pull(cotangents, release)
-        except GradientError as error:
+        error = forced()
+        if error is None:
+            try:
+                return self._pull(cotangents, release)
+            except GradientError as seen:
+                error = seen
 
-            def sizes(at: Recorded) -> list[Any]:
-                out = size(*at.outs) * size(*cotangents)
-                return [ratio(out, size(leaf.value)) for leaf in at.leaves]
+        def sizes(at: Recorded) -> list[Any]:
+            out = size(*at.outs) * size(*cotangents)
+            return [ratio(out, size(leaf.value)) for leaf in at.leaves]
 
-            return limit(error, self.again, lambda: self.again()._pull(cotangents, True), sizes)[1]
+        return limit(error, self.again, lambda: self.again()._pull(cotangents, True), sizes)[1]
 
     def _pull(self, cotangents: Sequence[Any], release: bool) -> list[Any]:
         roots = [(n, c) for n, c in zip(self.nodes, cotangents) if n is not None and c is not None]

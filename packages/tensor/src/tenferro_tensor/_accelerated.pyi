@@ -56,7 +56,7 @@ class ProgramEntry(Entry):
     @property
     def fresh(self) -> Callable[[], bool] | None: ...
     @property
-    def failed(self) -> Callable[[BaseException], None]: ...
+    def failed(self) -> Callable[[BaseException], bool]: ...
     @property
     def step(self) -> Callable[..., Any] | None: ...
     @property
@@ -71,7 +71,7 @@ class ProgramEntry(Entry):
         values: tuple[Any, ...],
         finish: Callable[[Any], Any],
         fresh: Callable[[], bool] | None,
-        failed: Callable[[BaseException], None],
+        failed: Callable[[BaseException], bool],
         step: Callable[..., Any] | None,
         order: bytes,
         extras: tuple[Any, ...],

@@ -127,7 +127,8 @@ class ProgramEntry(Entry):
         values: what the program needs of the sizes.
         finish: ``finish(raw)`` makes the result of the raw outputs.
         fresh: ``fresh()`` tells whether the entry is still right; ``None`` where it always is.
-        failed: ``failed(error)`` is told the error that the program raised.
+        failed: ``failed(error)`` is told the error that the program raised, and answers whether the generic path knows
+            what else to do.
         step: kernel of the only step of the program, a shorter way to the same result, or ``None``.
         order: for each operand of `step` its position among the raw arrays and then `extras`.
         extras: constants and numbers that `step` takes.
@@ -143,7 +144,7 @@ class ProgramEntry(Entry):
         values: tuple[Any, ...],
         finish: Callable[[Any], Any],
         fresh: Callable[[], bool] | None,
-        failed: Callable[[BaseException], None],
+        failed: Callable[[BaseException], bool],
         step: Callable[..., Any] | None,
         order: bytes,
         extras: tuple[Any, ...],
@@ -245,8 +246,8 @@ class ProgramsBase(OpBase):
                     z._data, z.spec = raw, entry.out
                     return z
                 except Exception as error:
-                    entry.failed(error)
-                    raise
+                    if not entry.failed(error):
+                        raise
         return self.generic(operands)  # type: ignore[attr-defined]
 
 

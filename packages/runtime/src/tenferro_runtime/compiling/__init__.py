@@ -2,5 +2,6 @@
 
 from tenferro_runtime.compiling._compiled import Compiled, in_open_trace
 from tenferro_runtime.compiling._environment import outer_values
+from tenferro_runtime.compiling._recourses import RECOURSES, Recourse
 
-__all__ = ["Compiled", "in_open_trace", "outer_values"]
+__all__ = ["RECOURSES", "Compiled", "Recourse", "in_open_trace", "outer_values"]

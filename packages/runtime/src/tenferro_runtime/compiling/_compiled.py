@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from tenferro_runtime.compiling._environment import Slot, Snapshot, same_data, s
 from tenferro_runtime.compiling._forms import Form, opened
 from tenferro_runtime.compiling._kind import DROPPED, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
+from tenferro_runtime.compiling._recourses import Recourse, recourse_of
 from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
 from tenferro_runtime.expanding import with_conditions
@@ -102,7 +103,13 @@ class Compiled:
         deterministic: bool | None = None,
         placement: Any = None,
         unroll: bool | int | None = None,
+        scope: AbstractContextManager[Any] | None = None,
     ) -> None:
+        self.options = static_argnums, static_argnames, donated, deterministic, placement, unroll
+        self.scope = nullcontext() if scope is None else scope
+        """Where the function is traced."""
+        self.others: dict[Recourse, Compiled] = {}
+        """The same function in other scopes, for calls that failed."""
         runtime = current_runtime()
         if deterministic is not None:
             runtime = runtime.with_deterministic(deterministic)
@@ -134,16 +141,16 @@ class Compiled:
         if self._selects and not open_scopes():
             hit = self._selected(values)
             if hit is not None:
-                return self._run(hit, self._arguments(values))
+                return self._run(hit, self._arguments(values), values)
         for read in self.readers:
             known = None if open_scopes() else read(values)
             if known is not None:
                 hit = self.hits.table.get(known[0])
                 if hit is not None and (hit.fresh is None or hit.fresh()):
-                    return self._run(hit, known[1])
+                    return self._run(hit, known[1], values)
         renewed = self._renewed(values) if self.renewals else None
         if renewed is not None:
-            return self._run(renewed, [t._data for t in values])
+            return self._run(renewed, [t._data for t in values], values)
         dynamic, static = self.signature.split(values)
         if open_scopes() and dispatch.recorder() is not None:  # it is notified of each operation
             return self.signature.apply(self.f, dynamic, static)
@@ -163,7 +170,7 @@ class Compiled:
         if found.around.plain:
             self._remember(values, leaves, treedef, form, hit)
         given = form.donation.leaves if form.donation else ()
-        return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)])
+        return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
 
     def _selected(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What is known for tensors beside static arguments, or beside tensors that are given away."""
@@ -178,13 +185,26 @@ class Compiled:
         named = zip(self.signature.names or (), values, strict=True)
         return [v if n in donated else v._data for n, v in named if n not in static]
 
-    def _run(self, hit: ProgramEntry, raws: Iterable[Any]) -> Any:
+    def _run(self, hit: ProgramEntry, raws: Iterable[Any], values: tuple[Any, ...]) -> Any:
         try:
             outs = hit.run(hit.values, *raws)
         except Exception as error:
-            hit.failed(error)
-            raise
-        return hit.finish(outs)
+            recourse = recourse_of(error) if hit.failed(error) else None
+            if recourse is None or self.signature.donated or not isinstance(self.scope, nullcontext):
+                raise
+            other = self._in_scope(recourse, error)
+        else:
+            return hit.finish(outs)
+        return other(values)
+
+    def _in_scope(self, recourse: Recourse, error: BaseException) -> Compiled:
+        """This function, traced in another scope."""
+        with self.lock:
+            other = self.others.get(recourse)
+            if other is None:
+                with self.runtime:
+                    other = self.others[recourse] = Compiled(self.f, *self.options, recourse.scope(error))
+        return other
 
     def _renewed(self, values: tuple[Any, ...]) -> ProgramEntry | None:
         """What a call with other sizes than before needs, where no more than that is new."""
@@ -318,7 +338,7 @@ class Compiled:
         def body(values: list[TracedTensor]) -> Any:
             return self.signature.apply(self.f, unflatten(key.tree, values), static)
 
-        with runtime:  # what the function compiles and calls keeps its promises
+        with runtime, self.scope:  # what the function compiles and calls keeps its promises
             recorded = record(body, inputs, examples, strict=runtime.strict_sizes, within=within)
         if not runtime.deterministic:
             recorded = recorded._replace(program=with_conditions(recorded.program))
@@ -434,6 +454,7 @@ class Compiled:
         self.hits.clear()
         self.renewals = ()
         self.readers.clear()
+        self.others.clear()
         self.last = None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from tenferro_runtime.compiling._recourses import recourse_of
 from tenferro_runtime.compiling._trace import Recorded
 from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._data_sizes import conditions
@@ -127,10 +128,13 @@ class Form:
         """
         run, values, outputs, direct = made
         bare = self.bare and not outputs[0].symbolic
-        step, order, extras, failed = None, b"", (), explain_failure
+        step, order, extras = None, b"", ()
+        failed: Callable[[BaseException], bool] = _blame
         if direct is not None and bare:
             step, order, extras = direct.kernel, direct.order, direct.extras
             failed = partial(_blame_step, direct.equation)
+        if self.donation is not None:  # the arguments are gone
+            failed = partial(_blame_only, failed)
         out = outputs[0] if bare else None
         return ProgramEntry((0, *specs), run, out, values, self.finish(outputs), fresh, failed, step, order, extras)
 
@@ -153,9 +157,20 @@ class Form:
         return unflatten(self.tree, leaves)
 
 
-def _blame_step(equation: Equation, error: BaseException) -> None:
+def _blame(error: BaseException) -> bool:
+    explain_failure(error)
+    return recourse_of(error) is not None
+
+
+def _blame_step(equation: Equation, error: BaseException) -> bool:
     explain_failure(error)
     blame(error, equation)
+    return recourse_of(error) is not None
+
+
+def _blame_only(failed: Callable[[BaseException], bool], error: BaseException) -> bool:
+    failed(error)
+    return False
 
 
 def _holds(guard: Guard, sizes: dict[str, int]) -> bool:

@@ -65,7 +65,8 @@ static PyObject *wrapped(Entry *entry, PyObject *raw)
     return made;
 }
 
-/* Tell a program's entry of the error that is set, which stays set. */
+/* Tell a program's entry of the error that is set; it stays set unless the answer is true: the generic path knows what
+   else to do then. */
 static void tell_failed(ProgramEntry *p)
 {
     PyObject *type, *error, *trace, *answer;
@@ -78,9 +79,15 @@ static void tell_failed(ProgramEntry *p)
         PyException_SetTraceback(error, trace);
     }
     answer = PyObject_CallOneArg(p->failed, error);
-    Py_XDECREF(answer);
     PyErr_Clear();
-    PyErr_Restore(type, error, trace);
+    if (answer == Py_True) {
+        Py_DECREF(type);
+        Py_DECREF(error);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, error, trace);
+    }
+    Py_XDECREF(answer);
 }
 
 /* The result of a program; NULL without an exception where its entry is not right any more. Before the raw arrays there
