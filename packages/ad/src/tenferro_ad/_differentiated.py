@@ -109,6 +109,9 @@ class Differentiated(Array):
         self._look("float()")
         return found
 
+    def __complex__(self) -> complex:
+        return complex(self.value)
+
     def __int__(self) -> int:
         found = int(self.value)
         self._look("int()")

@@ -6,7 +6,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor.functions.arithmetic import abs2
 from tenferro_tensor.functions.reductions import max as _max
 from tenferro_tensor.functions.reductions import sum as _sum
-from tenferro_tensor.operands import axes_of, converted, count, empty_extent, value
+from tenferro_tensor.operands import axes_of, converted, count, empty_extent, host_elements, value
 from tenferro_tensor_core import ArgumentError, inexact_of
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "std", "var"]
@@ -92,9 +92,14 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
         return catalog.log(_sum(x, axes, keepdims=keepdims))
     largest = _max(x, axes, keepdims=True)
     finite = catalog.is_finite(largest)
-    peak = catalog.stop_gradient(catalog.select(finite, largest, 0.0))
-    total = catalog.select(finite, _sum(catalog.exp(x - peak), axes, keepdims=True), 1.0)
-    out = catalog.select(finite, catalog.log(total) + peak, largest)
+    known = host_elements(finite)
+    if known is not None and known.all():
+        peak = catalog.stop_gradient(largest)
+        out = catalog.log(_sum(catalog.exp(x - peak), axes, keepdims=True)) + peak
+    else:
+        peak = catalog.stop_gradient(catalog.select(finite, largest, 0.0))
+        total = catalog.select(finite, _sum(catalog.exp(x - peak), axes, keepdims=True), 1.0)
+        out = catalog.select(finite, catalog.log(total) + peak, largest)
     rest = tuple([d for a, d in enumerate(x.spec.shape) if a not in axes])
     return out if keepdims else catalog.reshape(out, shape=rest)
 
