@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 Term = Any
 """A coefficient: a value, or ``None`` for zero."""
@@ -17,32 +17,41 @@ ENDLESS: Final = sys.maxsize
 """Order to which the coefficients of a constant are known."""
 
 
+class Source(Protocol):
+    """What finds more coefficients: appends one or more to the terms that it was made with.
+
+    It refers to lists of terms, never to `Coefficients`, so that nothing here needs the collector of cycles.
+    """
+
+    def advance(self) -> None: ...
+
+
 class Coefficients:
     """``x[k]`` is coefficient k of a series, ``f^(k)(0) / k!``; ``None`` where it is zero.
 
     Attributes:
-        terms: those that are there; all others are zero unless `advance` computes them.
-        order: the order to which they are known where nothing computes more.
-        advance: appends one or more to `terms`; ``None`` where nothing is left to compute.
+        terms: those that are there; all others are zero unless there is a source.
+        order: the order to which they are known where there is no source.
+        source: finds more of them; ``None`` where nothing is left to compute.
     """
 
-    __slots__ = ("advance", "order", "terms")
+    __slots__ = ("order", "source", "terms")
 
-    def __init__(self, terms: list[Term], order: int = ENDLESS, advance: Callable[[], None] | None = None) -> None:
-        self.terms, self.order, self.advance = terms, order, advance
+    def __init__(self, terms: list[Term], order: int = ENDLESS, source: Source | None = None) -> None:
+        self.terms, self.order, self.source = terms, order, source
 
     def __getitem__(self, k: int) -> Term:
         terms = self.terms
         while len(terms) <= k:
-            if self.advance is None:
+            if self.source is None:
                 return None
-            self.advance()
+            self.source.advance()
         return terms[k]
 
     @property
     def reach(self) -> int:
         """The order to which coefficients are known without computing any."""
-        return self.order if self.advance is None else len(self.terms) - 1
+        return self.order if self.source is None else len(self.terms) - 1
 
     def forced(self, order: int) -> Coefficients:
         """These coefficients up to an order, all of them computed."""
@@ -55,21 +64,24 @@ class Coefficients:
 class Mapped(Coefficients):
     """Coefficient ``k`` is ``f(k, x[k + shift])``."""
 
-    __slots__ = ("f", "shift", "source")
+    __slots__ = ("f", "shift", "x")
 
-    def __init__(self, source: Coefficients, f: Callable[[int, Any], Any], shift: int = 0) -> None:
-        super().__init__([], advance=self._next)
-        self.source, self.f, self.shift = source, f, shift
+    def __init__(self, x: Coefficients, f: Callable[[int, Any], Any], shift: int = 0) -> None:
+        super().__init__([])
+        self.x, self.f, self.shift = x, f, shift
 
-    def _next(self) -> None:
-        k = len(self.terms)
-        x = self.source[k + self.shift]
-        self.terms.append(None if x is None else self.f(k, x))
+    def __getitem__(self, k: int) -> Term:
+        terms = self.terms
+        while len(terms) <= k:
+            n = len(terms)
+            x = self.x[n + self.shift]
+            terms.append(None if x is None else self.f(n, x))
+        return terms[k]
 
     @property
     def reach(self) -> int:
         """The order to which coefficients are known without computing any but these."""
-        return self.source.reach - self.shift
+        return self.x.reach - self.shift
 
 
 def constant(value: Any) -> Coefficients:
@@ -82,18 +94,26 @@ def derivative(x: Coefficients) -> Coefficients:
     return Mapped(x, lambda k, term: term if k == 0 else term * (k + 1), shift=1)
 
 
-def streamed(found: Iterator[Any], count: int | None) -> list[Coefficients]:
+class _Stream:
+    """A recurrence, which appends to the terms of its outputs."""
+
+    __slots__ = ("columns", "made", "single")
+
+    def __init__(self, made: Iterator[Any], columns: list[list[Term]], single: bool) -> None:
+        self.made, self.columns, self.single = made, columns, single
+
+    def advance(self) -> None:
+        """Append one coefficient to each output."""
+        found = next(self.made)
+        for column, term in zip(self.columns, (found,) if self.single else found, strict=True):
+            column.append(term)
+
+
+def streamed(made: Iterator[Any], count: int | None) -> list[Coefficients]:
     """The outputs of a recurrence, a generator of coefficients, or of tuples of them for `count` outputs."""
-    outs = [Coefficients([]) for _ in range(count or 1)]
-
-    def advance() -> None:
-        made = next(found)
-        for out, term in zip(outs, (made,) if count is None else made, strict=True):
-            out.terms.append(term)
-
-    for out in outs:
-        out.advance = advance
-    return outs
+    columns: list[list[Term]] = [[] for _ in range(count or 1)]
+    source = _Stream(made, columns, count is None)
+    return [Coefficients(column, source=source) for column in columns]
 
 
 def total(terms: Iterable[Term]) -> Term:

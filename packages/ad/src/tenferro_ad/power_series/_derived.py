@@ -21,9 +21,7 @@ Terms = list[Coefficients]
 
 def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[Term]:
     """The op on each coefficient; Cauchy products where it is linear in each of several operands."""
-    for i in need:
-        if operand_name(op.primitive, i) not in rule.operands:
-            raise missing_operand(op, operand_name(op.primitive, i))
+    _require_operands(op, rule, need)
     values = [x[0] for x in xs]
     yield op(*values)
     if rule.joint or len(need) == 1:
@@ -34,6 +32,12 @@ def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[T
             yield _jointly(op, xs, values, named, k)
     for k in count(1):
         yield total([_product(op, xs, values, need, parts) for parts in _compositions(k, len(need))])
+
+
+def _require_operands(op: Op, rule: Linear | Slopes, need: tuple[int, ...]) -> None:
+    for i in need:
+        if operand_name(op.primitive, i) not in rule.operands:
+            raise missing_operand(op, operand_name(op.primitive, i))
 
 
 def _jointly(op: Op, xs: Terms, values: list[Any], named: list[int], k: int) -> Term:
@@ -68,6 +72,7 @@ def constant_slopes(op: Op, rule: Slopes, xs: Terms, need: tuple[int, ...]) -> I
     """Multiples of the coefficients, by the constant derivatives of an element-wise op."""
     first = op(*[x[0] for x in xs])
     yield first
+    _require_operands(op, rule, need)
     numbers = [(i, rule.operands[operand_name(op.primitive, i)]) for i in need]
     for k in count(1):
         yield total([_multiple(xs[i][k], n) for i, n in numbers if n != 0])
@@ -86,7 +91,7 @@ def solved(op: Op, site: CallSite, xs: Terms, need: tuple[int, ...]) -> Iterator
     values = [x[0] for x in xs]
     outs, slopes = _start(op, site, xs, values, need)
     yield tuple(outs) if site.many else outs[0]
-    ys = [Coefficients([y], advance=_too_early) for y in outs]
+    ys = [Coefficients([y], source=_Unknown()) for y in outs]
     if slopes is not None:
         yield _appended(site, ys, slopes)
     pushed, level = _pushed(site, xs, ys, need)
@@ -132,5 +137,9 @@ def _coefficient(t: Any, level: int, k: int) -> Term:
     return (t if k == 0 else None) if terms is None else terms[k]
 
 
-def _too_early() -> None:
-    raise GradientError("a derivative rule needs a coefficient of its own output before it is found")
+class _Unknown:
+    """The source of a result that is being solved for: a rule asks only for what is found already."""
+
+    def advance(self) -> None:
+        """Refuse."""
+        raise GradientError("a derivative rule needs a coefficient of its own output before it is found")

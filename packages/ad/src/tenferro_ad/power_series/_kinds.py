@@ -63,25 +63,28 @@ def _by_expansion(op: Op, operands: tuple[Any, ...]) -> Any:
 def recurrence_of(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recurrence | None:
     """The recurrence of an op for operands of which those at `need` are series; ``None`` for a constant result."""
     p = op.primitive
-    specs: tuple[Any, ...] = describe(tuple([x[0] for x in xs]))
     program = PROGRAMS.get(p)
     if program is not None:
         return program(op, xs, need)
     own = _registered(p)
     if own is not None:
-        out = None if p.elementwise else op.infer(*specs)
+        out = None if p.elementwise else op.infer(*_specs(xs))
         return Recurrence(own(*xs, **op.params), len(out) if isinstance(out, tuple) else None)
     rule = rule_of(op)
-    site = CallSite(op, rule, need, specs)
-    if not site.active:
+    if isinstance(rule, Inactive):
         return None
     if isinstance(rule, Linear):
         return Recurrence(linear(op, rule, xs, need), None)
-    if isinstance(rule, Slopes):
-        site.functions()
-    if isinstance(rule, Slopes) and not any(callable(d) for d in rule.operands.values()):
+    if isinstance(rule, Slopes) and not any(map(callable, rule.operands.values())):
         return Recurrence(constant_slopes(op, rule, xs, need), None)
+    site = CallSite(op, rule, need, _specs(xs))
+    if not site.active:
+        return None
     return Recurrence(solved(op, site, xs, need), len(site.outs) if site.many else None)
+
+
+def _specs(xs: list[Coefficients]) -> tuple[Any, ...]:
+    return describe(tuple([x[0] for x in xs]))
 
 
 def taylor_kind(primitive: Primitive) -> str:
