@@ -263,6 +263,7 @@ def require_concrete(x: Any, name: str, way_out: str) -> None:
         x._concrete()
     except TracingError as cause:
         raise TracingError(
-            f"{name} has a result whose size depends on the elements, which are not known while tracing; {way_out}",
+            f"{name} has a result whose size depends on the elements, which are not known while tracing or under vmap; "
+            f"{way_out}",
             function=name,
         ) from cause

@@ -139,8 +139,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Any:
     times = host_elements(repeats)
     if times is None:
         raise TracingError(
-            "repeat has a result whose size depends on `repeats`, which is not known while tracing; pass integers, "
-            "or a static argument"
+            "repeat has a result whose size depends on `repeats`, which is not known while tracing or under vmap; pass "
+            "integers, or a static argument"
         )
     if times.dtype.kind not in "iu" or (times < 0).any() or times.ndim > 1:
         raise ArgumentError(f"repeat takes one count or a vector of counts, integers of at least 0, got {times!r}")

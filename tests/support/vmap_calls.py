@@ -1,0 +1,330 @@
+"""A call of every public function of arrays, for the table of `vmap`.
+
+Operands are recipes for arrays of a dtype. Rows that have several calls of one function name the others after it, as
+in ``einsum, network``. Decompositions are called in a way that does not depend on the choice of their vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import tenferro_einsum as te
+import tenferro_fft as tf
+import tenferro_linalg as tl
+import tenferro_runtime as tr
+
+Operand = Callable[[np.dtype[Any]], np.ndarray[Any, Any]]
+
+
+class Call(NamedTuple):
+    """A function of arrays, with what it is called on.
+
+    Attributes:
+        f: a function of one lane.
+        operands: makes its operands.
+    """
+
+    f: Callable[..., Any]
+    operands: tuple[Operand, ...]
+
+
+def between(low: float, high: float, *shape: int, seed: int = 0) -> Operand:
+    """Distinct numbers in no order; complex ones have an imaginary part half as large."""
+
+    def make(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        rng = np.random.default_rng(seed)
+        count = int(np.prod(shape))
+        real, imag = (rng.permutation(np.linspace(low, high, count)) for _ in range(2))
+        return (real + 0.5j * imag if dtype.kind == "c" else real).astype(dtype).reshape(shape)
+
+    return make
+
+
+def ascending(*shape: int) -> Operand:
+    """Numbers in ascending order."""
+    return lambda dtype: np.sort(between(0.6, 3.0, *shape)(dtype))
+
+
+M: Final = between(0.6, 4.7, 3, 4)
+N: Final = between(0.7, 3.9, 3, 4, seed=1)
+SQUARE: Final = between(-1.1, 1.7, 3, 3, seed=2)
+OTHER: Final = between(-1.3, 1.9, 3, 3, seed=3)
+VECTOR: Final = between(0.4, 2.1, 3, seed=4)
+LINE: Final = between(-1.0, 2.0, 6, seed=5)
+GRID: Final = between(-1.0, 2.0, 4, 6, seed=6)
+UNIT: Final = between(-0.9, 0.9, 3, 4)
+LARGE: Final = between(1.6, 4.7, 3, 4)
+NUMBER: Final = between(1.7, 1.7)
+INDEX: Final = np.asarray([2, 0, -1])
+
+
+def _whole(x: Any) -> Any:
+    return tr.cast(tr.floor(x * 4), tr.int64)
+
+
+def _adjoint(x: Any) -> Any:
+    return tr.conj(tr.matrix_transpose(x))
+
+
+def _hermitian(x: Any) -> Any:
+    return x + _adjoint(x)
+
+
+def _positive(x: Any) -> Any:
+    return x @ _adjoint(x) + tr.eye(x.shape[-1])
+
+
+def _projected(u: Any, s: Any) -> Any:
+    """A function of a matrix that its vectors enter by projectors only."""
+    return (u * tr.expand_dims(s * s, axis=0)) @ _adjoint(u)
+
+
+def _table() -> dict[str, Call]:
+    table: dict[str, Call] = {}
+
+    def put(module: Any, name: str, f: Any, *operands: Operand) -> None:
+        key = f"{module.__name__}.{name}"
+        assert key not in table, key
+        table[key] = Call(f, operands)
+
+    def each(module: Any, names: str, *operands: Operand) -> None:
+        for name in names.split():
+            put(module, name, getattr(module, name), *operands)
+
+    _elementwise(put, each)
+    _reductions(put, each)
+    _structure(put, each)
+    _control_flow(put)
+    _linalg(put, each)
+    _fft(put, each)
+    _einsum(put)
+    return table
+
+
+def _elementwise(put: Any, each: Any) -> None:
+    each(
+        tr,
+        "abs abs2 asinh atan cbrt ceil conj cos cosh digamma erf erfc exp exp2 expm1 floor imag isfinite isinf isnan "
+        "lgamma log log10 log1p log2 logical_not nan_to_num negative positive real reciprocal round rsqrt sign signbit "
+        "sin sinh sqrt square stop_gradient tan tanh trunc",
+        M,
+    )
+    each(tr, "acos asin atanh erfinv", UNIT)
+    each(tr, "acosh", LARGE)
+    each(
+        tr,
+        "add atan2 copysign divide equal floor_divide fmod greater greater_equal hypot less less_equal logaddexp "
+        "logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract",
+        M,
+        N,
+    )
+    for f in (tr.bitwise_and, tr.bitwise_or, tr.bitwise_xor, tr.bitwise_left_shift, tr.bitwise_right_shift):
+        put(tr, f.__name__, lambda x, y, f=f: f(_whole(x), _whole(y)), M, N)
+    put(tr, "bitwise_count", lambda x: tr.bitwise_count(_whole(x)), M)
+    put(tr, "bitwise_invert", lambda x: tr.bitwise_invert(_whole(x)), M)
+    put(tr, "polygamma", lambda x: tr.polygamma(1, x), M)
+    put(tr, "clip", tr.clip, M, between(1.0, 1.4, 4), between(2.0, 3.0, 4))
+    put(tr, "where", lambda c, x, y: tr.where(tr.real(c) > 1.5, x, y), M, N, between(0.1, 0.3, 4))
+    put(tr, "astype", lambda x: tr.astype(x, tr.complex64), M)
+    put(tr, "cast", lambda x: tr.cast(x, tr.float32), M)
+    put(tr, "convert", lambda x: tr.convert(x, tr.complex128), M)
+    put(tr, "to_device", lambda x: tr.to_device(x, "cpu"), M)
+    put(tr, "asarray", lambda x: tr.asarray(x), M)
+    put(tr, "compile", lambda x: tr.compile(lambda x: tr.sin(x) * x)(x), M)
+    put(tr, "vmap", tr.vmap(lambda x, y: x * tr.sum(y), (1, None)), M, N)
+
+
+def _reductions(put: Any, each: Any) -> None:
+    for f in (
+        tr.all, tr.any, tr.argmax, tr.argmin, tr.count_nonzero, tr.cumulative_prod, tr.cumulative_sum, tr.flip,
+        tr.logsumexp, tr.max, tr.mean, tr.min, tr.prod, tr.std, tr.sum, tr.var,
+    ):  # fmt: skip
+        put(tr, f.__name__, partial(f, axis=1), M)
+    for f in (tr.max, tr.mean, tr.sum, tr.std):
+        put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
+    put(tr, "softmax", lambda x: tr.softmax(x, axis=0), M)
+    put(tr, "log_softmax", lambda x: tr.log_softmax(x, axis=0), M)
+    put(tr, "sort", lambda x: tr.sort(x, axis=0), M)
+    put(tr, "argsort", lambda x: tr.argsort(x, axis=0, descending=True), M)
+    put(tr, "searchsorted", tr.searchsorted, ascending(5), M)
+    put(tr, "isin", tr.isin, M, between(0.6, 4.7, 5))
+    each(tr, "matmul vecdot", SQUARE, OTHER)
+    put(tr, "matmul, vector", tr.matmul, SQUARE, VECTOR)
+    put(tr, "matmul, stack", tr.matmul, between(-1, 1, 2, 1, 3, 4), between(-1, 1, 5, 4, 2))
+    put(tr, "tensordot", lambda x, y: tr.tensordot(x, y, axes=([0], [1])), SQUARE, OTHER)
+    each(tr, "kron", SQUARE, M)
+    each(tr, "outer", VECTOR, LINE)
+    each(tr, "matrix_trace", M)
+
+
+def _structure(put: Any, each: Any) -> None:
+    each(tr, "matrix_transpose ravel diagonal empty_like ones_like zeros_like", M)
+    put(tr, "full_like", lambda x, v: tr.full_like(x, v), M, NUMBER)
+    put(tr, "full", lambda v: tr.full((2, 3), v), NUMBER)
+    put(tr, "linspace", lambda a, b: tr.linspace(a, b, 5), NUMBER, between(3.0, 3.0))
+    put(tr, "broadcast_arrays", tr.broadcast_arrays, M, between(1.0, 2.0, 4))
+    put(tr, "broadcast_to", lambda x: tr.broadcast_to(x, (2, 3, 4)), M)
+    put(tr, "concat", lambda x, y: tr.concat([x, y, x], axis=1), M, N)
+    put(tr, "diff", lambda x: tr.diff(x, axis=1, n=2), M)
+    put(tr, "expand_dims", lambda x: tr.expand_dims(x, axis=1), M)
+    put(tr, "meshgrid", lambda x, y: tr.meshgrid(x, y, indexing="ij"), VECTOR, LINE)
+    put(tr, "moveaxis", lambda x: tr.moveaxis(x, 0, -1), M)
+    put(tr, "pad", lambda x, v: tr.pad(x, ((1, 0), (2, 1)), constant_values=v), M, NUMBER)
+    put(tr, "permute_dims", lambda x: tr.permute_dims(x, (1, 0)), M)
+    put(tr, "repeat", lambda x: tr.repeat(x, 2, axis=1), M)
+    put(tr, "repeat, counts", lambda x: tr.repeat(x, np.asarray([2, 0, 1]), axis=0), M)
+    put(tr, "reshape", lambda x: tr.reshape(x, (2, -1)), M)
+    put(tr, "roll", lambda x: tr.roll(x, (1, -1), axis=(0, 1)), M)
+    put(tr, "split", lambda x: tr.split(x, 2, axis=1), M)
+    put(tr, "squeeze", lambda x: tr.squeeze(x, axis=1), between(0.5, 2.0, 3, 1, 2))
+    put(tr, "stack", lambda x, y: tr.stack([x, y], axis=1), M, N)
+    put(tr, "swapaxes", lambda x: tr.swapaxes(x, 0, 1), M)
+    put(tr, "take", lambda x: tr.take(x, INDEX, axis=0), M)
+    put(tr, "take, computed", lambda x, y: tr.take(x, tr.argsort(tr.real(y)), axis=0), M, VECTOR)
+    put(tr, "take_along_axis", lambda x, y: tr.take_along_axis(x, tr.argsort(tr.real(y), axis=1), axis=1), M, N)
+    put(tr, "tile", lambda x: tr.tile(x, (2, 1, 3)), M)
+    put(tr, "tril", lambda x: tr.tril(x, k=1), M)
+    put(tr, "triu", tr.triu, M)
+    put(tr, "unstack", lambda x: tr.unstack(x, axis=1), M)
+    put(tr, "dynamic_slice", lambda x, i: tr.dynamic_slice(x, (_whole(tr.real(i)) % 3, 1), (2, 2)), GRID, NUMBER)
+    put(
+        tr, "dynamic_update_slice",
+        lambda x, y, i: tr.dynamic_update_slice(x, y, (1, _whole(tr.real(i)) % 3)), GRID, between(0, 1, 2, 3), NUMBER,
+    )  # fmt: skip
+    put(tr, "Tensor.__getitem__", lambda x: x[1:, ::-1][:, [0, -1]], M)
+    put(tr, "Tensor.__getitem__, computed", lambda x, y: x[tr.argsort(tr.real(y)), 1], M, VECTOR)
+    put(tr, "Tensor.at, add", lambda x, y: x.at[INDEX].add(y), M, between(0.0, 1.0, 3, 4))
+    put(tr, "Tensor.at, set", lambda x, y: x.at[1:, tr.argmax(tr.real(x[0]))].set(y), M, between(0.0, 1.0, 2))
+    put(tr, "compress", lambda x: tr.compress(x, tr.real(x) > 1.5), M)
+    put(tr, "truncate", lambda x, k: tr.truncate(x, _whole(tr.real(k)) % 3), M, NUMBER)
+    put(tr, "nonzero", lambda x: tr.nonzero(tr.real(x) > 1.5), M)
+    put(tr, "repeat, computed", lambda x, k: tr.repeat(x, _whole(tr.real(k)) % 3, axis=0), M, VECTOR)
+    each(tr, "unique_all unique_counts unique_inverse unique_values", M)
+
+
+def _control_flow(put: Any) -> None:
+    put(tr, "cond", lambda x: tr.cond(tr.sum(tr.abs(x)) > 27.0, tr.sin, lambda x: x * x, x), M)
+    put(
+        tr, "switch",
+        lambda i, x: tr.switch(_whole(tr.real(i)) % 3, [tr.sin, lambda x: x * x, tr.exp], x), NUMBER, VECTOR,
+    )  # fmt: skip
+    put(tr, "scan", lambda c, xs: tr.scan(lambda c, x: (c * x, c + x), c, xs), VECTOR, SQUARE)
+    put(tr, "map", lambda xs: tr.map(lambda x: tr.sum(x) * x, xs), SQUARE)
+    put(tr, "associative_scan", lambda xs: tr.associative_scan(lambda a, b: a * b, xs), SQUARE)
+    put(tr, "fori_loop", lambda x: tr.fori_loop(0, 3, lambda i, x: tr.sin(x) + i, x), VECTOR)
+    for name, most in (("while_loop", None), ("while_loop, bounded", 12)):
+        put(
+            tr, name,
+            lambda x, most=most: tr.while_loop(
+                lambda x: tr.sum(tr.abs(x)) < 9.0, lambda x: x * 1.25, x, max_steps=most
+            ),
+            VECTOR,
+        )  # fmt: skip
+
+
+def _linalg(put: Any, each: Any) -> None:
+    each(tl, "matmul tensordot vecdot", SQUARE, OTHER)
+    each(tl, "diagonal matrix_transpose trace", M)
+    each(tl, "outer", VECTOR, LINE)
+    put(tl, "cross", lambda x, y: tl.cross(x, y, axis=0), M, N)
+    each(tl, "det inv slogdet", SQUARE)
+    each(tl, "pinv svdvals", M)
+    each(tl, "matrix_rank", M)
+    each(tl, "solve", SQUARE, VECTOR)
+    put(tl, "solve, matrices", tl.solve, SQUARE, OTHER)
+    put(tl, "solve_triangular", lambda a, b: tl.solve_triangular(a, b, lower=True, trans="C"), SQUARE, VECTOR)
+    put(tl, "matrix_power", lambda x: tl.matrix_power(x, 3), SQUARE)
+    put(tl, "matrix_norm", tl.matrix_norm, M)
+    put(tl, "matrix_norm, nuclear", lambda x: tl.matrix_norm(x, ord="nuc"), M)
+    put(tl, "vector_norm", lambda x: tl.vector_norm(x, axis=1), M)
+    put(tl, "vector_norm, third power", lambda x: tl.vector_norm(x, ord=3), M)
+    put(tl, "cholesky", lambda x: tl.cholesky(_positive(x)), SQUARE)
+    put(tl, "eigvalsh", lambda x: tl.eigvalsh(_hermitian(x)), SQUARE)
+
+    def eigh(x: Any) -> Any:
+        w, v = tl.eigh(_hermitian(x))
+        return w, _projected(v, w)
+
+    def svd(x: Any) -> Any:
+        u, s, vh = tl.svd(x, full_matrices=False)
+        return _projected(u, s), s, _projected(_adjoint(vh), s)
+
+    def svd_full(x: Any) -> Any:
+        _, s, vh = tl.svd(x, full_matrices=True)
+        rest = _adjoint(vh)[:, s.shape[0] :]
+        return s, rest @ _adjoint(rest)
+
+    def svd_trunc(x: Any) -> Any:
+        u, s, vh = tl.svd_trunc(x, 2)
+        return (u * tr.expand_dims(s, axis=0)) @ vh, s
+
+    def qr(x: Any) -> Any:
+        q, r = tl.qr(x)
+        return q @ r[:, 1:], q[:, :2] @ _adjoint(q[:, :2])
+
+    put(tl, "eigh", eigh, SQUARE)
+    put(tl, "svd", svd, M)
+    put(tl, "svd, full", svd_full, M)
+    put(tl, "svd_trunc", svd_trunc, M)
+    put(tl, "qr", qr, between(-1, 2, 4, 3))
+    put(tl, "spectral_function", lambda x: tl.spectral_function(_hermitian(x), tr.sin), SQUARE)
+    put(tl, "singular_function", lambda x: tl.singular_function(x, lambda s: s * s * s), between(-1, 2, 3, 2))
+
+
+def _fft(put: Any, each: Any) -> None:
+    each(tf, "fft ifft fftn ifftn fftshift ifftshift hfft irfft irfftn rfft rfftn ihfft", GRID)
+    put(tf, "fft, first axis", lambda x: tf.fft(x, axis=0, n=5), GRID)
+    put(tf, "irfft, odd", lambda x: tf.irfft(x, axis=0, n=5), GRID)
+
+
+def _einsum(put: Any) -> None:
+    for name in "inner kron tensordot".split():
+        put(te, name, getattr(te, name), SQUARE, OTHER)
+    put(te, "outer", te.outer, VECTOR, LINE)
+    put(te, "einsum", lambda x, y: te.einsum("ij,jk->ik", x, y), SQUARE, OTHER)
+    put(te, "einsum, diagonal", lambda x: te.einsum("iji->ji", x), between(-1, 1, 2, 3, 2))
+    put(te, "einsum, spread", lambda x, y: te.einsum("i,ij->iij", x, y), VECTOR, SQUARE)
+    put(te, "einsum, network", lambda x, y, v: te.einsum("ij,jk,k,kj->i", x, y, v, x), SQUARE, OTHER, VECTOR)
+    put(te, "plan", lambda x, y: te.plan("ij,ik->jk", x, y)(x, y), SQUARE, OTHER)
+
+
+CALLS: Final = _table()
+
+OF_DATA: Final = frozenset(
+    f"tenferro_runtime.{name}"
+    for name in (
+        "compress", "nonzero", "truncate", "repeat, computed", "unique_all", "unique_counts", "unique_inverse",
+        "unique_values",
+    )
+)  # fmt: skip
+"""Calls whose results have sizes that depend on data: these would differ between lanes."""
+
+NO_DERIVATIVE: Final = {
+    ("tenferro_runtime.while_loop", "vjp of"): "all lanes together are a recorded loop without a bound, one alone is "
+    "as many steps of Python"
+}
+"""Derivatives that one lane has alone, but all together do not, with the reason."""
+
+NO_ARRAYS: Final = frozenset(
+    """
+    tenferro_runtime.__array_namespace_info__ tenferro_runtime.arange tenferro_runtime.assume
+    tenferro_runtime.broadcast_shapes tenferro_runtime.can_cast tenferro_runtime.compute_context
+    tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.dim tenferro_runtime.empty
+    tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
+    tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.iinfo tenferro_runtime.isdtype
+    tenferro_runtime.load tenferro_runtime.load_library tenferro_runtime.no_transfers tenferro_runtime.ones
+    tenferro_runtime.register_dataclass tenferro_runtime.register_node tenferro_runtime.result_type
+    tenferro_runtime.show_config tenferro_runtime.show_ir tenferro_runtime.synchronize
+    tenferro_runtime.synchronize_all tenferro_runtime.trace tenferro_runtime.transfers tenferro_runtime.tree_all
+    tenferro_runtime.tree_flatten tenferro_runtime.tree_flatten_with_path tenferro_runtime.tree_leaves
+    tenferro_runtime.tree_map tenferro_runtime.tree_map_with_path tenferro_runtime.tree_reduce
+    tenferro_runtime.tree_structure tenferro_runtime.tree_transpose tenferro_runtime.tree_unflatten
+    tenferro_runtime.zeros tenferro_fft.fftfreq tenferro_fft.rfftfreq tenferro_einsum.contract_path
+    tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
+    """.split()
+)
+"""Public functions that compute nothing from arrays."""
