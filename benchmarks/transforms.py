@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import contestants
+from turns import leaves, mapped, medians, warm
 
 options = contestants.parser(__doc__)
 options.add_argument("--json", help="file for the figures")
@@ -171,16 +171,6 @@ def rows() -> list[Row]:
     return [row for row in found if chosen.only in row.name]
 
 
-def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
-    return tuple(mapped(f, t) for t in tree) if isinstance(tree, tuple) else f(tree)
-
-
-def leaves(tree: Any) -> list[np.ndarray]:
-    if isinstance(tree, (tuple, list)):
-        return [x for t in tree for x in leaves(t)]
-    return [np.asarray(tree)]
-
-
 def calls_of(row: Row) -> dict[str, Callable[[], Any]]:
     """The contestants of a row, after a look at whether they agree."""
     given = mapped(tr.asarray, row.arguments)
@@ -199,32 +189,12 @@ def calls_of(row: Row) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def seconds(call: Callable[[], Any], budget: float) -> float:
-    """Seconds of one call, of as many as fit in a budget."""
-    count, start = 0, time.perf_counter()
-    while time.perf_counter() - start < budget:
-        call()
-        count += 1
-    return (time.perf_counter() - start) / count
-
-
-def warm(call: Callable[[], Any]) -> None:
-    """Call until native code has come, which is made beside."""
-    end = time.perf_counter() + 2.0
-    while time.perf_counter() < end:
-        call()
-
-
 def measure(row: Row) -> dict[str, float]:
     calls = calls_of(row)
     for name in calls:
         if name != "eager":
             warm(calls[name])
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(3 if chosen.quick else chosen.rounds):
-        for name, call in calls.items():
-            times[name].append(seconds(call, 0.05))
-    return {name: statistics.median(t) for name, t in times.items()}
+    return medians(calls, 3 if chosen.quick else chosen.rounds)
 
 
 def main() -> None:
