@@ -14,8 +14,8 @@ from tenferro_ad._trees import as_value, require_convention
 from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
 from tenferro_ad.sparse._flat import Arguments, FlatFunction, require_concrete, split_arguments
 from tenferro_ad.sparse._patterns import relations_of
-from tenferro_ad.sparse._plan import CompressedPattern, Compression, plan_hessian, plan_jacobian, require_mode
-from tenferro_ad.sparse._products import Products
+from tenferro_ad.sparse._plan import Compression, plan_hessian, plan_jacobian, require_mode
+from tenferro_ad.sparse._products import Products, SeededGroup, seeded
 from tenferro_runtime.extension import GradientError, Program
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor import Spec
@@ -49,13 +49,15 @@ class _Prepared(NamedTuple):
     """What a program and sizes determine.
 
     Attributes:
-        plan: the pattern and the products.
-        outs: specs of the values.
+        groups: the products.
+        compression: how many there are.
+        dtype: of the entries.
         blocks: the parts of the pattern, for each value and argument.
     """
 
-    plan: CompressedPattern
-    outs: tuple[Spec, ...]
+    groups: tuple[SeededGroup, ...]
+    compression: Compression
+    dtype: np.dtype[Any]
     blocks: tuple[tuple[_Block, ...], ...]
 
 
@@ -93,8 +95,7 @@ class SparseDerivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The derivative at some arguments: a `csr_array` for each value and argument, in their containers."""
         given, structure, prepared, tree = self._prepared(args, kwargs)
-        chosen = [as_value(x).spec for x in given.leaves[: given.chosen]]
-        data = self._data(given, structure, prepared, chosen)
+        data = self._data(given, structure, prepared)
         csr = scipy_sparse().csr_array
         rows = []
         for row in prepared.blocks:
@@ -108,7 +109,7 @@ class SparseDerivative:
 
     def compression(self, *args: Any, **kwargs: Any) -> Compression:
         """How many products with tangents and with cotangents the derivative at some arguments takes."""
-        return self._prepared(args, kwargs)[2].plan.compression
+        return self._prepared(args, kwargs)[2].compression
 
     def _prepared(self, args: tuple[Any, ...], kwargs: Any) -> tuple[Arguments, _Structure, _Prepared, TreeDef]:
         given = split_arguments(args, kwargs, self.argnums, self._what)
@@ -136,11 +137,11 @@ class SparseDerivative:
         ins = [as_value(x).spec for x in given.leaves[: given.chosen]]
         require_floats(outs, self._what)
         for x in ins:
-            require_kind(outs, x, self.holomorphic, self._what)
             if self.mode is None and x.cplx:
                 raise GradientError(
                     f"sparse_hessian is for real arguments, but one is {x!r}; split it into real and imaginary parts"
                 )
+            require_kind(outs, x, self.holomorphic, self._what)
         found = relations_of(program, tuple(range(given.chosen)), sizes)
         sparse = scipy_sparse()
         grid = []
@@ -164,23 +165,22 @@ class SparseDerivative:
             if any(s.cplx for s in (*outs, *ins)) and mode == "auto":
                 mode = "columns"
             plan = plan_jacobian(pattern, mode, rows, columns)
-        return _Prepared(plan, outs, _blocks(pattern, outs, ins))
+        groups = tuple([seeded(group, ins if group.forward else outs) for group in plan.groups])
+        dtype = np.result_type(*[s.dtype for s in (*outs, *ins)])
+        return _Prepared(groups, plan.compression, dtype, _blocks(pattern, outs, ins))
 
-    def _data(
-        self, given: Arguments, structure: _Structure, prepared: _Prepared, ins: Sequence[Spec]
-    ) -> np.ndarray[Any, Any]:
-        dtype = np.result_type(*[s.dtype for s in (*prepared.outs, *ins)])
-        data = np.zeros(prepared.plan.pattern.nnz, dtype)
-        for group in prepared.plan.groups:
-            seeded = ins if group.forward else prepared.outs
-            structure.products.fill(data, group, given.leaves, seeded)
-            if not group.forward and (self.holomorphic or self.convention == "jax"):
-                data[group.entries] = data[group.entries].conj()
-            if any(s.cplx for s in seeded) and not self.holomorphic:
+    def _data(self, given: Arguments, structure: _Structure, prepared: _Prepared) -> np.ndarray[Any, Any]:
+        data = np.zeros(prepared.compression.entries, prepared.dtype)
+        for group in prepared.groups:
+            turned = not group.forward and (self.holomorphic or self.convention == "jax")
+            part = np.zeros_like(data) if turned else data
+            structure.products.fill(part, group, given.leaves)
+            if turned:
+                data += part.conj()
+            if group.cplx and not self.holomorphic:
                 other = np.zeros_like(data)
-                structure.products.fill(other, group, given.leaves, seeded, 1j)
-                sign = -1j if self.convention == "jax" and group.forward else 1j
-                data[group.entries] += sign * other[group.entries]
+                structure.products.fill(other, group, given.leaves, imaginary=True)
+                data += (-1j if self.convention == "jax" and group.forward else 1j) * other
         return data
 
 

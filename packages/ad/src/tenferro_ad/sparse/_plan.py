@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,26 @@ from tenferro_tensor_core import ArgumentError
 
 MODES: Final = ("auto", "columns", "rows", "both")
 
+CHUNK_BYTES: Final = 1 << 26
+"""Bytes of the seeds and products that are in memory at a time."""
+
 Shapes = Sequence[tuple[int, ...]]
+
+
+class Chunk(NamedTuple):
+    """Products that are run at a time.
+
+    Attributes:
+        first: the first color.
+        last: the one after the last color.
+        entries: entries of the pattern that are read off these products; ``None`` for all, in order.
+        offsets: where in the products, one after the other, each of these stands.
+    """
+
+    first: int
+    last: int
+    entries: np.ndarray[Any, Any] | None
+    offsets: np.ndarray[Any, Any]
 
 
 class Group(NamedTuple):
@@ -22,25 +41,12 @@ class Group(NamedTuple):
     Attributes:
         forward: whether they are products with tangents; else with cotangents.
         coloring: colors of the columns for tangents, of the rows for cotangents.
-        starts: for each color where its entries begin in the two arrays below.
-        entries: entries of the pattern, sorted by color.
-        positions: where in the product of its color each of these stands.
+        chunks: the products.
     """
 
     forward: bool
     coloring: Coloring
-    starts: np.ndarray[Any, Any]
-    entries: np.ndarray[Any, Any]
-    positions: np.ndarray[Any, Any]
-
-    def seeds(self, first: int, last: int) -> np.ndarray[Any, Any]:
-        """A row for each of some colors, true where an element has it."""
-        chosen: np.ndarray[Any, Any] = self.coloring.colors == np.arange(first, last, dtype=np.int32)[:, None]
-        return chosen
-
-    def chunks(self, step: int) -> Iterator[tuple[int, int]]:
-        """Ranges of at most so many colors."""
-        return ((a, min(a + step, self.coloring.number)) for a in range(0, self.coloring.number, step))
+    chunks: tuple[Chunk, ...]
 
 
 class Compression(NamedTuple):
@@ -129,8 +135,7 @@ def plan_hessian(pattern: Any, shapes: Shapes) -> CompressedPattern:
     assert turned is not None, "a star coloring gives each entry"
     rows = row_numbers(pattern)
     read, by = np.where(turned, pattern.indices, rows), np.where(turned, rows, pattern.indices)
-    entries = np.arange(pattern.nnz, dtype=pattern.indices.dtype)
-    return CompressedPattern(pattern, _group(True, coloring, coloring.colors[by], entries, read))
+    return CompressedPattern(pattern, _group(pattern, True, coloring, coloring.colors[by], None, read))
 
 
 def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -152,8 +157,8 @@ def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shape
     there = np.zeros(part.shape[1], np.bool_)
     there[part.indices] = True
     coloring = coloring._replace(colors=np.where(there, coloring.colors, np.int32(-1)))
-    entries = np.arange(pattern.nnz, dtype=np.int64) if chosen is None else np.flatnonzero(chosen)
-    return _group(True, coloring, coloring.colors[part.indices], entries, row_numbers(part))
+    entries = None if chosen is None else np.flatnonzero(chosen)
+    return _group(pattern, True, coloring, coloring.colors[part.indices], entries, row_numbers(part))
 
 
 def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) -> tuple[Group, ...]:
@@ -163,8 +168,8 @@ def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) 
         return ()
     coloring = color_columns(part.T.tocsr(), shapes)
     coloring = coloring._replace(colors=np.where(np.diff(part.indptr) > 0, coloring.colors, np.int32(-1)))
-    entries = np.arange(pattern.nnz, dtype=np.int64) if chosen is None else np.flatnonzero(chosen)
-    return _group(False, coloring, coloring.colors[row_numbers(part)], entries, part.indices)
+    entries = None if chosen is None else np.flatnonzero(chosen)
+    return _group(pattern, False, coloring, coloring.colors[row_numbers(part)], entries, part.indices)
 
 
 def _part(pattern: Any, chosen: np.ndarray[Any, Any]) -> Any:
@@ -174,14 +179,28 @@ def _part(pattern: Any, chosen: np.ndarray[Any, Any]) -> Any:
 
 
 def _group(
+    pattern: Any,
     forward: bool,
     coloring: Coloring,
     colors: np.ndarray[Any, Any],
-    entries: np.ndarray[Any, Any],
+    entries: np.ndarray[Any, Any] | None,
     read: np.ndarray[Any, Any],
 ) -> tuple[Group, ...]:
-    if not len(entries):
+    """Products from which the entries are read at a color and a position."""
+    if not len(colors):
         return ()
-    order = np.argsort(colors, kind="stable")
-    starts = np.searchsorted(colors[order], np.arange(coloring.number + 1))
-    return (Group(forward, coloring, starts, entries[order], read[order]),)
+    width = pattern.shape[0 if forward else 1]
+    step = max(CHUNK_BYTES // (8 * sum(pattern.shape)), 1)
+    if coloring.number <= step:
+        index = colors.astype(np.intp) * width + read
+        return (Group(forward, coloring, (Chunk(0, coloring.number, entries, index),)),)
+    # Few colors fit into 16 bits, which are sorted by their digits.
+    order = np.argsort(colors.astype(np.int16) if coloring.number < 2**15 else colors, kind="stable")
+    colors, read, entries = colors[order], read[order], order if entries is None else entries[order]
+    bounds = [*range(0, coloring.number, step), coloring.number]
+    ends = np.searchsorted(colors, bounds)
+    chunks = [
+        Chunk(first, last, entries[a:b], (colors[a:b].astype(np.intp) - first) * width + read[a:b])
+        for first, last, a, b in zip(bounds, bounds[1:], ends, ends[1:], strict=False)
+    ]
+    return (Group(forward, coloring, tuple(chunks)),)

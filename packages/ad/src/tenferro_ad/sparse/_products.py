@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tenferro_ad._forward import jvp
 from tenferro_ad._reverse import vjp
-from tenferro_ad.sparse._plan import Group
+from tenferro_ad.sparse._plan import Chunk, Group
 from tenferro_runtime import compile as compiled
 from tenferro_runtime import vmap
-from tenferro_tensor import Spec, tensor
-
-CHUNK_BYTES: Final = 1 << 26
-"""Bytes of the seeds that are run at a time."""
+from tenferro_tensor import Spec, catalog, tensor
 
 Leaves = Sequence[Any]
 
@@ -29,58 +26,81 @@ class Products:
 
     def __init__(self, f: Callable[..., tuple[Any, ...]], count: int) -> None:
         self.f, self.count = f, count
-        self.push = compiled(self._push)
-        self.pull = compiled(self._pull)
+        self.push = compiled(self._push, static_argnums=2)
+        self.pull = compiled(self._pull, static_argnums=2)
 
     def _split(self, leaves: Leaves) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
         chosen, rest = tuple(leaves[: self.count]), tuple(leaves[self.count :])
         return chosen, lambda *xs: self.f(*xs, *rest)
 
-    def _push(self, seeds: tuple[Any, ...], *leaves: Any) -> tuple[Any, ...]:
+    def _push(self, which: Any, colors: tuple[Any, ...], imaginary: bool, *leaves: Any) -> tuple[Any, ...]:
         chosen, f = self._split(leaves)
-        found: tuple[Any, ...] = vmap(lambda ts: jvp(f, chosen, ts)[1])(seeds)
+        specs = [x.spec for x in chosen]
+        found: tuple[Any, ...] = vmap(lambda c: jvp(f, chosen, _seeds(c, colors, imaginary, specs))[1])(which)
         return found
 
-    def _pull(self, seeds: tuple[Any, ...], *leaves: Any) -> tuple[Any, ...]:
+    def _pull(self, which: Any, colors: tuple[Any, ...], imaginary: bool, *leaves: Any) -> tuple[Any, ...]:
         chosen, f = self._split(leaves)
-        back = vjp(f, *chosen)[1]
-        found: tuple[Any, ...] = vmap(back)(seeds)
+        outs, back = vjp(f, *chosen)
+        specs = [y.spec for y in outs]
+        found: tuple[Any, ...] = vmap(lambda c: back(_seeds(c, colors, imaginary, specs)))(which)
         return found
 
-    def fill(
-        self, data: np.ndarray[Any, Any], group: Group, leaves: Leaves, seeded: Sequence[Spec], unit: complex = 1
-    ) -> None:
-        """Add the entries of one group of products to an array of all entries.
+    def fill(self, data: np.ndarray[Any, Any], group: SeededGroup, leaves: Leaves, imaginary: bool = False) -> None:
+        """Put the entries of one group of products into an array of all entries.
 
         Args:
             data: the entries.
             group: the products.
             leaves: the arguments.
-            seeded: specs of the leaves or the outputs that the seeds are for.
-            unit: the number that a seed has at the elements of its color; none where it is imaginary and these are
-                real.
+            imaginary: whether seeds are the imaginary unit at the elements of their color, and none of those of real
+                arrays; by default they are 1.
         """
-        sizes = [int(s.size) for s in seeded]  # type: ignore[arg-type]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        width = int(bounds[-1]) * max(s.dtype.itemsize for s in seeded)
-        for first, last in group.chunks(max(CHUNK_BYTES // max(width, 1), 1)):
-            chosen = group.seeds(first, last)
-            seeds = tuple([
-                tensor(_times(chosen[:, a:b], unit, s).reshape(last - first, *s.shape))
-                for a, b, s in zip(bounds, bounds[1:], seeded)
-            ])  # fmt: skip
-            products = (self.push if group.forward else self.pull)(seeds, *leaves)
-            flat = [p.numpy().reshape(last - first, -1) for p in products]
-            self._read(data, group, flat, first, last)
-
-    def _read(self, data: np.ndarray[Any, Any], group: Group, flat: list[Any], first: int, last: int) -> None:
-        joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
-        for color in range(first, last):
-            a, b = group.starts[color], group.starts[color + 1]
-            data[group.entries[a:b]] = joined[color - first].take(group.positions[a:b])
+        run = self.push if group.forward else self.pull
+        for which, chunk in group.chunks:
+            found = run(which, group.colors, imaginary, *leaves)
+            products = [p.numpy().reshape(chunk.last - chunk.first, -1) for p in found]
+            joined = products[0] if len(products) == 1 else np.concatenate(products, axis=1)
+            entries = joined.reshape(-1).take(chunk.offsets)
+            if chunk.entries is None:
+                data[:] = entries
+            else:
+                data[chunk.entries] = entries
 
 
-def _times(chosen: np.ndarray[Any, Any], unit: complex, spec: Spec) -> np.ndarray[Any, Any]:
-    if unit == 1:
-        return chosen.astype(spec.dtype)
-    return chosen.astype(spec.dtype) * spec.dtype.type(unit) if spec.cplx else np.zeros(chosen.shape, spec.dtype)
+class SeededGroup(NamedTuple):
+    """A group of products, ready to be run.
+
+    Attributes:
+        forward: whether the seeds are tangents; else cotangents.
+        colors: colors of the elements of each array that has seeds.
+        chunks: the colors that are run at a time, and what is read off.
+        cplx: whether some array that has seeds is complex.
+    """
+
+    forward: bool
+    colors: tuple[Any, ...]
+    chunks: tuple[tuple[Any, Chunk], ...]
+    cplx: bool
+
+
+def seeded(group: Group, specs: Sequence[Spec]) -> SeededGroup:
+    """A group of products whose seeds are for arrays of some specs."""
+    sizes = [int(s.size) for s in specs]  # type: ignore[arg-type]
+    bounds = np.cumsum([0, *sizes])
+    of_all = group.coloring.colors
+    colors = tuple([tensor(of_all[a:b].reshape(s.shape)) for a, b, s in zip(bounds, bounds[1:], specs, strict=False)])
+    chunks = tuple([(tensor(np.arange(c.first, c.last, dtype=np.int32)), c) for c in group.chunks])
+    return SeededGroup(group.forward, colors, chunks, any(s.cplx for s in specs))
+
+
+def _seeds(color: Any, colors: Sequence[Any], imaginary: bool, specs: Sequence[Spec]) -> tuple[Any, ...]:
+    """A seed that is not zero at the elements of one color."""
+    found = []
+    for each, spec in zip(colors, specs, strict=True):
+        # The reshape says that these are the extents of the value, so that they may stay open.
+        seed = catalog.convert(catalog.reshape(each, shape=spec.shape) == color, dtype=spec.dtype)
+        if imaginary:
+            seed = seed * 1j if spec.cplx else seed * 0
+        found.append(seed)
+    return tuple(found)

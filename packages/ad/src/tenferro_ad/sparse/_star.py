@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ad.sparse._coloring import Coloring, keys, max_count, row_numbers
+from tenferro_ad.sparse._coloring import SECOND_ORDER_MAX, Coloring, keys, max_count, row_numbers
 from tenferro_ad.sparse._lattice import proposals
 
 
@@ -25,10 +25,15 @@ def color_symmetric(pattern: Any, shapes: Sequence[tuple[int, ...]] = ()) -> Col
     least = max_count(pattern)
     if least <= 1:
         return Coloring(np.zeros(pattern.shape[0], np.int32), least)
+    large = pattern.shape[0] > SECOND_ORDER_MAX
+    greedy = None if large else _greedy(pattern)
     for colors, count in proposals(pattern, least, shapes):
+        # Rows of very different lengths may do with fewer colors than the longest one has entries.
+        if (greedy is not None and greedy.number <= count) or pattern.nnz < 0.5 * least * pattern.shape[0]:
+            break
         if positions(pattern, Coloring(colors, count)) is not None:
             return Coloring(colors, count)
-    return _greedy(pattern)
+    return _greedy(pattern) if greedy is None else greedy
 
 
 def positions(pattern: Any, coloring: Coloring) -> np.ndarray[Any, Any] | None:
