@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import hessian, jacfwd, jacrev
+from tenferro_ad import grad, hessian, jacfwd, jacrev
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import ArgumentError, ShapeError
 
@@ -32,6 +32,17 @@ def test_sizes_stay_open(name: str) -> None:
     for shape in ((3, 2), (4, 1), (2, 5)):
         x = np.random.default_rng(1).normal(size=shape)
         np.testing.assert_allclose(program.run(x)[0].numpy(), f(tensor(x)).numpy(), rtol=1e-12)
+
+
+def test_compiled_functions_whose_parts_agree_for_some_sizes_only() -> None:
+    """The condition on the open size is asked again of the program of all lanes."""
+    f = lambda x: tr.sum((x[:2] * x[2:]) ** 2)
+    x = np.arange(4.0)
+    want = np.diag([8.0, 18.0, 0.0, 2.0])
+    want[1, 3] = want[3, 1] = 12.0
+    compiled = tr.compile(f)
+    for found in (hessian(f), hessian(compiled), jacrev(grad(compiled)), jacfwd(jacfwd(compiled)), jacfwd(grad(f))):
+        np.testing.assert_allclose(np.asarray(found(x)), want)
 
 
 @pytest.mark.parametrize("budget", [1, 200, 1000, 10**9])

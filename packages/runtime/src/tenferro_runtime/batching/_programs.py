@@ -11,7 +11,7 @@ from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Valu
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.ir._sizes import chosen, named, substitute
+from tenferro_runtime.ir._sizes import chosen, example_of, named, substitute
 from tenferro_runtime.runtime import optimised_like
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
@@ -52,7 +52,12 @@ def batched_body(program: Program, batched: Flags, size: DimLike, outputs: Flags
 
 
 def _batched(
-    program: Program, builder: Builder, flags: Flags, size: DimLike, outputs: Flags | None = None
+    program: Program,
+    builder: Builder,
+    flags: Flags,
+    size: DimLike,
+    outputs: Flags | None = None,
+    example: int | None = None,
 ) -> BatchedProgram:
     inputs = [builder.input(batch_of(s, size) if lanes else s) for s, lanes in zip(program.inputs, flags, strict=True)]
     level = next_level()
@@ -62,7 +67,8 @@ def _batched(
         o.value if lanes else with_lanes(size, builder.lift(o)) if outputs and outputs[i] else o
         for i, (o, lanes) in enumerate(zip(outs, there, strict=True))
     ]
-    made = builder.close(results, examples=program.examples)
+    examples = program.examples if example is None else {**program.examples, str(size): example}
+    made = builder.close(results, examples=examples)
     found = tuple([lanes or bool(outputs and outputs[i]) for i, lanes in enumerate(there)])
     return BatchedProgram(optimised_like(made, program), found)
 
@@ -80,7 +86,7 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
             program,
             ("batched", batched),
             known,
-            lambda p, builder: _batched(p, builder, batched, open_),
+            lambda p, builder: _batched(p, builder, batched, open_, example=example_of(open_)),
             _unified,
             lambda p, builder: _batched(p, builder, batched, size),
         )
