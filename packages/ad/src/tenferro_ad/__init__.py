@@ -13,6 +13,7 @@ from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
+from tenferro_ad.implicit import FixedPointStatus, custom_linear_solve, custom_root, fixed_point
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ else:
 
 __all__ = [
     "EagerTensor",
+    "FixedPointStatus",
     "PrimitiveError",
     "PrimitiveReport",
     "Sparsity",
     "check_grads",
     "check_primitive",
     "checkpoint",
+    "custom_linear_solve",
+    "custom_root",
     "custom_rule",
+    "fixed_point",
     "grad",
     "hessian",
     "hvp",

@@ -221,7 +221,7 @@ def _adopted(x: Any) -> Any:
     return Primitive.adopt(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
-def _shaped(x: Any, goal: Spec) -> Any:
+def same_sizes(x: Any, goal: Spec) -> Any:
     """A value under the names that `goal` has for its extents, where they are other open sizes that are equal."""
     spec = getattr(x, "spec", None)
     if spec is None or spec.shape == goal.shape or spec.ndim != goal.ndim or not (spec.symbolic or goal.symbolic):
@@ -246,7 +246,7 @@ def _cotangent(site: CallSite, i: int, c: Maybe) -> Maybe:
     if c is None:
         return None
     goal = site.specs[i]
-    c = _shaped(_adopted(c), goal)
+    c = same_sizes(_adopted(c), goal)
     spec = getattr(c, "spec", None)
     if spec is not goal and not (spec is not None and spec.shape == goal.shape and spec.dtype == goal.dtype):
         name = operand_name(site.op.primitive, i)
@@ -394,7 +394,7 @@ def _tangent_out(site: CallSite, k: int, t: Maybe) -> Maybe:
     goal = site.outs[k]
     if t is None or getattr(t, "spec", None) is goal:
         return t
-    t = _shaped(_adopted(t), goal)
+    t = same_sizes(_adopted(t), goal)
     spec = getattr(t, "spec", None)
     if spec is None or spec.shape != goal.shape or spec.dtype != goal.dtype:
         raise GradientError(

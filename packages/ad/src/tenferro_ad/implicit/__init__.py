@@ -1,0 +1,13 @@
+"""Derivatives of what equations define: roots, solutions of linear equations, fixed points.
+
+The derivative is that of the equation at the solution, so the solver is never differentiated. There are two primitives,
+which hold the equation and its solvers as programs: `custom_root`, whose tangents and cotangents solve a linear
+equation, and `custom_linear_solve`, whose tangents and cotangents solve the same one again for other right-hand sides.
+"""
+
+from tenferro_ad.implicit import _linear_rules, _root_rules  # noqa: F401 - they register themselves
+from tenferro_ad.implicit._custom_linear_solve import custom_linear_solve
+from tenferro_ad.implicit._custom_root import custom_root
+from tenferro_ad.implicit._fixed_point import FixedPointStatus, fixed_point
+
+__all__ = ["FixedPointStatus", "custom_linear_solve", "custom_root", "fixed_point"]

@@ -1,0 +1,73 @@
+"""Programs derived from an equation, each kept with it: of its tangents, and the adjoint of a linear one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_ad._backward import backward_pass
+from tenferro_ad._derived import staged
+from tenferro_ad._eager import EagerTensor, watched
+from tenferro_ad._partition import split_reverse
+from tenferro_ad._reverse import conjugated
+from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._pushed import pushed_program
+from tenferro_runtime.extension import Builder, Program, interpret, optimise
+from tenferro_runtime.ir import applied
+from tenferro_tensor import next_level
+
+
+def tangents_of(f: Program, need: tuple[int, ...]) -> Program:
+    """The program of operands, and tangents of those at `need`, to the tangents of all outputs."""
+    found: Program | None = f.memo.get(("tangents", need))
+    if found is None:
+        count = len(f.output_ids)
+        both = pushed_program(f, need, tuple(range(count))).program
+        found = f.memo.setdefault(("tangents", need), optimise(both.with_(output_ids=both.output_ids[count:])))
+    return found
+
+
+def linearised(f: Program, consts: int) -> Program:
+    """The program of what f takes first, of unknowns x, and of tangents of them, to the tangents of f at x."""
+    return tangents_of(f, tuple(range(consts, len(f.input_ids))))
+
+
+def adjoint_of(matvec: Program, consts: int, unconjugated: bool = False) -> Program:
+    """The adjoint of a program in its operands after the first `consts`, in which it is linear; or its transpose."""
+    key = ("adjoint", consts, unconjugated)
+    found: Program | None = matvec.memo.get(key)
+    if found is None:
+        builder = Builder()
+        with staged(matvec, builder):
+            found = matvec.memo.setdefault(key, _adjoint(matvec, consts, unconjugated, builder))
+    return found
+
+
+def _adjoint(matvec: Program, consts: int, unconjugated: bool, builder: Builder) -> Program:
+    level = next_level()
+    fixed = [builder.input(s) for s in matvec.inputs[:consts]]
+    given = [builder.input(s) for s in matvec.outputs]
+    if unconjugated:
+        given = [conjugated(g) for g in given]
+    xs = [watched(zeros_in(builder, s), level) for s in matvec.inputs[consts:]]
+    outs = interpret(matvec, [*fixed, *xs])
+    roots = [
+        (out.node, g) for out, g in zip(outs, given, strict=True) if out.__class__ is EagerTensor and out.level == level
+    ]
+    reached = backward_pass(roots)
+    pulled = [reached[x.node] if x.node in reached else zeros_in(builder, x.spec) for x in xs]
+    return optimise(builder.close([conjugated(c) for c in pulled] if unconjugated else pulled))
+
+
+def pulled_back(f: Program, need: tuple[int, ...], operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of the operands of a program at `need`, ``None`` for zero, from cotangents of all outputs."""
+    split = split_reverse(f, need, whole=True)
+    results: list[Any] = [None] * len(need)
+    if any(split.active):
+        residuals = applied(split.first, operands)[len(f.output_ids) :]
+        second = split.seconds[split.active]
+        given = [g for g, active in zip(cotangents, split.active, strict=True) if active]
+        found = applied(second.program, [*given, *[residuals[i] for i in second.residuals]])
+        for i, c in zip(second.places, found, strict=True):
+            results[i] = c
+    return results

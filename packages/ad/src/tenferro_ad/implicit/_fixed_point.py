@@ -1,0 +1,119 @@
+"""`fixed_point`: iteration of a contraction, with the derivative of its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_ad.implicit._custom_root import custom_root
+from tenferro_ad.implicit._real_space import RealSpace
+from tenferro_ad.implicit._values import matched, require_functions, unknowns
+from tenferro_runtime.ir import here
+from tenferro_runtime.trees import map_tree, unflatten
+from tenferro_tensor import Tensor
+from tenferro_tensor_core import ArgumentError, NumericalError
+
+
+class FixedPointStatus(NamedTuple):
+    """How an iteration ended.
+
+    Attributes:
+        converged: whether the last step was small enough.
+        steps: number of steps.
+        residual: Euclidean norm of f(x) - x at the result.
+    """
+
+    converged: Any
+    steps: Any
+    residual: Any
+
+
+def fixed_point(
+    f: Callable[..., Any],
+    init: Any,
+    *args: Any,
+    tol: float | None = None,
+    max_steps: int = 1000,
+    tangent_solve: Callable[..., Any] | None = None,
+    has_status: bool = False,
+) -> Any:
+    """Iterate ``x = f(x, *args)`` until it stays, and differentiate the equation in place of the iteration.
+
+    The iteration ends where the Euclidean norm of f(x) - x is at most ``tol * (1 + norm(x))``. Derivatives with respect
+    to `args`, and to values from outside that f uses, solve linear equations with J - 1, where J is the derivative
+    of f at the result: memory does not grow with the number of steps, and the result of any order is that of the limit.
+
+    Args:
+        f: a function of x and `args`, arrays in any containers, to the containers, shapes and dtypes of x.
+        init: where the iteration starts; it has no derivative.
+        args: further arguments of f.
+        tol: the tolerance; by default eps to the power 3/4, 2e-12 for float64.
+        max_steps: the greatest number of steps.
+        tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) == y`` for the linear function J - 1 or its adjoint; by
+            default restarted GMRES, which converges wherever the equation can be solved, be f a contraction or not.
+        has_status: return a pair (x, `FixedPointStatus`), converged or not.
+
+    Returns:
+        The fixed point, in the containers of `init`.
+
+    Raises:
+        NumericalError: the iteration has not converged. A compiled program cannot raise: there all elements of the
+            result are NaN. With `has_status` the result is the last x in either case.
+        StructureError: f returns another structure, shape or dtype than `init` has.
+
+    >>> from tenferro_ad import fixed_point, grad
+    >>> def root(a):
+    ...     return fixed_point(lambda x, a: 0.5 * (x + a / x), 1.0, a)
+    >>> root(2.0), grad(root)(2.0)
+    (Tensor(1.41421356), Tensor(0.35355339))
+    """
+    require_functions("fixed_point", f=f)
+    if max_steps.__class__ is not int or max_steps < 0:
+        raise ArgumentError(f"fixed_point takes an integer of at least 0 as max_steps{here()}, got {max_steps!r}")
+    values, tree = unknowns(init, "fixed_point: the start x", lambda x: f(x, *args))
+    start, specs = unflatten(tree, values), [v.spec for v in values]
+    space = RealSpace(start)
+    limit = float(np.finfo(space.dtype).eps) ** 0.75 if tol is None else tol
+
+    def residual(x: Any) -> Any:
+        after = unflatten(tree, matched(f(x, *args), tree, specs, "the function of fixed_point", "the start"))
+        return map_tree(lambda new, old: new - old, after, x)
+
+    def iterate(g: Callable[[Any], Any], x: Any) -> tuple[Any, FixedPointStatus]:
+        def unfinished(state: Any) -> Any:
+            x, step, steps = state
+            size = space.norm(space.parts(step))
+            enough = size <= limit * (1 + space.norm(space.parts(x)))
+            return ~enough & (steps < max_steps) & tr.isfinite(size)
+
+        def following(state: Any) -> Any:
+            x, step, steps = state
+            x = map_tree(lambda old, d: old + d, x, step)
+            return x, g(x), steps + 1
+
+        x, step, steps = tr.while_loop(unfinished, following, (x, g(x), tr.asarray(0)))
+        size = space.norm(space.parts(step))
+        converged = size <= limit * (1 + space.norm(space.parts(x)))
+        status = FixedPointStatus(converged, steps, size)
+        return (x if has_status else _checked(x, status, limit)), status
+
+    x, status = custom_root(residual, start, iterate, tangent_solve, has_aux=True)
+    return (x, status) if has_status else x
+
+
+def _checked(x: Any, status: FixedPointStatus, limit: float) -> Any:
+    """The result of an iteration that has converged; otherwise an error, or NaN where elements are not known."""
+    if status.converged.__class__ is Tensor:
+        if not bool(status.converged):
+            raise NumericalError(
+                f"fixed_point{here()} has not converged after {int(status.steps)} steps: the norm of f(x) - x is "
+                f"{float(status.residual):.3g}, the tolerance {limit:.3g} relative to 1 + norm(x); start nearer, damp "
+                "the iteration, raise max_steps or tol, or take the last x with has_status=True",
+                steps=int(status.steps),
+                residual=float(status.residual),
+            )
+        return x
+    return map_tree(lambda v: tr.where(status.converged, v, tr.astype(float("nan"), v.dtype)), x)

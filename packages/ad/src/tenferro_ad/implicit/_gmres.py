@@ -1,0 +1,150 @@
+"""Restarted GMRES on trees, written with loops that can be recorded: it calls the linear function and nothing else.
+
+Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 856 (1986), with Gram-Schmidt orthogonalisation done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import tenferro_runtime as tr
+from tenferro_ad.implicit._real_space import Parts, RealSpace, added, scaled
+
+RESTART: Final = 30
+"""Number of vectors that are kept orthogonal."""
+
+MAX_CYCLES: Final = 200
+"""Number of restarts after which the equation counts as unsolved."""
+
+PROGRESS: Final = 0.95
+"""A cycle that reduces the residual by less than this factor is the last one."""
+
+
+class _Cycle(NamedTuple):
+    """What one cycle knows after k steps.
+
+    Attributes:
+        k: number of steps.
+        basis: k + 1 orthonormal vectors, as rows.
+        rotation: orthogonal matrix that makes the matrix of the steps triangular.
+        triangle: its columns, as rows.
+        residual: norm of the residual.
+        growth: the greatest norm that a unit vector was mapped to.
+    """
+
+    k: Any
+    basis: Parts
+    rotation: Any
+    triangle: Any
+    residual: Any
+    growth: Any
+
+
+class _Iterate(NamedTuple):
+    x: Parts
+    residual: Parts
+    norm: Any
+    before: Any
+    growth: Any
+    cycles: Any
+
+
+def gmres(g: Callable[[Any], Any], y: Any) -> Any:
+    """Solve ``g(x) == y`` for a linear function of arrays in any containers, to the accuracy that rounding allows.
+
+    The elements are NaN if no solution is found, as for a singular function.
+
+    >>> gmres(lambda x: {"a": x["a"] + x["b"], "b": 4 * x["b"]}, {"a": 1.0, "b": 2.0})
+    {'a': Tensor(0.5), 'b': Tensor(0.5)}
+    """
+    space = RealSpace(y)
+    if space.dimension == 0:
+        return y
+    b = space.parts(y)
+    if space.dimension == 1:
+        slope = space.parts(g(space.tree_of([tr.ones_like(p) for p in b])))
+        return space.tree_of([p / q for p, q in zip(b, slope, strict=True)])
+    scale = space.norm(b)
+    eps = float(np.finfo(space.dtype).eps)
+    steps = RESTART if space.dimension is None else min(RESTART, space.dimension)
+
+    def apply(v: Parts) -> Parts:
+        return space.parts(g(space.tree_of(v)))
+
+    def reachable(now: _Iterate) -> Any:
+        return now.growth * space.norm(now.x) + scale
+
+    def unfinished(now: _Iterate) -> Any:
+        moving = (now.norm < PROGRESS * now.before) & (now.cycles < MAX_CYCLES)
+        return moving & (now.norm > 4 * eps * reachable(now))
+
+    def improved(now: _Iterate) -> _Iterate:
+        done = _cycle(space, apply, now, steps, eps * scale)
+        x = added(now.x, 1.0, _combined(done, now.norm, steps, eps))
+        residual = added(b, -1.0, apply(x))
+        norm = space.norm(residual)
+        return _Iterate(x, residual, norm, now.norm, tr.maximum(now.growth, done.growth), now.cycles + 1)
+
+    first = _Iterate(scaled(0.0, b), b, scale, scale * 2, tr.zeros_like(scale), tr.asarray(0))
+    last = tr.while_loop(unfinished, improved, first)
+    solved = last.norm <= eps**0.5 * reachable(last)
+    return space.tree_of([tr.where(solved, p, tr.astype(float("nan"), p.dtype)) for p in last.x])
+
+
+def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, steps: int, enough: Any) -> _Cycle:
+    """Build an orthonormal basis from the residual, until the equation is solved in its span."""
+    start = [tr.zeros((steps + 1, *p.shape), dtype=p.dtype).at[0].set(p) for p in scaled(1 / now.norm, now.residual)]
+    eye = tr.eye(steps + 1, dtype=space.dtype)
+    first = _Cycle(tr.asarray(0), start, eye, tr.zeros((steps, steps + 1), dtype=space.dtype), now.norm, now.growth)
+
+    def step(c: _Cycle) -> _Cycle:
+        w = apply([p[c.k] for p in c.basis])
+        size = space.norm(w)
+        h = space.dot(c.basis, w)
+        w = [p - tr.astype(h, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
+        again = space.dot(c.basis, w)
+        w = [p - tr.astype(again, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
+        length = space.norm(w)
+        length = tr.where(length > float(np.finfo(space.dtype).eps) * size, length, 0.0)  # else it is rounding alone
+        inverse = tr.where(length > 0, 1 / tr.where(length > 0, length, 1.0), 0.0)
+        basis = [v.at[c.k + 1].set(p) for v, p in zip(c.basis, scaled(inverse, w), strict=True)]
+        column = c.rotation @ (h + again).at[c.k + 1].set(length)
+        rotation, column = _rotated(c.rotation, column, c.k)
+        residual = now.norm * tr.abs(rotation[c.k + 1, 0])
+        triangle = c.triangle.at[c.k].set(column)
+        return _Cycle(
+            c.k + 1, basis, rotation, triangle, tr.where(length > 0, residual, 0.0), tr.maximum(c.growth, size)
+        )
+
+    return tr.while_loop(lambda c: (c.k < steps) & (c.residual > enough), step, first)  # type: ignore[no-any-return]
+
+
+def _rotated(rotation: Any, column: Any, k: Any) -> tuple[Any, Any]:
+    """Turn two rows, so that the element of the column below position k vanishes."""
+    a, b = column[k], column[k + 1]
+    length = tr.hypot(a, b)
+    some = length > 0
+    c, s = tr.where(some, a / tr.where(some, length, 1.0), 1.0), tr.where(some, b / tr.where(some, length, 1.0), 0.0)
+    upper, lower = rotation[k], rotation[k + 1]
+    turned = rotation.at[k].set(c * upper + s * lower).at[k + 1].set(c * lower - s * upper)
+    return turned, column.at[k].set(length).at[k + 1].set(0.0)
+
+
+def _combined(c: _Cycle, norm: Any, steps: int, eps: float) -> Parts:
+    """The combination of the basis with the least residual, by back substitution."""
+    rhs = norm * c.rotation[:, 0]
+    rows = tr.matrix_transpose(c.triangle)
+    least = eps * tr.max(tr.abs(c.triangle))
+
+    def solve(j: Any, z: Any) -> Any:
+        i = steps - 1 - j
+        pivot = rows[i, i]
+        there = (i < c.k) & (tr.abs(pivot) > least)
+        value = (rhs[i] - rows[i] @ z) / tr.where(there, pivot, 1.0)
+        return z.at[i].set(tr.where(there, value, 0.0))
+
+    z = tr.fori_loop(0, steps, solve, tr.zeros((steps,), dtype=norm.dtype))
+    return [tr.astype(z, p.dtype) @ p[:steps] for p in c.basis]

@@ -1,0 +1,79 @@
+"""Solvers as they are: an operation that calls a Python function on elements, which may use NumPy and SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenferro_ad._modes import no_grad
+from tenferro_ad.implicit._values import plain
+from tenferro_runtime.extension import REGISTRY, Builder, Primitive, Program
+from tenferro_tensor import Op, Spec, Tensor
+from tenferro_tensor.ownership import owned
+from tenferro_tensor_core import GradientError
+
+Function = Callable[[Program, list[Any]], Sequence[Any]]
+"""Maps a program, its first operands and the rest of the operands to leaves."""
+
+
+def _infer(
+    *xs: Spec, program: Program, function: Function, results: tuple[Spec, ...], sizes: tuple[int, ...] = ()
+) -> tuple[Spec, ...]:
+    """Call ``function(program, operands)``; its results are constants of every derivative.
+
+    With `sizes`, as in ``call``, no pass looks into the program, of which derivatives are yet to be taken.
+    """
+    return results
+
+
+class _Hosted(Primitive):
+    """Its ops are not interned: a table of them would keep what functions close over."""
+
+    anywhere = True
+
+    def op(self, **params: Any) -> Op:
+        return Op(self, params)
+
+
+_infer.__name__ = "hosted_solver"
+hosted_solver = _Hosted(_infer)
+
+
+def hosted(function: Function, program: Program, specs: Sequence[Spec], results: Sequence[Spec]) -> Program:
+    """The program of one step that calls a function.
+
+    Args:
+        function: the function.
+        program: what it is given first.
+        specs: of the operands.
+        results: specs of the leaves that it returns.
+    """
+    builder = Builder()
+    operands = [builder.input(s) for s in specs]
+    op = hosted_solver.op(program=program, function=function, results=tuple(results), sizes=())
+    return builder.close(builder.emit(op, operands))
+
+
+def _make_kernel(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, function: Function, **_: Any
+) -> Callable[..., Any]:
+    def run(*raws: Any) -> Any:
+        with no_grad():
+            found = function(program, [Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins, strict=True)])
+        return tuple([_raw(x) for x in found])
+
+    return run
+
+
+def _raw(x: Any) -> Any:
+    x = plain(x)
+    if x.__class__ is not Tensor:
+        raise GradientError(
+            f"a solver that runs on elements returned {x.spec!r} of class {type(x).__name__}, which has none; pass the "
+            "values that it uses from outside through the equation",
+            spec=repr(x.spec),
+        )
+    return owned(x)._data
+
+
+REGISTRY.kernel(hosted_solver, "*", _make_kernel)

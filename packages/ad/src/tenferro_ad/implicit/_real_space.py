@@ -1,0 +1,71 @@
+"""Trees as vectors of a real space: a complex leaf is its real and its imaginary part.
+
+The inner product is Re(conj(a) b), summed over all leaves. Functions that are linear over the reals only, as the
+derivatives of those that conjugate, are linear here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tenferro_runtime as tr
+from tenferro_ad.implicit._values import unknowns
+from tenferro_runtime.trees import unflatten
+from tenferro_tensor_core import promote, real_of
+
+Parts = list[Any]
+"""Real arrays with one axis; two of them for a complex leaf."""
+
+
+class RealSpace:
+    """The space of the trees that are like one of them.
+
+    Attributes:
+        dtype: the widest real dtype of a leaf.
+        dimension: the number of real coordinates; ``None`` where a size is open.
+    """
+
+    def __init__(self, like: Any) -> None:
+        values, self.tree = unknowns(like, "the vector")
+        self.specs = [v.spec for v in values]
+        self.dtype = promote(*[real_of(s.dtype) for s in self.specs]) if self.specs else tr.float64
+        sizes = [s.size * (2 if s.cplx else 1) for s in self.specs]
+        self.dimension: int | None = sum(sizes) if all(n.__class__ is int for n in sizes) else None
+
+    def parts(self, x: Any) -> Parts:
+        """The coordinates of a tree."""
+        found = []
+        for v in unknowns(x, "the vector")[0]:
+            flat = tr.reshape(v, (-1,))
+            found += [tr.real(flat), tr.imag(flat)] if v.spec.cplx else [flat]
+        return found
+
+    def tree_of(self, parts: Parts) -> Any:
+        """The tree with the given coordinates."""
+        given = iter(parts)
+        leaves = []
+        for s in self.specs:
+            flat = next(given)
+            if s.cplx:
+                flat = tr.astype(flat + 1j * next(given), s.dtype)
+            leaves.append(tr.reshape(flat, s.shape))
+        return unflatten(self.tree, leaves)
+
+    def dot(self, a: Sequence[Any], b: Sequence[Any]) -> Any:
+        """The inner product; of stacked vectors `a`, that of each row."""
+        return sum([tr.astype(p @ q, self.dtype) for p, q in zip(a, b, strict=True)], tr.zeros((), dtype=self.dtype))
+
+    def norm(self, a: Parts) -> Any:
+        """The Euclidean norm."""
+        return tr.sqrt(self.dot(a, a))
+
+
+def added(a: Parts, scale: Any, b: Parts) -> Parts:
+    """``a + scale * b``."""
+    return [p + tr.astype(scale, p.dtype) * q for p, q in zip(a, b, strict=True)]
+
+
+def scaled(scale: Any, a: Parts) -> Parts:
+    """``scale * a``."""
+    return [tr.astype(scale, p.dtype) * p for p in a]
