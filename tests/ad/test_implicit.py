@@ -493,3 +493,72 @@ def test_zero_sizes(compiled):
         assert h(empty).shape == (0,)
         assert grad(size_of(h))(empty).shape == (0,)
         assert jacfwd(h)(empty).shape == (0, 0)
+
+
+# --- lanes ----------------------------------------------------------------------------------------------------------
+
+LANES = tr.asarray(np.linspace(0.1, 1.2, 12).reshape(4, 3))
+
+
+def each(f: Any) -> Any:
+    return lambda xs: tr.stack([f(x) for x in xs])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("lanes", [4, 0])
+def test_lanes_of_fixed_points(compiled, lanes):
+    xs = LANES[:lanes]
+    pushed = lambda f: lambda a: jvp(f, (a,), (a,))[1]
+    pulled = lambda f: lambda a: vjp(f, a)[1](a)[0]
+    for made in (lambda f: f, pushed, pulled, lambda f: hessian(size_of(f))):
+        inside = tr.vmap(made(limit))
+        found = (tr.compile(inside) if compiled else inside)(xs)
+        if lanes:
+            close(found, each(made(unrolled_limit))(xs))
+        assert found.shape[0] == lanes
+    total = lambda f: lambda xs: tr.sum(tr.vmap(size_of(f))(xs))
+    outside = grad(total(limit))
+    close((tr.compile(outside) if compiled else outside)(xs), grad(total(unrolled_limit))(xs))
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, 1)])
+def test_lanes_of_linear_equations(axes):
+    a = tr.stack([matrix("float64", shift=2.0, seed=k) for k in range(3)], axis=axes[0] or 0)
+    b = tr.stack([vector("float64", seed=k) for k in range(3)], axis=axes[1] or 0)
+    a = a if axes[0] is not None else a[0]
+    b = b if axes[1] is not None else b[0]
+    for solve in (dense, richardson, lambda f, b: by_jacobian(f, b)):
+        f, expected = solved_by(solve), explicit
+        g, reference = grad(size_of(f), (0, 1)), grad(size_of(expected), (0, 1))
+        close(tr.vmap(f, axes)(a, b), tr.vmap(expected, axes)(a, b))
+        close(tr.vmap(g, axes)(a, b), tr.vmap(reference, axes)(a, b))
+        outer = lambda f, axes=axes: grad(lambda a, b: tr.sum(tr.vmap(size_of(f), axes)(a, b)), (0, 1))
+        close(outer(f)(a, b), outer(expected)(a, b))
+
+
+def test_lanes_within_lanes_and_within_loops():
+    xs = tr.stack([LANES, 0.5 * LANES])
+    g = grad(size_of(limit))
+    close(tr.vmap(tr.vmap(g))(xs), tr.vmap(tr.vmap(grad(size_of(unrolled_limit))))(xs))
+    scanned = lambda f: lambda xs: tr.scan(lambda c, x: (c + tr.vmap(f)(x), tr.sum(c)), tr.zeros((4, 3)), xs)
+    close(tr.compile(scanned(g))(xs), scanned(grad(size_of(unrolled_limit)))(xs))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_lanes_of_a_solver_that_runs_on_elements(order):
+    def kepler(e: Any) -> Any:
+        f = lambda x: x - e * tr.sin(x) - 1.0
+        return custom_root(f, 1.0, lambda f, x: scipy.optimize.brentq(lambda x: float(f(x)), 0, 7, xtol=1e-14))
+
+    f = kepler
+    for _ in range(order):
+        f = grad(f)
+    e = tr.asarray([0.1, 0.2, 0.3])
+    close(tr.vmap(f)(e), each(f)(e))
+
+
+def test_each_lane_ends_where_it_converges():
+    rate = tr.asarray([0.1, 0.9])
+    f = lambda r: fixed_point(lambda x, r: r * x, 1.0, r, has_status=True)
+    _, status = tr.vmap(f)(rate)
+    assert [int(n) for n in status.steps] == [int(f(r)[1].steps) for r in rate]

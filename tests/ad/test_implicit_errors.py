@@ -157,3 +157,14 @@ def test_python_numbers_take_the_dtype_of_the_equation():
         for g in (f, tr.compile(f), grad(f), tr.compile(grad(f))):
             assert g(a).dtype == np.float32
             assert g(2.0).dtype == np.float64
+
+
+def test_lanes_that_do_not_converge():
+    f = lambda r, **how: fixed_point(lambda x: r * x + 1.0, 0.0, max_steps=200, **how)
+    rates = tr.asarray([0.5, 2.0, 3.0])
+    with pytest.raises(NumericalError, match="in 2 of 3 lanes"):
+        tr.vmap(f)(rates)
+    found = tr.compile(tr.vmap(f))(rates)
+    assert np.isnan(np.asarray(found)).tolist() == [False, True, True]
+    _, status = tr.vmap(lambda r: f(r, has_status=True))(rates)
+    assert status.converged.tolist() == [True, False, False]

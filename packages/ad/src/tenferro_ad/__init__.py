@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad import _call, _expansion_rules, _record, _transfers, control_flow  # noqa: F401 - how values record
+from tenferro_ad import _call, _expansion_rules, _record, _transfers, control_flow, implicit  # noqa: F401 - how values record
 from tenferro_ad._checking import check_grads
 from tenferro_ad._checkpoint import checkpoint
 from tenferro_ad._custom import custom_rule
@@ -13,10 +13,10 @@ from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
 from tenferro_ad._variable import variable
-from tenferro_ad.implicit import FixedPointStatus, custom_linear_solve, custom_root, fixed_point
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
+    from tenferro_ad.implicit import FixedPointStatus, custom_linear_solve, custom_root, fixed_point
     from tenferro_ad.power_series import laplacian, taylor, taylor_kind
     from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
     from tenferro_ad.sparse import Sparsity, sparse_hessian, sparse_jacobian, sparsity
@@ -24,6 +24,7 @@ else:
     __getattr__ = deferred(
         __name__,
         {
+            "implicit": "FixedPointStatus custom_linear_solve custom_root fixed_point",
             "power_series": "laplacian taylor taylor_kind",
             "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
             "sparse": "Sparsity sparse_hessian sparse_jacobian sparsity",

@@ -5,9 +5,23 @@ which hold the equation and its solvers as programs: `custom_root`, whose tangen
 equation, and `custom_linear_solve`, whose tangents and cotangents solve the same one again for other right-hand sides.
 """
 
-from tenferro_ad.implicit import _linear_rules, _root_rules  # noqa: F401 - they register themselves
-from tenferro_ad.implicit._custom_linear_solve import custom_linear_solve
-from tenferro_ad.implicit._custom_root import custom_root
-from tenferro_ad.implicit._fixed_point import FixedPointStatus, fixed_point
+from typing import TYPE_CHECKING
+
+from tenferro_ad.implicit import _batching, _linear_rules, _root_rules  # noqa: F401 - they register themselves
+from tenferro_tensor_core.deferred import deferred
+
+if TYPE_CHECKING:
+    from tenferro_ad.implicit._custom_linear_solve import custom_linear_solve
+    from tenferro_ad.implicit._custom_root import custom_root
+    from tenferro_ad.implicit._fixed_point import FixedPointStatus, fixed_point
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "_custom_linear_solve": "custom_linear_solve",
+            "_custom_root": "custom_root",
+            "_fixed_point": "FixedPointStatus fixed_point",
+        },
+    )
 
 __all__ = ["FixedPointStatus", "custom_linear_solve", "custom_root", "fixed_point"]

@@ -10,8 +10,8 @@ from tenferro_ad._trees import require_convention
 from tenferro_ad.implicit._closing import Applied, closed
 from tenferro_ad.implicit._derived_programs import adjoint_of
 from tenferro_ad.implicit._primitives import linear_solve
-from tenferro_ad.implicit._solvers import Solution, hosted_solver_of, recorded_solver, with_aux
-from tenferro_ad.implicit._values import constant, matched, plain, require_functions, to_be_traced, unknowns
+from tenferro_ad.implicit._solvers import Solution, solver_program, with_aux
+from tenferro_ad.implicit._values import constant, matched, plain, require_functions, unknowns
 from tenferro_runtime.trees import unflatten
 
 Function = Callable[..., Any]
@@ -83,7 +83,7 @@ def custom_linear_solve(
         with no_grad():
             out = solve(Applied(equation.program, equation.captured, tree), unflatten(tree, values))
         found = [plain(x) for x in solution.take(out)]
-        return with_aux(solution, found, False)
+        return with_aux(solution, found)
     count = len(equation.captured)
 
     def forward(f: Applied, rhs: list[Any]) -> Any:
@@ -93,17 +93,16 @@ def custom_linear_solve(
         turned = adjoint_of(f.program, count, convention == "jax")
         return transpose_solve(Applied(turned, f.consts, tree), unflatten(tree, rhs))  # type: ignore[misc]
 
-    traced = to_be_traced([*values, *equation.captured])
-    record = recorded_solver if traced else hosted_solver_of
-    first = record(forward, equation, solution, specs)
+    every = [*values, *equation.captured]
+    first = solver_program(forward, equation, solution, specs, every)
     second = None
     if transpose_solve is not None:
         turned = Solution("transpose_solve of custom_linear_solve", tree, specs, has_aux)
-        second = record(backward, equation, turned, specs)
+        second = solver_program(backward, equation, turned, specs, every)
     turned_consts = () if second is None else second.captured
     found = linear_solve(
         *equation.captured, *first.captured, *turned_consts, *values,
         matvec=equation.program, solve=first.program, transpose_solve=None if second is None else second.program,
         consts=(count, len(first.captured), len(turned_consts)), unconjugated=convention == "jax",
     )  # fmt: skip
-    return with_aux(solution, found, traced)
+    return with_aux(solution, found)

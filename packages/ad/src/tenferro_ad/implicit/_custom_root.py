@@ -11,8 +11,8 @@ from tenferro_ad.implicit._closing import Applied, Closed, closed
 from tenferro_ad.implicit._derived_programs import adjoint_of, linearised
 from tenferro_ad.implicit._gmres import gmres
 from tenferro_ad.implicit._primitives import root
-from tenferro_ad.implicit._solvers import Solution, hosted_solver_of, recorded_solver, with_aux
-from tenferro_ad.implicit._values import constant, matched, plain, require_functions, to_be_traced, unknowns
+from tenferro_ad.implicit._solvers import Solution, solver_program, with_aux
+from tenferro_ad.implicit._values import constant, matched, plain, require_functions, unknowns
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor_core import GradientError
 
@@ -76,16 +76,15 @@ def custom_root(
     if constant([*values, *equation.captured]):
         with no_grad():
             out = solve(Applied(equation.program, equation.captured, tree), unflatten(tree, values))
-        return with_aux(solution, [plain(x) for x in solution.take(out)], False)
-    traced = to_be_traced([*values, *equation.captured])
-    record = recorded_solver if traced else hosted_solver_of
-    first = record(lambda g, xs: solve(g, unflatten(tree, xs)), equation, solution, specs)
+        return with_aux(solution, [plain(x) for x in solution.take(out)])
+    every = [*values, *equation.captured]
+    first = solver_program(lambda g, xs: solve(g, unflatten(tree, xs)), equation, solution, specs, every)
     tangents = _Linear(tangent_solve, tree, len(equation.captured))
-    second = record(tangents.forward, equation, Solution(NAME, tree, specs), [*specs, *specs])
+    second = solver_program(tangents.forward, equation, Solution(NAME, tree, specs), [*specs, *specs], every)
     third: Closed | None = None
     try:
         turned = Solution(f"{NAME}, for the adjoint", tree, specs)
-        third = record(tangents.backward, equation, turned, [*specs, *specs])
+        third = solver_program(tangents.backward, equation, turned, [*specs, *specs], every)
     except GradientError:
         pass  # f or the solver has forward mode only
     last = () if third is None else third.captured
@@ -95,7 +94,7 @@ def custom_root(
         adjoint_solve=None if third is None else third.program,
         consts=(len(equation.captured), len(first.captured), len(second.captured), len(last)),
     )  # fmt: skip
-    return with_aux(solution, found, traced)
+    return with_aux(solution, found)
 
 
 class _Linear:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_ad._backward import backward_pass
-from tenferro_ad._derived import staged
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._reverse import conjugated
 from tenferro_ad._zeros import zeros_in
 from tenferro_ad.control_flow._pushed import pushed_program
+from tenferro_runtime.derived import staged
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import applied
 from tenferro_tensor import next_level

@@ -11,6 +11,7 @@ import tenferro_runtime as tr
 from tenferro_ad.implicit._custom_root import custom_root
 from tenferro_ad.implicit._real_space import RealSpace
 from tenferro_ad.implicit._values import matched, require_functions, unknowns
+from tenferro_runtime.batching import inner_array
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import map_tree, unflatten
 from tenferro_tensor import Tensor
@@ -98,22 +99,33 @@ def fixed_point(
         size = space.norm(space.parts(step))
         converged = size <= limit * (1 + space.norm(space.parts(x)))
         status = FixedPointStatus(converged, steps, size)
-        return (x if has_status else _checked(x, status, limit)), status
+        return (x if has_status else _marked(x, status.converged)), status
 
     x, status = custom_root(residual, start, iterate, tangent_solve, has_aux=True)
-    return (x, status) if has_status else x
+    if has_status:
+        return x, status
+    _require_converged(status, limit)
+    return x
 
 
-def _checked(x: Any, status: FixedPointStatus, limit: float) -> Any:
-    """The result of an iteration that has converged; otherwise an error, or NaN where elements are not known."""
-    if status.converged.__class__ is Tensor:
-        if not bool(status.converged):
-            raise NumericalError(
-                f"fixed_point{here()} has not converged after {int(status.steps)} steps: the norm of f(x) - x is "
-                f"{float(status.residual):.3g}, the tolerance {limit:.3g} relative to 1 + norm(x); start nearer, damp "
-                "the iteration, raise max_steps or tol, or take the last x with has_status=True",
-                steps=int(status.steps),
-                residual=float(status.residual),
-            )
+def _marked(x: Any, converged: Any) -> Any:
+    """The result of an iteration, NaN if it has not converged and nobody can be told yet."""
+    if converged.__class__ is Tensor:
         return x
-    return map_tree(lambda v: tr.where(status.converged, v, tr.astype(float("nan"), v.dtype)), x)
+    return map_tree(lambda v: tr.where(converged, v, tr.astype(float("nan"), v.dtype)), x)
+
+
+def _require_converged(status: FixedPointStatus, limit: float) -> None:
+    """Raise where it is known that an iteration, that of some lane of a batch, has not converged."""
+    converged, steps, residual = map(inner_array, status)
+    if converged.__class__ is not Tensor or bool(tr.all(converged)):
+        return
+    lanes = f" in {int(tr.sum(~converged))} of {converged.size} lanes" if converged.ndim else ""
+    most, worst = int(tr.max(steps)), float(tr.max(residual))
+    raise NumericalError(
+        f"fixed_point{here()} has not converged after {most} steps{lanes}: the norm of f(x) - x is {worst:.3g}, the "
+        f"tolerance {limit:.3g} relative to 1 + norm(x); start nearer, damp the iteration, raise max_steps or tol, or "
+        "take the last x with has_status=True",
+        steps=most,
+        residual=worst,
+    )

@@ -1,8 +1,8 @@
-"""Solvers of users as programs: recorded where values are traced, called on elements elsewhere."""
+"""Solvers of users as programs: recorded where values have no elements, called as they are elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tenferro_ad._modes import no_grad
@@ -10,11 +10,13 @@ from tenferro_ad._trees import as_value
 from tenferro_ad.implicit._closing import Applied, Closed, closed
 from tenferro_ad.implicit._hosted import hosted
 from tenferro_ad.implicit._values import matched
-from tenferro_runtime.extension import Program
+from tenferro_runtime.batching import Batched
+from tenferro_runtime.extension import Program, TracedTensor
 from tenferro_runtime.ir import here
+from tenferro_runtime.tracing import stage_above
 from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Spec, Tensor
-from tenferro_tensor_core import ArgumentError, NumericalError
+from tenferro_tensor_core import ArgumentError, NumericalError, TracingError
 
 Run = Callable[[Applied, list[Any]], Any]
 """A solver: of the function of the equation, and leaves, to a solution."""
@@ -70,16 +72,42 @@ def _finite(x: Tensor) -> bool:
     return bool(x._data.size == 0 or (abs(x._data) < float("inf")).all())
 
 
-def recorded_solver(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
+def solver_program(
+    run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec], values: Sequence[Any]
+) -> Closed:
     """A solver as a program of the leaves that it takes.
+
+    Where values have elements it calls the solver. For lanes of a batch it does so only if the solver asks for the
+    elements, one lane after the other; other solvers are recorded, for all lanes at once.
 
     Args:
         run: the solver.
         equation: the equation.
         solution: takes what the solver returns.
         specs: specs of the leaves.
+        values: all that takes part in the equation.
     """
+    levels = {level for v in values for level in _kinds(v)}
+    if TracedTensor in levels or stage_above(0) is not None:
+        return _recorded(run, equation, solution, specs)
+    if Batched in levels:
+        try:
+            return _recorded(run, equation, solution, specs)
+        except TracingError:
+            if solution.has_aux:
+                raise
+    return _hosted(run, equation, solution, specs)
 
+
+def _kinds(x: Any) -> Iterator[type]:
+    """The classes of a value and of those inside of it."""
+    while x.level and x.__class__ is not TracedTensor:
+        yield x.__class__
+        x = x.value
+    yield x.__class__
+
+
+def _recorded(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
     def leaves(xs: list[Any]) -> list[Any]:
         with no_grad():
             found = solution.take(run(Applied(equation.program, equation.captured, solution.tree), xs))
@@ -88,8 +116,7 @@ def recorded_solver(run: Run, equation: Closed, solution: Solution, specs: Seque
     return closed(solution.name, leaves, specs)
 
 
-def hosted_solver_of(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
-    """A solver that runs on elements; arguments as those of `recorded_solver`."""
+def _hosted(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
     count = len(equation.captured)
 
     def function(program: Program, values: list[Any]) -> list[Any]:
@@ -99,13 +126,12 @@ def hosted_solver_of(run: Run, equation: Closed, solution: Solution, specs: Sequ
     return Closed(hosted(function, equation.program, operands, solution.specs), equation.captured)
 
 
-def with_aux(solution: Solution, found: Sequence[Any], traced: bool) -> Any:
-    """The result of a solver in its containers."""
+def with_aux(solution: Solution, found: Sequence[Any]) -> Any:
+    """The result of a solver in its containers; aux is among the leaves, or where the solver left it."""
     count = solution.tree.size
     x = unflatten(solution.tree, found[:count])
     if not solution.has_aux:
         return x
-    if not traced:
-        return x, solution.aux
-    assert solution.aux_tree is not None
-    return x, unflatten(solution.aux_tree, found[count:])
+    tree = solution.aux_tree
+    assert tree is not None
+    return x, solution.aux if len(found) == count else unflatten(tree, found[count:])

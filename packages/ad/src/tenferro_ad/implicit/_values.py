@@ -11,7 +11,6 @@ from tenferro_ad._trees import as_value
 from tenferro_runtime import StructureError
 from tenferro_runtime.extension import Builder
 from tenferro_runtime.ir import here
-from tenferro_runtime.tracing import is_traced, stage_above
 from tenferro_runtime.trees import LEAF, TreeDef, flatten, flatten_like, unflatten
 from tenferro_tensor import SCALARS, Primitive, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError, TenferroError, weak
@@ -143,8 +142,3 @@ def plain(x: Any) -> Any:
 def constant(values: Sequence[Any]) -> bool:
     """Whether neither a derivative nor a trace nor any other transform passes through values."""
     return not any(v.level for v in values)
-
-
-def to_be_traced(values: Sequence[Any]) -> bool:
-    """Whether solvers of an equation with these values are recorded, rather than run on elements."""
-    return stage_above(0) is not None or any(map(is_traced, values))

@@ -7,7 +7,7 @@ registered with ``registry.batching(primitive, rule)``; `on_stacks` and `shiftin
 from tenferro_runtime.batching._batched import Batched
 from tenferro_runtime.batching._inner import inner_array
 from tenferro_runtime.batching._lanes import lane_by_lane
-from tenferro_runtime.batching._programs import calling
+from tenferro_runtime.batching._programs import batched_body, calling
 from tenferro_runtime.batching._records import (
     BatchingRule,
     Shared,
@@ -25,6 +25,7 @@ __all__ = [
     "BatchingRule",
     "Shared",
     "all_with_lanes",
+    "batched_body",
     "calling",
     "how_batched",
     "inner_array",

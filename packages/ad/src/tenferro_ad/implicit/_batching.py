@@ -1,0 +1,57 @@
+"""The equations of all lanes as one: what takes part in them is that of all lanes, and so are their derivatives.
+
+Where a solver decides differently in each lane, a recorded loop of it ends for each lane where that lane ends it. A
+solver that runs on elements is called for one lane after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad.implicit._primitives import linear_solve, parted, root
+from tenferro_runtime.batching import Shared, all_with_lanes, batched_body
+from tenferro_runtime.extension import REGISTRY, Primitive, Program
+from tenferro_tensor_core import DimLike
+
+_LINEAR = ("matvec", "solve", "transpose_solve")
+_ROOT = ("f", "solve", "tangent_solve", "adjoint_solve")
+
+
+def _batch(
+    primitive: Primitive,
+    names: tuple[str, ...],
+    size: DimLike,
+    values: tuple[Any, ...],
+    batched: tuple[bool, ...],
+    params: dict[str, Any],
+) -> Any:
+    consts = params["consts"]
+    flags = parted(batched, consts)
+    *fixed, unknowns = parted(values, consts)
+    lanes = all_with_lanes(size, unknowns, flags[-1])
+    count, made = len(lanes), dict(params)
+    different: tuple[bool, ...] = ()
+    for name, own in zip(names, flags, strict=False):
+        program: Program | None = params[name]
+        if program is None:
+            continue
+        rest = (True,) * (len(program.input_ids) - len(own))
+        wanted = (*(True,) * count, *(False,) * (len(program.output_ids) - count))
+        found = batched_body(program, (*own, *rest), size, wanted)
+        made[name] = found.program
+        if name == "solve":
+            different = found.batched
+    outs = primitive(*[x for part in fixed for x in part], *lanes, **made)
+    return tuple([x if own else Shared(x) for x, own in zip(outs, different, strict=True)])
+
+
+def _linear(size: DimLike, values: tuple[Any, ...], batched: tuple[bool, ...], **params: Any) -> Any:
+    return _batch(linear_solve, _LINEAR, size, values, batched, params)
+
+
+def _root(size: DimLike, values: tuple[Any, ...], batched: tuple[bool, ...], **params: Any) -> Any:
+    return _batch(root, _ROOT, size, values, batched, params)
+
+
+REGISTRY.batching(linear_solve, _linear)
+REGISTRY.batching(root, _root)
