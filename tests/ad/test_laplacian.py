@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tenferro_linalg as tl
 import tenferro_runtime as tr
 from tenferro_ad import grad, jacfwd, jvp, laplacian, taylor
+from tenferro_ad.power_series._colors import VariableColors
 from tenferro_runtime.extension import ArgumentError, GradientError
 from tenferro_tensor import Spec, tensor
 
@@ -115,10 +116,70 @@ def test_other_transforms() -> None:
     )
 
 
+def lattice(p: Any) -> Any:
+    """The action of angles on a torus."""
+    return tr.sum(tr.cos(p - tr.roll(p, 1, axis=0))) + tr.sum(tr.cos(p - tr.roll(p, 1, axis=1)) * p)
+
+
+SPARSE: dict[str, Any] = {
+    "chain": lambda x: tr.sum(tr.cos(x[1:] - x[:-1]) * x[1:]) + tr.sum(x**4),
+    "separable": lambda x: tr.sin(x) ** 3,
+    "star": lambda x: tr.sum(x[0] * x**2),
+    "dense": lambda x: tr.exp(tr.sum(x)),
+    "complex": lambda x: tr.exp(1j * x) * x,
+    "linear": lambda x: tr.cumulative_sum(x),
+    "loop": lambda x: tr.fori_loop(0, 3, lambda i, c: tr.sin(c) * x, x),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_shared_directions(name: str) -> None:
+    f, x = SPARSE[name], R.normal(size=6)
+    want = trace_of_hessian(f, x)
+    for g in (laplacian(f, sparse=True), laplacian(f, sparse=True, memory_budget=1)):
+        for _ in range(2):  # the second call finds the colors
+            np.testing.assert_allclose(g(x).numpy(), want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(tr.compile(laplacian(f, sparse=True))(x).numpy(), want, rtol=1e-9, atol=1e-12)
+
+
+def test_number_of_shared_directions() -> None:
+    x, p = R.normal(size=50), R.normal(size=(6, 6))
+    for f, at, number in (
+        (SPARSE["separable"], x, 1),
+        (SPARSE["linear"], x, 1),
+        (SPARSE["chain"], x, 2),
+        (SPARSE["star"], x, 2),
+        (lattice, p, 2),
+        (SPARSE["dense"], x, 50),
+    ):
+        assert VariableColors(f, 0, False).of((at,), {}).number == number
+    np.testing.assert_allclose(laplacian(lattice, sparse=True)(p).numpy(), trace_of_hessian(lattice, p))
+
+
+def test_a_million_variables() -> None:
+    x = np.linspace(0.0, 3.0, 1_000_000)
+    found = laplacian(SPARSE["chain"], sparse=True)(x).item()
+    d = x[1:] - x[:-1]
+    assert found == pytest.approx(np.sum(-2 * np.cos(d) * x[1:] - 2 * np.sin(d)) + np.sum(12 * x**2))
+
+
+def test_shared_directions_of_containers() -> None:
+    def f(p: Any, scale: Any, power: int) -> Any:
+        return tr.sum(p["a"] ** 2 * p["b"]) * scale + tr.prod(p["b"]) ** power, scale
+
+    p = {"a": X[0], "b": X[1]}
+    found, aux = laplacian(f, has_aux=True, sparse=True)(p, 2.0, power=1)
+    assert aux == 2.0
+    np.testing.assert_allclose(found.numpy(), 4 * np.sum(p["b"]))
+    slope = jvp(laplacian(SPARSE["chain"], sparse=True), (X[0],), (X[1],))[1]
+    np.testing.assert_allclose(slope.numpy(), jvp(laplacian(SPARSE["chain"]), (X[0],), (X[1],))[1].numpy())
+
+
 def test_constants_and_no_variables() -> None:
     assert laplacian(lambda x: 2.0)(X).item() == 0.0
     np.testing.assert_array_equal(laplacian(lambda x: x)(X).numpy(), 0 * X)
     assert laplacian(lambda x: tr.sum(x * x))(np.zeros(0)).item() == 0.0
+    assert laplacian(lambda x: tr.sum(x * x), sparse=True)(np.zeros(0)).item() == 0.0
 
 
 def test_what_does_not_fit() -> None:
@@ -128,3 +189,7 @@ def test_what_does_not_fit() -> None:
         laplacian(lambda x: x > 0)(X)
     with pytest.raises(ArgumentError, match="memory_budget needs sizes that are numbers"):
         tr.trace(laplacian(lambda x: tr.sum(x * x), memory_budget=10), Spec((tr.dim("n"),), X.dtype))
+    with pytest.raises(ArgumentError, match="sparse=True needs sizes that are numbers"):
+        tr.trace(laplacian(lambda x: tr.sum(x * x), sparse=True), Spec((tr.dim("n"),), X.dtype))
+    with pytest.raises(ArgumentError, match="do not give the Jacobian"):
+        laplacian(network, sparse=True, with_jacobian=True)

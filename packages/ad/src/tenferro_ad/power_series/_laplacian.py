@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from tenferro_ad._basis import bytes_of_one
 from tenferro_ad._trees import Picked
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Term
+from tenferro_ad.power_series._colors import VariableColors
 from tenferro_ad.power_series._series import Collapse
 from tenferro_ad.power_series._taylor import expanded
-from tenferro_runtime import concat, eye, vmap
+from tenferro_ad.sparse._coloring import Coloring
+from tenferro_runtime import asarray, concat, eye, vmap
 from tenferro_runtime.batching import Batched
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import flatten, unflatten
-from tenferro_tensor import catalog
+from tenferro_tensor import Spec, catalog
 from tenferro_tensor.functions import mean
 from tenferro_tensor_core import ArgumentError, GradientError
 
@@ -27,6 +31,7 @@ def laplacian(
     *,
     has_aux: bool = False,
     with_jacobian: bool = False,
+    sparse: bool = False,
     memory_budget: int | None = None,
 ) -> Callable[..., Any]:
     """Make a function that returns the Laplacian of `f`: the sum of its second derivatives by each real variable.
@@ -41,7 +46,10 @@ def laplacian(
         argnums: the positional argument whose variables count, or several of them.
         has_aux: the function returns a pair (value, aux); aux is then the last result.
         with_jacobian: return ``(value, jacobian, laplacian)``: the run finds all three.
-        memory_budget: bytes that the values on the way may take: so many variables as fit are treated at a time. By
+        sparse: variables without a second derivative in common share a direction, of which there are as many as a
+            coloring needs: two for a chain of any length. Which they are is read off the traced function, once for
+            each kind of arguments and their sizes.
+        memory_budget: bytes that the values on the way may take: so many directions as fit are treated at a time. By
             default it is all of them.
 
     Returns:
@@ -50,17 +58,25 @@ def laplacian(
 
     Raises:
         GradientError: an argument is not real floating-point, or a value is not floating-point.
-        ArgumentError: there is a budget, and sizes are open.
+        ArgumentError: there is a budget or `sparse`, and sizes are open; or the Jacobian is asked for, which shared
+            directions do not give.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_ad import laplacian
     >>> laplacian(lambda x: tr.sum(x**3))(tr.asarray([1.0, 2.0]))
     Tensor(18.)
     """
+    if sparse and with_jacobian:
+        raise ArgumentError(
+            "laplacian with sparse=True has directions that variables share, which do not give the Jacobian; take it "
+            "from grad, jacfwd or sparse_jacobian"
+        )
+    colors = VariableColors(f, argnums, has_aux) if sparse else None
 
     @wraps(f)
     def summed(*args: Any, **kwargs: Any) -> Any:
-        run = _Directions(f, Picked(args, argnums, "laplacian"), kwargs, has_aux)
+        picked = Picked(args, argnums, "laplacian")
+        run = _Directions(f, picked, kwargs, has_aux, None if colors is None else colors.of(args, kwargs))
         found = run.on_all(memory_budget)
         results = [run.unflattened(found)] if not with_jacobian else run.with_jacobian(found)
         results += [run.aux] if has_aux else []
@@ -83,20 +99,22 @@ class _Directions:
     tree: Any
     aux: Any
 
-    def __init__(self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool) -> None:
+    def __init__(
+        self, f: Callable[..., Any], picked: Picked, kwargs: dict[str, Any], has_aux: bool, colors: Coloring | None
+    ) -> None:
         for x in picked.values:
             if x.spec.cplx:
                 raise GradientError(
                     f"laplacian sums second derivatives by real variables{here()}, but an argument is {x.spec!r}; take "
                     "its real and imaginary parts as the arguments"
                 )
-        self.picked, self.values, self.has_aux = picked, picked.values, has_aux
+        self.picked, self.values, self.has_aux, self.colors = picked, picked.values, has_aux, colors
         self.f = lambda *leaves: picked.call(f, leaves, kwargs)
         self.leaves = flatten(tuple(picked.values))[1]
 
     def on_all(self, memory_budget: int | None) -> list[tuple[Any, Any]]:
-        """For each leaf of the value its derivatives by all variables, along a leading axis, and its Laplacian."""
-        count: Any = sum([x.spec.size for x in self.values])
+        """For each leaf of the value its derivatives along all directions, on a leading axis, and its Laplacian."""
+        count: Any = sum([x.spec.size for x in self.values]) if self.colors is None else self.colors.number
         if memory_budget is None:
             return self._along(0, count)
         if any(x.spec.symbolic for x in self.values):
@@ -121,12 +139,12 @@ class _Directions:
         return bytes_of_one(push, [x.spec for x in self.values])
 
     def _along(self, start: Any, count: Any) -> list[tuple[Any, Any]]:
-        """The same for some of the variables, which are numbered through all leaves."""
+        """The same for some of the directions."""
         if isinstance(count, int):
             count = max(count, 1)  # one direction that is zero, where there are no variables
         directions, offset = [], 0
         for x in self.values:
-            rows = eye(count, x.spec.size, k=start - offset, dtype=x.spec.dtype, device=x.spec.place.device)
+            rows = self._rows(x.spec, offset, start, count)
             directions.append(catalog.reshape(rows, shape=(count, *x.spec.shape)))
             offset += x.spec.size
 
@@ -138,6 +156,13 @@ class _Directions:
 
         first, second = vmap(lanes, out_axes=(0, None))(*directions)
         return [(rows, term * (2 * count)) for rows, term in zip(first, second, strict=True)]
+
+    def _rows(self, spec: Spec, offset: Any, start: Any, count: Any) -> Any:
+        """Directions, one in each row, at the variables of a leaf."""
+        if self.colors is None:
+            return eye(count, spec.size, k=start - offset, dtype=spec.dtype, device=spec.place.device)
+        own = self.colors.colors[offset : offset + spec.size]
+        return asarray(own == np.arange(start, start + count)[:, None], dtype=spec.dtype, device=spec.place.device)
 
     def _series(self, directions: Sequence[Any], collapse: Collapse | None) -> list[tuple[Term, Term]]:
         curves = [[x, d] for x, d in zip(self.values, directions, strict=True)]
