@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import tenferro_runtime as tr
 from random_programs import Random, random_functions
-from tenferro_ad import jacfwd, sparse_jacobian, sparsity
+from random_structures import applied, random_structures
+from tenferro_ad import hessian, jacfwd, sparse_hessian, sparse_jacobian, sparsity
 from tenferro_ad.sparse import _patterns
 from tenferro_tensor_core import GradientError, UnsupportedError
 
@@ -69,3 +71,28 @@ def test_values_are_those_of_a_dense_jacobian(mode: str, f: Random) -> None:
             np.testing.assert_allclose(
                 block.toarray(), entries.numpy().reshape(block.shape), rtol=1e-5, atol=1e-7, equal_nan=True
             )
+
+
+@pytest.mark.parametrize("least_open", [2, 3, 16])
+@settings(max_examples=120)
+@given(case=random_structures())
+def test_pattern_of_moved_elements(least_open: int, case: tuple[tuple[str, ...], np.ndarray[Any, Any]]) -> None:
+    """Slices, positions, joins, loops and branches in any order, for numbers and for open sizes."""
+    names, x = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_patterns, "OPEN_MIN", least_open)
+        pattern = sparsity(lambda u: applied(names, u), x).matrix().toarray()
+        nonzero = jacfwd(lambda u: applied(names, u))(x).numpy().reshape(pattern.shape) != 0
+        assert not np.any(nonzero & ~pattern), names
+
+
+@settings(max_examples=60)
+@given(case=random_structures())
+def test_hessian_of_moved_elements(case: tuple[tuple[str, ...], np.ndarray[Any, Any]]) -> None:
+    names, x = case
+
+    def f(u: Any) -> Any:
+        return tr.sum(tr.sin(applied(names, u)))
+
+    found, expected = sparse_hessian(f)(x), hessian(f)(x).numpy()
+    np.testing.assert_allclose(found.toarray(), expected.reshape(found.shape), rtol=1e-9, atol=1e-12)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tenferro_linalg  # noqa: F401 - brings tr.linalg
 import tenferro_runtime as tr
 from tenferro_ad import Sparsity, checkpoint, custom_rule, grad, jacfwd, sparsity
 from tenferro_ad.sparse import _patterns
@@ -18,6 +17,7 @@ RNG = np.random.default_rng(5)
 X = RNG.uniform(0.5, 1.5, 18)
 U = RNG.uniform(0.5, 1.5, (17, 19))
 S = RNG.uniform(0.5, 1.5, (3, 4, 4))
+WELL = S + 4 * np.eye(4)
 POSITIONS = np.array([3, 1, 1, 7, 0])
 
 
@@ -76,7 +76,23 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
     ("matrix product", lambda u: u.T @ u[:, :2], U, True),
     ("batched product", lambda s: s @ s, S, True),
     ("einsum", lambda s: einsum("bij,bjk->bi", s, s), S, True),
-    ("solve in batches", lambda s: tr.linalg.solve(s, s[..., 0:1]), S + 4 * np.eye(4), False),
+    ("solve in batches", lambda s: tr.linalg.solve(s, s[..., 0:1] ** 2), WELL, True),
+    ("right sides", lambda s: tr.linalg.solve(WELL, s), S, True),
+    ("inverse", tr.linalg.inv, WELL, True),
+    ("determinants", tr.linalg.det, WELL, True),
+    ("gradient of a determinant", grad(lambda s: tr.sum(tr.linalg.det(s) ** 2)), WELL, True),
+    ("eigenvalues", lambda s: tr.linalg.eigvalsh(s + s.mT), WELL, True),
+    ("decomposition", lambda s: tr.linalg.cholesky(s @ s.mT), WELL, False),
+    ("singular values", tr.linalg.svdvals, S, True),
+    ("gradient of singular values", grad(lambda s: tr.sum(tr.linalg.svdvals(s) ** 3)), S, True),
+    ("norms", lambda u: tr.linalg.vector_norm(u, axis=1, ord=3), U, True),
+    ("spectra", lambda u: tr.abs(tr.fft.fft(u, axis=1)) ** 2, U, True),
+    ("half spectra", lambda u: tr.real(tr.fft.rfft(u, axis=0)), U, False),
+    ("traces", lambda s: einsum("bii->b", s), S, True),
+    ("diagonals", lambda s: einsum("bii->bi", s), S, True),
+    ("gradient of a contraction", grad(lambda s: tr.sum(einsum("bij,bjk->bik", s, s) ** 2)), S, True),
+    ("a network", lambda s: einsum("bij,bjk,bkl->bil", s, s, s), S, True),
+    ("rows of an array", lambda u: tr.stack(list(u[:3])), U, True),
     ("heat", heat, U, True),
     ("heat twice", lambda u: heat(heat(u)), U, True),
     ("heat, a few steps", lambda u: tr.fori_loop(0, 3, lambda i, v: heat(v), u), U, True),

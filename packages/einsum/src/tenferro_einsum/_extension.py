@@ -1,6 +1,6 @@
 """Registrations of the entry point ``tenferro.extensions: einsum``."""
 
-from tenferro_einsum import _batching, _contract, _contractions, _derivatives, _diagonal, _slices
+from tenferro_einsum import _batching, _contract, _contractions, _derivatives, _diagonal, _slices, _sparsity
 from tenferro_einsum._contract import contract
 from tenferro_runtime.extension import General, Registry
 
@@ -8,7 +8,7 @@ __all__ = ["register"]
 
 
 def register(registry: Registry) -> None:
-    """Kernels, rules, lowerings, prunings, costs and batching rules of the primitives of einsum."""
+    """Kernels, rules, lowerings, prunings, costs, batching and sparsity rules of the primitives of einsum."""
     _diagonal.register(registry)
     registry.kernel(contract, "*", _contract.kernel)
     registry.rule(contract, General(jvp=_derivatives.jvp, vjp=_derivatives.vjp))
@@ -18,3 +18,4 @@ def register(registry: Registry) -> None:
     _contractions.register(registry)
     _slices.register(registry)
     _batching.register(registry)
+    _sparsity.register(registry)

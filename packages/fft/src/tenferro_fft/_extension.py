@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tenferro_fft import _primitives, _stablehlo
+from tenferro_fft import _primitives, _sparsity, _stablehlo
 from tenferro_runtime.extension import Registry
 from tenferro_tensor_core.forks import importing
 
@@ -12,6 +12,7 @@ def register(registry: Registry) -> None:
     """Kernels, rules and lowerings."""
     _primitives.register(registry)
     _stablehlo.register(registry)
+    _sparsity.register(registry)
     for primitive, name in (
         (_primitives.c2c, "complex_to_complex"),
         (_primitives.r2c, "real_to_half"),

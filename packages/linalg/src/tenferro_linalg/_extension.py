@@ -16,6 +16,7 @@ from tenferro_linalg import (
     _pinv,
     _qr,
     _solve,
+    _sparsity,
     _spectral,
     _svd,
 )
@@ -27,6 +28,7 @@ def register(registry: Registry) -> None:
     """Register the family; called once, when one of its primitives first needs something."""
     _register_loops(registry)
     _batching.register(registry)
+    _sparsity.register(registry)
     pages = (_algebra, _degeneracy, _svd, _eigh, _qr, _cholesky, _solve, _det, _pinv, _norms, _spectral, _apart, _costs)
     for page in pages:
         page.register(registry)

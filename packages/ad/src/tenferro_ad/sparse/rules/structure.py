@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tenferro_runtime.control_flow import rows
 from tenferro_runtime.extension import IndexForm, IndexMap, SparsityStep, Spec, catalog, index_map
 
 Parts = tuple[tuple[tuple[IndexMap, ...] | None, ...], ...]
@@ -99,7 +100,16 @@ def _concatenate(step: SparsityStep) -> Parts:
     return (tuple(found),)
 
 
+def _rows(step: SparsityStep) -> Parts:
+    found = []
+    for k, out in enumerate(step.outs):
+        operand = (IndexForm(k), *labels(out))
+        found.append(((IndexMap(out.shape, labels(out), operand),),))
+    return tuple(found)
+
+
 RULES: Final = {
+    rows: _rows,
     catalog.broadcast_in_dim: _broadcast,
     catalog.transpose: _transpose,
     catalog.transfer: _transfer,
