@@ -69,8 +69,38 @@ def test_the_short_way_and_the_long_way_agree() -> None:
     assert f(a, 2.0, z=b).tolist() == f(a, 2.0, z=b).tolist() == long_way.tolist() == [-1.0, 0.0]
     first, second = f(a, b, z=a), f(a, b, z=a)
     assert first.tolist() == second.tolist() == [2.0, 6.0]
-    assert f.cache_info().fast == 2 and f(y=b, x=a, z=a).tolist() == [2.0, 6.0]
-    assert f.cache_info().traces == 2
+    assert f.cache_info().fast == 3 and f(y=b, x=a, z=a).tolist() == [2.0, 6.0]
+    assert f.cache_info().traces == 3  # y left out, a number, an array
+
+
+def test_a_default_is_a_constant_as_it_stands() -> None:
+    """As everywhere in Python: it may decide a branch, an extent or an axis, be a function, or have no hash."""
+    x = X(1.0, 2.0, 3.0)
+    assert tr.compile(tr.sum)(x).tolist() == 6.0 and tr.compile(tr.logsumexp)(x).ndim == 0
+    assert [tr.compile(lambda v, i=i: v[:i])(x).tolist() for i in (1, 2)] == [[1.0], [1.0, 2.0]]
+    assert tr.compile(lambda v, g=tr.negative, *, twice=False: g(g(v)) if twice else g(v))(x).tolist() == [-1, -2, -3]
+    assert tr.compile(lambda v, shape=(3, 1), names=["a"], **_: tr.reshape(v, shape))(x).shape == (3, 1)
+    assert tr.compile(lambda v, axes=[0]: tr.sum(v, axis=tuple(axes)))(x).tolist() == 6.0
+
+    @tr.compile
+    def power(v, p=2.0):
+        assert p.__class__ is float or p.dtype == tr.float64
+        return v**p
+
+    for _ in range(3):
+        assert power(x).tolist() == [1.0, 4.0, 9.0] and power(x, 3.0).tolist() == power(x, p=3.0).tolist() == [1, 8, 27]
+    assert power.cache_info().traces == 2 and "Omitted(2.0)" in power.cache_info().reasons[1]
+    assert grad(lambda v: tr.sum(power(v)))(x).tolist() == [2.0, 4.0, 6.0]
+    assert tr.compile(lambda v: power(v) + power(v, 1.0))(x).tolist() == [2.0, 6.0, 12.0]
+    assert "float64[3]" in str(power.explain(x))
+
+
+def test_a_default_that_is_an_array_is_an_argument() -> None:
+    w = np.ones(3)
+    f = tr.compile(lambda v, scale=w: v * scale)
+    assert f(X(1.0, 2.0, 3.0)).tolist() == [1.0, 2.0, 3.0]
+    w *= 2
+    assert f(X(1.0, 2.0, 3.0)).tolist() == [2.0, 4.0, 6.0]
 
 
 def test_positional_only_and_keyword_only_parameters() -> None:

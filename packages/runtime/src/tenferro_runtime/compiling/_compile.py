@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tenferro_runtime.compiling._compiled import Compiled
 from tenferro_runtime.compiling._compiled_tools import Traced, equip
+from tenferro_runtime.compiling._entry import Signature
 from tenferro_runtime.compiling._retraces import CacheInfo
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.trees._tree import flatten
@@ -106,7 +107,8 @@ def compile(
 
     The function sees traced values, which have shape and dtype but no elements: Python code in it runs while tracing
     only. Arguments and results are pytrees of arrays; Python numbers among the arguments are weak 0-d arrays, so that
-    a new number is no new program. The result may be differentiated, and called while another function is traced.
+    a new number is no new program. An argument that is left out is the default as it stands, a constant of the program
+    unless that is an array. The result may be differentiated, and called while another function is traced.
 
     A rebound global or closure variable makes a new trace; so does one that has become a differentiated value. What is
     changed inside an object, or read from a module, is not noticed.
@@ -182,7 +184,9 @@ def _compile(
 
     def traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         signature = state.signature
-        dynamic, static = signature.split((args, kwargs) if signature.names is None else _bound(f, args, kwargs))
+        dynamic, static = signature.split(
+            (args, kwargs) if signature.names is None else _bound(signature, args, kwargs)
+        )
         leaves, treedef = flatten(dynamic)
         found = state.find(dynamic, static, leaves, treedef)
         form = found.form
@@ -201,9 +205,9 @@ def _places(placement: Any) -> bool:
     return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")
 
 
-def _bound(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _bound(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     import inspect
 
-    bound = inspect.signature(f).bind(*args, **kwargs)
+    bound = inspect.Signature(signature.parameters).bind(*args, **kwargs)
     bound.apply_defaults()
     return tuple(bound.arguments.values())

@@ -13,10 +13,39 @@ from typing import Any
 
 from tenferro_runtime._written import defined
 from tenferro_runtime.rendering._tiers import Tiered
-from tenferro_runtime.trees._tree import TreeDef
-from tenferro_tensor import Tensor
+from tenferro_runtime.running._execute import HOST_ARRAYS
+from tenferro_runtime.trees._containers import register_node
+from tenferro_runtime.trees._tree import TreeDef, flatten
+from tenferro_tensor import Array, Tensor
 from tenferro_tensor.calls import ProgramEntry, ProgramsBase
 from tenferro_tensor_core import ArgumentError, key_of
+
+
+class Omitted:
+    """Stands for an argument that is left out: a tree without leaves, so that its default is a constant.
+
+    Args:
+        default: the default of the parameter, which holds no array and may have no hash.
+    """
+
+    __slots__ = ("default",)
+
+    def __init__(self, default: Any) -> None:
+        self.default = default
+
+    def __repr__(self) -> str:
+        return repr(self.default)
+
+
+register_node(Omitted, lambda omitted: ((), omitted), lambda omitted, _: omitted)
+
+
+def _constant(p: inspect.Parameter) -> inspect.Parameter:
+    """A parameter whose default is a constant of programs, unless arrays are in it."""
+    leaves = () if p.default is p.empty else flatten(p.default)[0]
+    if not leaves or any(isinstance(leaf, (Array, *HOST_ARRAYS)) for leaf in leaves):
+        return p
+    return p.replace(default=Omitted(p.default))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +103,7 @@ class Signature:
                 f"static_argnames={name!r} names no argument of {title}; it takes ({', '.join(every)})",
                 static_argnames=name,
             )
+        parameters = tuple([p if p.name in static else _constant(p) for p in parameters])
         return Signature(every, len(positional), frozenset(static), frozenset(), parameters, given)
 
     def given_leaves(self, treedef: TreeDef) -> tuple[int, ...]:
@@ -115,7 +145,7 @@ class Signature:
         """Call `f` with what `split` took apart."""
         given = dict(static)
         if self.names is not None:
-            rest = iter(dynamic)
+            rest = iter([v.default if v.__class__ is Omitted else v for v in dynamic])
             values = [given[n] if n in self.static_names else next(rest) for n in self.names]
             return f(*values[: self.positional], **dict(zip(self.names[self.positional :], values[self.positional :])))
         rest = iter(dynamic[0])
