@@ -313,10 +313,12 @@ NO_ARRAYS: Final = frozenset(
     """
     tenferro_runtime.__array_namespace_info__ tenferro_runtime.arange tenferro_runtime.assume
     tenferro_runtime.broadcast_shapes tenferro_runtime.can_cast tenferro_runtime.compute_context
-    tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.dim tenferro_runtime.empty
+    tenferro_runtime.compute_device tenferro_runtime.current_runtime tenferro_runtime.debug_callback
+    tenferro_runtime.debug_print tenferro_runtime.dim tenferro_runtime.empty
     tenferro_runtime.explain_dispatch tenferro_runtime.export_library tenferro_runtime.eye tenferro_runtime.find_nan
     tenferro_runtime.finfo tenferro_runtime.from_dlpack tenferro_runtime.iinfo tenferro_runtime.isdtype
     tenferro_runtime.load tenferro_runtime.load_library tenferro_runtime.no_transfers tenferro_runtime.ones
+    tenferro_runtime.pure_callback
     tenferro_runtime.register_dataclass tenferro_runtime.register_node tenferro_runtime.result_type
     tenferro_runtime.show_config tenferro_runtime.show_ir tenferro_runtime.synchronize
     tenferro_runtime.synchronize_all tenferro_runtime.trace tenferro_runtime.transfers tenferro_runtime.tree_all
@@ -327,4 +329,4 @@ NO_ARRAYS: Final = frozenset(
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
     """.split()
 )
-"""Public functions that compute nothing from arrays."""
+"""Public functions that compute nothing from arrays by themselves; the callbacks among them have tests of their own."""

@@ -19,7 +19,17 @@ from tenferro_runtime.batching import calling
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
-from tenferro_runtime.ir import ProgramPrimitive, called, chosen, definitions, filled, named, sizes_for, substitute
+from tenferro_runtime.ir import (
+    ProgramPrimitive,
+    called,
+    chosen,
+    definitions,
+    filled,
+    named,
+    sizes_for,
+    substitute,
+    without_effects,
+)
 from tenferro_runtime.running import call_kernel
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor.calls import Node
@@ -75,7 +85,7 @@ def _recomputing(need: tuple[int, ...], program: Program, builder: Builder) -> _
     level = next_level()
     xs = [builder.input(s) for s in program.inputs]
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
-    outs: Any = interpret(program, ins)
+    outs: Any = interpret(without_effects(program), ins)
     active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
     reached = backward_pass([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
     pulled = [reached.get(ins[i].node) for i in need]

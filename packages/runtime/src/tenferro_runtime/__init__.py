@@ -9,6 +9,7 @@ from tenferro_runtime import whole as _whole  # noqa: F401 - registers the nativ
 from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version__
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
 from tenferro_runtime.batching._vmap import vmap
+from tenferro_runtime.callbacks import debug_callback, debug_print, pure_callback
 from tenferro_runtime.compiling._compile import CompiledFunction, compile
 from tenferro_runtime.compiling._graph import GraphCompiler, GraphExecutor
 from tenferro_runtime.compiling._trace import trace
@@ -177,6 +178,8 @@ __all__ = [
     "count_nonzero",
     "cumulative_prod",
     "cumulative_sum",
+    "debug_callback",
+    "debug_print",
     "diagonal",
     "diff",
     "digamma",
@@ -270,6 +273,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "pure_callback",
     "ravel",
     "real",
     "reciprocal",

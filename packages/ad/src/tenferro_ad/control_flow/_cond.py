@@ -15,7 +15,7 @@ from tenferro_ad.control_flow._selection import selected
 from tenferro_ad.control_flow._there import operands_there, there
 from tenferro_runtime.control_flow.primitives import cond
 from tenferro_runtime.extension import Builder, Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, without_effects
 from tenferro_runtime.passes.schedule import weight
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Node
@@ -178,14 +178,16 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
 def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """Choose among the branches of values and tangents."""
-    branches = op.params["branches"]
+    branches, apart = op.params["branches"], outranked(lower, tangents)
+    if apart:
+        branches = tuple([without_effects(branch) for branch in branches])
     wanted = tuple([i - 1 for i in need])
     active = {k for branch in branches for k in pushed_program(branch, wanted).active}
     forced = tuple(sorted(active))
     programs = tuple([pushed_program(branch, wanted, forced).program for branch in branches])
     found = cond(*lower, *tangents, branches=programs)
     count = len(branches[0].output_ids)
-    outs = op(*lower) if outranked(lower, tangents) else found[:count]
+    outs = op(*lower) if apart else found[:count]
     moved = dict(zip(forced, found[count:]))
     return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
 

@@ -24,7 +24,7 @@ from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
 from tenferro_runtime.control_flow import hoisted, invariants
 from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.extension import Builder, Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, without_effects
 from tenferro_runtime.passes.accumulate import accumulate_in_body
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Op
@@ -236,7 +236,9 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     """The loop over values and tangents."""
     params = op.params
     consts, carry, total = params["consts"], params["carry"], len(lower)
-    pushed, wanted, moving = spread(params["body"], need, consts, carry)
+    apart = outranked(lower, tangents)
+    body = without_effects(params["body"]) if apart else params["body"]
+    pushed, wanted, moving = spread(body, need, consts, carry)
     order = interleaved(total, wanted, consts, consts + carry)
     program = pushed.program
     count = len(params["body"].output_ids)
@@ -255,7 +257,7 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     given = dict(zip(need, tangents))
     every = [*lower, *[given[i] if i in given else zeros_like(lower[i]) for i in wanted]]
     found = dict(zip(out, joint(*[every[i] for i in order])))
-    outs = op(*lower) if outranked(lower, tangents) else [found[k] for k in range(count)]
+    outs = op(*lower) if apart else [found[k] for k in range(count)]
     moved = {k: found[count + j] for j, k in enumerate(pushed.active)}
     return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
 

@@ -12,7 +12,7 @@ from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import Builder, GradientError, Program, optimise
-from tenferro_runtime.ir import applied
+from tenferro_runtime.ir import applied, without_effects
 from tenferro_tensor import Op, tensor
 from tenferro_tensor.calls import Node
 
@@ -67,7 +67,9 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
 def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
     """The loop over values and tangents; the condition sees the values only."""
     condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
-    total = len(lower)
+    total, apart = len(lower), outranked(lower, tangents)
+    if apart:
+        condition, body = without_effects(condition), without_effects(body)
     pushed, wanted, moving = spread(body, need, consts, total - consts)
     order = interleaved(total, wanted, consts)
     program = pushed.program
@@ -81,7 +83,7 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     every = [*lower, *[given[i] if i in given else zeros_like(lower[i]) for i in wanted]]
     found = joint(*[every[i] for i in order])
     count = total - consts
-    outs = op(*lower) if outranked(lower, tangents) else found[:count]
+    outs = op(*lower) if apart else found[:count]
     moved = dict(zip(moving, found[count:]))
     return tuple([dual(z, moved[k], level) if k in moved else z for k, z in enumerate(outs)])
 

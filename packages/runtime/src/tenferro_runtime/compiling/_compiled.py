@@ -18,9 +18,11 @@ from tenferro_runtime.compiling._new_sizes import NewSizes
 from tenferro_runtime.compiling._recourses import Recourse, recourse_of
 from tenferro_runtime.compiling._retraces import CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
+from tenferro_runtime.effects import ambient
 from tenferro_runtime.expanding import with_conditions
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._effects import has_effects
 from tenferro_runtime.ir._sizes import open_sizes
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.running._donation import Donation
@@ -160,11 +162,16 @@ class Compiled:
         leaves, treedef = flatten(dynamic)
         found = self.find(dynamic, static, leaves, treedef)
         form, sizes = found.form, found.sizes
+        effects = has_effects(form.program)
+        if effects and ambient() is not None:
+            return self.signature.apply(self.f, dynamic, static)  # effects belong to what is being recorded
         if found.outer or found.captured:
             if definitions(form.program):
                 return form.result(form.program.run(*found.leaves, *found.captured))
             return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
         fresh = same_data(self.slots) if self.slots else None
+        if effects:
+            fresh = partial(_outside, fresh)
         made = form.ready(sizes)  # type: ignore[arg-type]
         hit = form.hit(made, tuple([leaf.spec for leaf in found.leaves]), fresh)
         if found.around.plain:
@@ -456,6 +463,11 @@ class Compiled:
         self.readers.clear()
         self.others.clear()
         self.last = None
+
+
+def _outside(fresh: Callable[[], bool] | None) -> bool:
+    """Whether nothing is being recorded, and what the function reads is what it was."""
+    return ambient() is None and (fresh is None or fresh())
 
 
 def open_scopes() -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import keep_written_out
 from tenferro_runtime.control_flow._values import kind_of, leaf_values
+from tenferro_runtime.effects._recording import Attempt
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import SCALARS, Tensor
@@ -40,12 +41,23 @@ class Carry:
         """The carry with arrays instead of numbers."""
         return unflatten(self.tree, [asarray(leaf) for leaf in self.leaves])
 
-    def step(self, body: Callable[[Any], tuple[Any, Any]], *, unroll: bool = False) -> tuple[Any] | None:
+    def step(self, body: Callable[[Any], tuple[Any, Any]], *, unroll: bool = False) -> tuple[Any, ...] | None:
         """Run the body once, keep the carry that it returns, and return what it gives beside it, in a tuple.
 
         A number that the body turns into an array becomes one, and the step is made again with it. Where the carry
         turns out to be traced, nothing is kept and the result is ``None``, unless the loop is unrolled.
         """
+        if not SCALARS.isdisjoint([leaf.__class__ for leaf in self.leaves]):
+            with Attempt() as attempt:
+                made = self._step(body, unroll)
+                if made is None or not made:
+                    attempt.give_up()
+        else:
+            made = self._step(body, unroll)
+        return self.step(body, unroll=unroll) if made == () else made
+
+    def _step(self, body: Callable[[Any], tuple[Any, Any]], unroll: bool) -> tuple[Any, ...] | None:
+        """As `step`, but an empty tuple where the step is to be made again."""
         carry, beside = body(self.tree_of_leaves)
         leaves, tree = flatten(carry)
         if unroll:
@@ -67,7 +79,7 @@ class Carry:
         if arrays:
             for i in arrays:
                 self.leaves[i] = in_kind(self.leaves[i], kinds[i])
-            return self.step(body, unroll=unroll)
+            return ()
         brought = same_carry(self.what, list(self.tree.paths()), kinds, outs, self.f)
         self.leaves = [
             kind.weak(out) if kind.weak is not None and out.__class__ in SCALARS else array

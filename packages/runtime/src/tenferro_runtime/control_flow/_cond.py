@@ -12,7 +12,7 @@ from tenferro_runtime.control_flow._values import kind_of, leaf_values, require_
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
-from tenferro_tensor import catalog
+from tenferro_tensor import catalog, tensor
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError
 
@@ -103,7 +103,9 @@ def _recorded(name: str, index: Any, functions: Sequence[Callable[..., Any]], op
         require_tree(name, runs[0].tree, "another branch", runs[-1].tree, f)
     goals = joined_kinds(name, list(runs[0].tree.paths()), [run.leaves for run in runs], functions)
     outputs = [[in_kind(leaf, goal) for leaf, goal in zip(run.leaves, goals, strict=True)] for run in runs]
+    if not goals:  # branches that are there for their effects
+        outputs = [[tensor(False)] for _ in runs]
     programs, captured = closed(runs, outputs)
     arrays = [in_kind(v, kind) for v, kind in zip(values, kinds, strict=True)]
     found = primitives.cond(index, *captured, *arrays, branches=tuple(programs))
-    return unflatten(runs[0].tree, found)
+    return unflatten(runs[0].tree, found[: len(goals)])

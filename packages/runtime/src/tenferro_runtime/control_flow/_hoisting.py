@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenferro_runtime.ir._effects import effectful
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes.dead_code import remove_dead_code
 
@@ -38,7 +39,7 @@ def invariants(body: Program, consts: int) -> set[int]:
 
 def _is_same(body: Program, eq: Equation, fixed: set[int]) -> bool:
     read = eq.variables
-    if not read or any(v not in fixed for v in read):
+    if not read or effectful(eq.op) or any(v not in fixed for v in read):
         return False
     # Ops whose sizes appear only in their metadata cannot be hoisted: the symbols exist only inside this trace.
     return any(body.specs[v].symbolic for v in read) or not any(body.specs[v].symbolic for v in eq.results)

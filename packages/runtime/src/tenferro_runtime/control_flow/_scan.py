@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
@@ -12,13 +13,16 @@ from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_values, name_of, require_functions
+from tenferro_runtime.effects._recording import Attempt, apply_here
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
-from tenferro_tensor import SCALARS, Interval, Spec, catalog
+from tenferro_tensor import SCALARS, Interval, Spec, catalog, tensor
 from tenferro_tensor.functions import asarray, stack, zeros
 from tenferro_tensor.operands import size_of
 from tenferro_tensor_core import ArgumentError, DimLike, ShapeError, ask
+
+_SURE: Final = nullcontext()
 
 
 def scan(
@@ -87,9 +91,13 @@ def scan(
     tree: TreeDef = LEAF
     for i in reversed(range(n)) if reverse else range(n):
         start = list(carry.leaves)
-        found = carry.step(body(i), unroll=written_out)
-        row, now = flatten(found[0]) if found is not None else ([], LEAF)
-        if found is None or (not kept and not written_out and any(map(is_traced, row))):
+        with Attempt() if not kept else _SURE as attempt:
+            found = carry.step(body(i), unroll=written_out)
+            row, now = flatten(found[0]) if found is not None else ([], LEAF)
+            again = found is None or (not kept and not written_out and any(map(is_traced, row)))
+            if again and attempt is not None:
+                attempt.give_up()
+        if again:
             carry.leaves = start
             return in_a_program()
         if kept:
@@ -201,15 +209,15 @@ def recorded(
     """
     run, kinds, outs, (row, row_tree) = _traced_body(what, f, carry, slices, others)
     results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
+    if not results:  # a body that is there for its effects
+        results = [tensor(False)]
     (program,), captured = closed((run,), (results,))
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]
     even = [x if x.spec.shape[0] is n or x.spec.shape[0] == n else _with_length(x, n) for x in over]
     count = len(arrays)
-    found = primitives.scan(
-        *captured, *arrays, *even,
-        body=program, consts=len(captured), carry=count, length=n, reverse=bool(reverse),
-    )  # fmt: skip
-    return unflatten(carry.tree, found[:count]), unflatten(row_tree, found[count:])
+    op = primitives.scan.op(body=program, consts=len(captured), carry=count, length=n, reverse=bool(reverse))
+    found = apply_here(op, [*captured, *arrays, *even])
+    return unflatten(carry.tree, found[:count]), unflatten(row_tree, found[count : count + len(row)])
 
 
 def _with_length(x: Any, n: DimLike) -> Any:

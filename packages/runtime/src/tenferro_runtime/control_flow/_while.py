@@ -10,6 +10,7 @@ from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
+from tenferro_runtime.effects._recording import Attempt, apply_here
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import unflatten
@@ -48,16 +49,29 @@ def while_loop(
     carry = Carry("while_loop", init, body_fun)
     if isinstance(left, Dim):
         return recorded_while("while_loop", cond_fun, body_fun, carry, left)
+    if left != 0 and carry.traced:
+        return recorded_while("while_loop", cond_fun, body_fun, carry, left)
     while left != 0:
-        pred = None if carry.traced else _single(cond_fun(carry.tree_of_leaves), cond_fun)
-        if pred is None or is_traced(pred):
+        with Attempt() as attempt:
+            goes_on = _step(cond_fun, body_fun, carry)
+            if goes_on is None:
+                attempt.give_up()
+        if goes_on is None:
             return recorded_while("while_loop", cond_fun, body_fun, carry, left)
-        if not bool(innermost(pred)):
+        if not goes_on:
             break
-        if carry.step(lambda value: (body_fun(value), None)) is None:
-            return recorded_while("while_loop", cond_fun, body_fun, carry, left)
         left = None if left is None else left - 1
     return carry.arrays()
+
+
+def _step(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> bool | None:
+    """Make a step in Python: whether the condition held, ``None`` where the loop has to be recorded."""
+    pred = _single(cond_fun(carry.tree_of_leaves), cond_fun)
+    if is_traced(pred):
+        return None
+    if not bool(innermost(pred)):
+        return False
+    return None if carry.step(lambda value: (body_fun(value), None)) is None else True
 
 
 def most_steps(what: str, n: Any) -> DimLike | None:
@@ -113,10 +127,8 @@ def recorded_while(
     condition = Run(what, lambda xs: _truth(cond_fun(unflatten(tree, xs)), cond_fun), kinds)
     programs, captured = closed((condition, body), (condition.leaves, outs))
     arrays = [in_kind(v, kind) for v, kind in zip(leaves, kinds, strict=True)]
-    found = primitives.while_loop(
-        *captured, *arrays, cond=programs[0], body=programs[1], consts=len(captured), max_steps=max_steps
-    )
-    return unflatten(tree, found)
+    op = primitives.while_loop.op(cond=programs[0], body=programs[1], consts=len(captured), max_steps=max_steps)
+    return unflatten(tree, apply_here(op, [*captured, *arrays]))
 
 
 def _truth(x: Any, f: Any) -> Any:

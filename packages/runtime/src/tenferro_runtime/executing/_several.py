@@ -20,6 +20,7 @@ from tenferro_runtime.executing._verify import verify
 from tenferro_runtime.executing._work import devices_of, work_of
 from tenferro_runtime.ir._call import instance
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._moves import moves_of
 from tenferro_runtime.ir._placement import stays
 from tenferro_runtime.ir._program import Program, ProgramError
@@ -36,9 +37,14 @@ Run = Callable[..., tuple[Any, ...]]
 
 def planned(program: Program) -> Callable[[tuple[Any, ...]], Run] | None:
     """What gives the program for some sizes over raw arrays, by a plan; ``None`` where it is a straight line."""
-    if how_of(program).placement is not None and scoped_device() is None and not definitions(program):
+    if how_of(program).placement is not None and scoped_device() is None and not _one_by_one(program):
         return partial(_placed, program)
     return partial(_planned, program) if several(program) else None
+
+
+def _one_by_one(program: Program) -> bool:
+    """Whether the steps run one after the other: sizes depend on data, or effects have an order."""
+    return bool(definitions(program)) or len(effects_of(program)) > 1
 
 
 def _planned(program: Program, sizes: tuple[Any, ...]) -> Run:
@@ -86,7 +92,7 @@ def several(program: Program) -> bool:
         # Kernels that are made for sizes which only the run tells need them in one thread.
         low = lowered(program)
         moving = [d for eq, d in zip(low.equations, devices_of(low), strict=True) if not stays(low, eq)]
-        found = not definitions(program) and _meet(moving)
+        found = not _one_by_one(program) and _meet(moving)
         program.memo[key] = found
     return found
 

@@ -15,6 +15,7 @@ import numpy as np
 from tenferro_runtime.files._errors import ProgramFileError
 from tenferro_runtime.files._trees import encode_tree
 from tenferro_runtime.files._vocabulary import brought, identify
+from tenferro_runtime.ir._effects import CALLBACKS
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import REGISTRY, ComputeDevice, MemorySpace, Op, Place, Spec, Tensor
@@ -83,6 +84,12 @@ class Encoder:
 
         def made() -> list[Any]:
             p = op.primitive
+            if p in CALLBACKS:
+                raise ProgramFileError(
+                    f"{p.name} calls a Python function, {next(iter(op.params.values()))!r}, which cannot be written to "
+                    "a file; leave it out of functions that are saved",
+                    primitive=p.name,
+                )
             index = self._once("primitives", p, lambda: identify(p))
             if p.extension is not None:
                 self._note_extension(p.extension)

@@ -6,6 +6,7 @@ values for symbolic sizes, the equations that define sizes by data, and the user
 
 from tenferro_runtime.ir._call import ProgramPrimitive, applied, call, called, concrete, instance, sizes_for
 from tenferro_runtime.ir._data_sizes import conditions, definitions, inform
+from tenferro_runtime.ir._effects import has_effects, without_effects
 from tenferro_runtime.ir._moves import moves_of
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, ProgramError, inner_programs
 from tenferro_runtime.ir._replay import replayed
@@ -26,7 +27,8 @@ from tenferro_runtime.ir._spec_check import check_program
 
 __all__ = [
     "Equation", "Literal", "Operand", "Program", "ProgramError", "ProgramPrimitive", "Source", "applied", "call",
-    "called", "check_program", "chosen", "concrete", "conditions", "definitions", "example_of", "filled", "here",
-    "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes", "replayed", "sizes_for",
-    "sizes_of", "substitute", "substituted", "user_line", "variables", "where",
+    "called", "check_program", "chosen", "concrete", "conditions", "definitions", "example_of", "filled",
+    "has_effects", "here", "holds", "inform", "inner_programs", "instance", "moves_of", "named", "open_sizes",
+    "replayed", "sizes_for", "sizes_of", "substitute", "substituted", "user_line", "variables", "where",
+    "without_effects",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.ir._effects import effectful, has_effects
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, content, structural
 from tenferro_tensor import HOST, Primitive, Tensor, catalog
@@ -39,7 +40,7 @@ def share_common_subexpressions(program: Program) -> Program:
     keys: dict[Any, Any] = {}
     equations: list[Equation] = []
     get = stands_for.get
-    specs = program.specs
+    specs, effects = program.specs, has_effects(program)
     for eq in program.equations:
         operands: tuple[Operand, ...] = tuple([get(v, v) if v.__class__ is int else v for v in eq.operands])
         op = eq.op
@@ -50,7 +51,7 @@ def share_common_subexpressions(program: Program) -> Program:
             key = (kind, *_ordered(operands))
         else:
             key = (kind, *operands)
-        first = known.get(key)
+        first = None if effects and effectful(op) else known.get(key)
         if first is not None and all(specs[a] is specs[b] for a, b in zip(first, eq.results)):
             stands_for.update(zip(eq.results, first, strict=True))
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tenferro_runtime.ir._effects import CALLBACKS
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.passes._kinds import Rearranging
@@ -19,7 +20,7 @@ def fold_constants(program: Program) -> Program:
     """Replace equations whose operands are all constants by constants.
 
     A broadcast stays: its small operand is the better constant. A loop stays: it may run for long, or for ever. An op
-    that fails stays too, and fails when it runs.
+    that fails stays too, and fails when it runs. So does a callback into Python.
     """
     constants = dict(program.constants)
     equations: list[Equation] = []
@@ -35,7 +36,8 @@ def fold_constants(program: Program) -> Program:
 
 
 def _folded(program: Program, constants: dict[int, Tensor], eq: Equation) -> tuple[Tensor, ...] | None:
-    if eq.op.symbolic or eq.op.primitive is catalog.broadcast_in_dim or inner_programs(eq.op.params):
+    op, p = eq.op, eq.op.primitive
+    if op.symbolic or p is catalog.broadcast_in_dim or p in CALLBACKS or inner_programs(op.params):
         return None
     if any(v not in constants for v in eq.variables):
         return None

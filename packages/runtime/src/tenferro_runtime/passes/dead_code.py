@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import defining, definitions, names_in
+from tenferro_runtime.ir._effects import effectful, has_effects
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._prunings import pruned
@@ -12,7 +13,7 @@ from tenferro_tensor_core import Guard
 
 
 def remove_dead_code(program: Program) -> Program:
-    """Keep the equations that the outputs depend on, and of ops with several outputs what is used.
+    """Keep the equations that the outputs depend on or that have effects, and of ops with several outputs what is used.
 
     The equation that defines a data-dependent size stays while an equation or an output mentions the
     size; what was assumed of the size goes with it. Ops become cheaper by the prunings of the registry that keep bits.
@@ -28,13 +29,13 @@ def prune_outputs(program: Program) -> Program:
 
 def _cleaned(program: Program, *, rounding: bool) -> Program:
     live = set(program.output_ids)
-    sizes = bool(definitions(program))
+    sizes, effects = bool(definitions(program)), has_effects(program)
     kept: list[Equation] = []
     for eq in reversed(program.equations):
         used = tuple([v in live for v in eq.results])
-        if not any(used):
+        if not any(used) and not (effects and effectful(eq.op)):
             continue
-        if not all(used):
+        if any(used) and not all(used):
             eq = _pruned(eq, used, rounding)
         kept.append(eq)
         live.update(eq.variables)

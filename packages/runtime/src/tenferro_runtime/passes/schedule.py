@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._order import reordered
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
@@ -30,8 +31,8 @@ def schedule(program: Program) -> Program:
 
     Every bit stays. Where the estimate of the peak does not fall, the program keeps the order of its source.
     """
-    if len(program.equations) < 3 or definitions(program):
-        return program  # sizes known only while the program runs tie equations together beyond their operands
+    if len(program.equations) < 3 or definitions(program) or len(effects_of(program)) > 1:
+        return program  # sizes known only while the program runs, and effects, tie equations together beyond operands
     memory = _Memory(program)
     order = _scheduled(program, memory)
     if all(a is b for a, b in zip(order, program.equations)):

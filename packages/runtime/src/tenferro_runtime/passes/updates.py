@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import catalog as c
 
@@ -26,7 +27,7 @@ def put_off_updates(program: Program) -> Program:
         last.update(dict.fromkeys(eq.variables, i))
     changed = False
     updates = [(eq, i) for i, eq in enumerate(order) if any(last[v] > i for v in _updated(eq))]
-    if not updates or definitions(program):
+    if not updates or definitions(program) or len(effects_of(program)) > 1:
         return program
     for eq, i in updates:
         at = i if order[i] is eq else order.index(eq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenferro_runtime.ir._data_sizes import definitions
+from tenferro_runtime.ir._effects import effects_of
 from tenferro_runtime.ir._order import reordered
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.rendering._overwriting import CARRIED, LOOK_AT_FIRST, UPDATES
@@ -11,7 +12,7 @@ from tenferro_runtime.rendering._overwriting import CARRIED, LOOK_AT_FIRST, UPDA
 def updates_last(program: Program) -> Program:
     """Put an update off until its result is read, where the array that it updates is read after it."""
     late = _late(program)
-    if not late or definitions(program):
+    if not late or definitions(program) or len(effects_of(program)) > 1:
         return program
     return program.with_(equations=tuple(reordered(program, late)))
 

@@ -121,6 +121,23 @@ class Builder:
             setattr(self, name, kept)
         self._indexed = min(self._indexed, len(self._equations))
 
+    def mark(self) -> int:
+        """Number of equations so far, for `since` and `forget`."""
+        return len(self._equations)
+
+    def since(self, mark: int) -> list[Equation]:
+        """The equations recorded after a mark."""
+        return self._equations[mark:]
+
+    def forget(self, mark: int) -> None:
+        """Drop the equations recorded after a mark, whose values nobody may use any more."""
+        gone = {v for eq in self._equations[mark:] for v in eq.results}
+        del self._equations[mark:]
+        self._indexed = min(self._indexed, mark)
+        self._made = {v: eq for v, eq in self._made.items() if v not in gone}
+        self._size_values = {op: value for op, value in self._size_values.items() if value.id not in gone}
+        self._defined = {v: d for v, d in self._defined.items() if v not in gone}
+
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
         v.spec, v.level, v.home, v.id = spec, self.level, self, self._next()

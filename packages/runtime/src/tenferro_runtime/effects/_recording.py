@@ -1,0 +1,86 @@
+"""Where an effect takes place: at once, or as a step of the program that is being recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final
+
+from tenferro_runtime.ir._effects import effectful
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_runtime.tracing._staging import stage_above
+from tenferro_runtime.tracing._traced import TracedTensor, innermost
+from tenferro_tensor import Op, Tensor
+from tenferro_tensor_core import decisions
+
+_waiting: Final[ContextVar[list[Callable[[], Any]] | None]] = ContextVar("tenferro effects that wait", default=None)
+
+
+def ambient() -> Builder | None:
+    """The builder of the innermost trace, branch or body that is being recorded."""
+    staged, going_on = stage_above(-1), decisions()
+    home = None if going_on is None else going_on.home
+    found = [b for b in (staged, home) if isinstance(b, Builder) and not b.closed]
+    return max(found, key=lambda b: b.level, default=None)
+
+
+def run_or_record(op: Op, values: Sequence[Any]) -> None:
+    """Apply an op that has an effect to the values inside of differentiated ones.
+
+    It belongs to the innermost recording, even where all its operands come from outside or are concrete.
+    """
+    inner = [innermost(v) for v in values]
+    top = max(inner, key=lambda v: v.level, default=None)
+    builder = ambient()
+    if top is not None and top.__class__ is TracedTensor and (builder is None or top.home.level > builder.level):
+        builder = top.home
+    if builder is None or (top is not None and top.level > builder.level):
+        _perform(partial(op, *inner))  # now, or lane by lane
+        return
+    builder.emit(op, inner)
+
+
+def apply_here(op: Op, operands: Sequence[Any]) -> Any:
+    """Apply an op that may hold programs with effects; with concrete operands it belongs to the innermost recording."""
+    if effectful(op) and all(v.__class__ is Tensor for v in operands):
+        builder = ambient()
+        if builder is not None:
+            return builder.emit(op, operands)
+    return op(*operands)
+
+
+class Attempt:
+    """A first try to run a body in Python, which is run again or recorded where its values turn out to need that.
+
+    Effects wait until it is left; after `give_up` they have not taken place.
+    """
+
+    __slots__ = ("_builder", "_held", "_mark", "_token")
+
+    def __enter__(self) -> Attempt:
+        self._builder = ambient()
+        self._mark = 0 if self._builder is None else self._builder.mark()
+        self._held: list[Callable[[], Any]] = []
+        self._token = _waiting.set(self._held)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _waiting.reset(self._token)
+        for effect in self._held:
+            _perform(effect)
+
+    def give_up(self) -> None:
+        """Forget the effects so far, so that none takes place twice."""
+        self._held.clear()
+        builder = self._builder
+        if builder is not None and any(effectful(eq.op) for eq in builder.since(self._mark)):
+            builder.forget(self._mark)
+
+
+def _perform(effect: Callable[[], Any]) -> None:
+    waiting = _waiting.get()
+    if waiting is None:
+        effect()
+    else:
+        waiting.append(effect)

@@ -1,0 +1,69 @@
+"""Effects: operations that do something besides computing their results, such as printing.
+
+An equation with an effect stays where it is: it is not removed, moved out of a loop, merged with an equal one, computed
+beforehand, or moved past another effect. So does a call, branch or loop whose program has one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenferro_runtime.ir._program import Equation, Program, inner_programs
+from tenferro_tensor import Op, Primitive, Tensor, tensor
+
+EFFECTS: Final[set[Primitive]] = set()
+"""Primitives that have an effect. Each has one result, a boolean that nobody reads."""
+
+CALLBACKS: Final[set[Primitive]] = set()
+"""Primitives that call a Python function of the user: those with effects, and pure ones."""
+
+
+def effectful(op: Op) -> bool:
+    """Whether an op has an effect, itself or in a program that it holds."""
+    p = op.primitive
+    return p in EFFECTS or (p.anywhere and any(has_effects(inner) for inner in inner_programs(op.params)))
+
+
+def has_effects(program: Program) -> bool:
+    """Whether some equation of a program has an effect."""
+    found: bool | None = program.memo.get("effects")
+    if found is None:
+        found = program.memo["effects"] = bool(EFFECTS) and any(effectful(eq.op) for eq in program.equations)
+    return found
+
+
+def effects_of(program: Program) -> list[Equation]:
+    """The equations that have effects, in order."""
+    return [eq for eq in program.equations if effectful(eq.op)] if has_effects(program) else []
+
+
+def without_effects(program: Program) -> Program:
+    """The program that only computes: for running it once more where its effects have taken place."""
+    if not has_effects(program):
+        return program
+    found: Program | None = program.memo.get("without effects")
+    if found is None:
+        found = program.memo["without effects"] = _silent(program)
+    return found
+
+
+def _silent(program: Program) -> Program:
+    equations: list[Equation] = []
+    constants: dict[int, Tensor] = dict(program.constants)
+    for eq in program.equations:
+        if eq.op.primitive in EFFECTS:
+            constants[eq.results[0]] = tensor(False)
+        elif effectful(eq.op):
+            params = {name: _silenced(value) for name, value in eq.op.params.items()}
+            equations.append(Equation(eq.op.primitive.op(**params), eq.operands, eq.results, eq.source))
+        else:
+            equations.append(eq)
+    read = {v for eq in equations for v in eq.variables} | {*program.output_ids}
+    kept = {v: c for v, c in constants.items() if v in program.constants or v in read}
+    return program.with_(equations=tuple(equations), constants=kept)
+
+
+def _silenced(value: Any) -> Any:
+    if isinstance(value, Program):
+        return without_effects(value)
+    return tuple([_silenced(v) for v in value]) if value.__class__ is tuple else value
