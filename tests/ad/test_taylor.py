@@ -8,11 +8,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tenferro_linalg as tl
 import tenferro_runtime as tr
 from rule_cases import CASES, Case
-from taylor_checks import check_taylor
-from tenferro_ad import custom_rule, grad, hessian, jvp, linearize, no_grad, taylor, taylor_kind
-from tenferro_runtime.extension import REGISTRY, ArgumentError, GradientError, MissingRuleError, RegistryError
+from taylor_checks import check_taylor, random_terms
+from tenferro_ad import (
+    custom_linear_solve,
+    custom_root,
+    custom_rule,
+    fixed_point,
+    grad,
+    hessian,
+    jvp,
+    linearize,
+    no_grad,
+    taylor,
+    taylor_kind,
+)
+from tenferro_ad.power_series._kinds import PROGRAMS
+from tenferro_runtime.control_flow.primitives import cond, scan
+from tenferro_runtime.extension import (
+    REGISTRY,
+    ArgumentError,
+    GradientError,
+    MissingRuleError,
+    RegistryError,
+    flatten,
+)
 from tenferro_tensor import Primitive, Spec, catalog, primitive, tensor
 
 PRIMITIVES = [p for p in vars(catalog).values() if isinstance(p, Primitive)]
@@ -115,6 +137,43 @@ def test_a_carry_gets_coefficients_in_the_loop() -> None:
 
 def test_programs_with_sizes_that_depend_on_data() -> None:
     check_taylor(tr.compile(lambda x: tr.sum(tr.compress(x, x > 0) ** 3)), (V,), 3)
+
+
+def cube_root(a: Any) -> Any:
+    def solve(f: Any, x: Any) -> Any:
+        return tr.fori_loop(0, 40, lambda i, x: x - (x**3 - tr.stop_gradient(a)) / (3 * x**2), x)
+
+    return custom_root(lambda x: x**3 - a, tr.ones_like(a), solve, lambda g, y: y / g(tr.ones_like(y)))
+
+
+def test_solutions_of_equations() -> None:
+    a, m = np.abs(V) + 0.5, np.random.default_rng(1).normal(size=(4, 4)) / 4
+    check_taylor(cube_root, (a,), 4)
+    check_taylor(tr.compile(cube_root), (a,), 3)
+    series = ([V, V * 2, None, V],)
+    for found, want in zip(taylor(cube_root, (a,), series)[1], taylor(tr.cbrt, (a,), series)[1], strict=True):
+        np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-10)
+
+    def solved(m: Any, b: Any) -> Any:
+        shifted = m + 2 * np.eye(4)
+        return custom_linear_solve(
+            lambda x: shifted @ x, b, lambda f, b: tl.solve(tr.stop_gradient(shifted), b[:, None])[:, 0]
+        )
+
+    check_taylor(solved, (m, V), 3)
+    check_taylor(lambda b: solved(tensor(m), b), (V,), 3)
+    check_taylor(lambda m: fixed_point(lambda x, m: tr.tanh(m @ x) + 0.5, V, m, tol=1e-14), (m,), 3)
+
+
+@pytest.mark.parametrize("f", [scanned, lambda x, c: chosen(x[0], c)], ids=["scan", "cond"])
+def test_primitives_with_programs_go_by_nested_jvp_at_least(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    series = [random_terms(A, 3, 0), random_terms(V, 3, 1)]
+    want = taylor(f, (A, V), series)[1]
+    for p in (scan, cond):
+        monkeypatch.delitem(PROGRAMS, p)
+        assert taylor_kind(p) == "nested jvp"
+    for a, b in zip(flatten(taylor(f, (A, V), series)[1])[0], flatten(want)[0], strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10)
 
 
 def test_transforms_inside() -> None:

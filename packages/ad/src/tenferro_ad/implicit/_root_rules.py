@@ -22,7 +22,7 @@ from tenferro_tensor import Op
 from tenferro_tensor.calls import Node
 
 
-def _at_solution(op: Op, operands: Sequence[Any], x: Sequence[Any]) -> tuple[Op, list[Any]]:
+def at_solution(op: Op, operands: Sequence[Any], x: Sequence[Any]) -> tuple[Op, list[Any]]:
     """The linear equation at the solution x, and the operands of its programs."""
     p, count = op.params, len(x)
     for_f, _, for_tangent, for_adjoint, _ = parted(operands, p["consts"])
@@ -43,7 +43,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         operands, x = saved[:start], saved[start:]
-        step, fixed = _at_solution(op, operands, x)
+        step, fixed = at_solution(op, operands, x)
         w = solved_adjoint(step, fixed, [zeros_like(v) if g is None else g for g, v in zip(gs, x, strict=True)])
         pulled = negated(pulled_back(p["f"], moving, [*operands[: p["consts"][0]], *x], w))
         found = dict(zip(moving, pulled, strict=True))
@@ -63,7 +63,7 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     count = len(p["f"].output_ids)
     x = outs[:count]
     ts = [t for i, t in zip(need, tangents, strict=True) if i < p["consts"][0]]
-    step, fixed = _at_solution(op, lower, x)
+    step, fixed = at_solution(op, lower, x)
     rhs = negated(applied(tangents_of(p["f"], moving), [*lower[: p["consts"][0]], *x, *ts]))
     pushed = step(*fixed, *rhs)[:count]
     return *[dual(v, t, level) for v, t in zip(x, pushed, strict=True)], *outs[count:]

@@ -7,7 +7,8 @@ from typing import Any
 
 from tenferro_ad._checkpoint import checkpointed
 from tenferro_ad.power_series._coefficients import Coefficients
-from tenferro_ad.power_series._kinds import DIRECT, PROGRAMS, Recurrence
+from tenferro_ad.power_series._derived import Recurrence
+from tenferro_ad.power_series._kinds import DIRECT, PROGRAMS
 from tenferro_ad.power_series._programs import Found, for_call, orders_of, outranked, recomputed, with_terms
 from tenferro_runtime.extension import call
 from tenferro_runtime.ir import chosen, definitions, named, replayed, sizes_for

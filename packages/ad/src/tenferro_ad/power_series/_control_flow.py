@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad.power_series._coefficients import Coefficients
-from tenferro_ad.power_series._kinds import PROGRAMS, Recurrence
+from tenferro_ad.power_series._derived import Recurrence
+from tenferro_ad.power_series._kinds import PROGRAMS
 from tenferro_ad.power_series._programs import (
     Found,
     Orders,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenferro_ad._apply import CallSite, apply_jvp
 from tenferro_ad._differentiated import running
+from tenferro_ad._dual import JVP_RULES, Dual
 from tenferro_ad._rules import missing_operand, operand_name
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Coefficients, Term, derivative, over, total
@@ -17,6 +18,13 @@ from tenferro_tensor import Op, next_level
 from tenferro_tensor_core import GradientError
 
 Terms = list[Coefficients]
+
+
+class Recurrence(NamedTuple):
+    """A generator of coefficients: of one output where `outputs` is ``None``, else of tuples for so many outputs."""
+
+    terms: Iterator[Any]
+    outputs: int | None
 
 
 def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[Term]:
@@ -135,6 +143,28 @@ def _coefficient(t: Any, level: int, k: int) -> Term:
         return None
     terms = coefficients_of(t, level)
     return (t if k == 0 else None) if terms is None else terms[k]
+
+
+def pushed(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
+    """The same for a primitive whose tangents go a way of their own, which begins with the primitive on series.
+
+    So each order takes that way once more, inside of the one before.
+    """
+    values = [x[0] for x in xs]
+    outs = op(*values)
+    level = next_level()
+
+    def terms() -> Iterator[Any]:
+        yield outs
+        inner = next_level()
+        ins = [series(x, level) if i in need else x[0] for i, x in enumerate(xs)]
+        tangents = [_slope(xs[i], level) for i in need]
+        found = running(inner, JVP_RULES[op.primitive], op, inner, ins, need, tangents)
+        moved = [z.tangent if z.__class__ is Dual and z.level == inner else None for z in found]
+        for k in count(1):
+            yield tuple([over(_coefficient(t, level, k - 1), k) for t in moved])
+
+    return Recurrence(terms(), len(outs))
 
 
 class _Unknown:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tenferro_ad._apply import CallSite
+from tenferro_ad._dual import JVP_RULES
 from tenferro_ad._rules import rule_of
 from tenferro_ad.power_series._coefficients import Coefficients
-from tenferro_ad.power_series._derived import constant_slopes, linear, solved
+from tenferro_ad.power_series._derived import Recurrence, constant_slopes, linear, pushed, solved
 from tenferro_ad.power_series.rules import RULES
 from tenferro_runtime.expanding import apply_expansion, has_expansion
 from tenferro_runtime.extension import REGISTRY, Inactive, Linear, Slopes
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.promotion import describe
-
-
-class Recurrence(NamedTuple):
-    """A generator of coefficients: of one output where `outputs` is ``None``, else of tuples for so many outputs."""
-
-    terms: Iterator[Any]
-    outputs: int | None
-
 
 DIRECT: Final[dict[Primitive, Callable[[Op, tuple[Any, ...]], Callable[[], Any] | None]]] = {}
 """Primitives that hold programs: ``DIRECT[p](op, operands)`` is a function that runs the program on series."""
@@ -41,6 +34,7 @@ def _expands(p: Primitive) -> bool:
     return (
         _registered(p) is None
         and p not in PROGRAMS
+        and p not in JVP_RULES
         and REGISTRY.find("rule", p) is None
         and p.family is not None
         and has_expansion(p)
@@ -70,6 +64,8 @@ def recurrence_of(op: Op, xs: list[Coefficients], need: tuple[int, ...]) -> Recu
     if own is not None:
         out = None if p.elementwise else op.infer(*_specs(xs))
         return Recurrence(own(*xs, **op.params), len(out) if isinstance(out, tuple) else None)
+    if p in JVP_RULES:
+        return pushed(op, xs, need)
     rule = rule_of(op)
     if isinstance(rule, Inactive):
         return None
@@ -95,6 +91,7 @@ def taylor_kind(primitive: Primitive) -> str:
         - ``"program"``: it holds programs, which run on series;
         - ``"linear"``: it acts on each coefficient, or by Cauchy products;
         - ``"derivative rule"``: the recurrence that its derivative rule is;
+        - ``"nested jvp"``: its tangents go a way of their own, which is taken again for each order;
         - ``"expansion"``: its expansion runs on series;
         - ``"constant"``: its derivative is zero.
 
@@ -109,6 +106,8 @@ def taylor_kind(primitive: Primitive) -> str:
         return "program"
     if _registered(primitive) is not None:
         return "recurrence"
+    if primitive in JVP_RULES:
+        return "nested jvp"
     if _expands(primitive):
         return "expansion"
     rule = rule_of(Op(primitive, {}))

@@ -10,7 +10,7 @@ from tenferro_ad._differentiated import running
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_value, split_aux
 from tenferro_ad._zeros import zeros_like
-from tenferro_ad.power_series import _calls, _control_flow, _expand  # noqa: F401 - how ops run on series
+from tenferro_ad.power_series import _calls, _control_flow, _expand, _implicit  # noqa: F401 - how ops run on series
 from tenferro_ad.power_series._coefficients import Coefficients, Term
 from tenferro_ad.power_series._series import Collapse, coefficients_of
 from tenferro_ad.power_series._series import series as made
