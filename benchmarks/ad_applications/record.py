@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def for_tenferro() -> Library:
     import tenferro_ad as ad
     import tenferro_runtime as tr
 
-    both = SimpleNamespace(**{name: getattr(tr, name) for name in tr.__all__})
+    both = _library("tenferro", {name: getattr(tr, name) for name in tr.__all__})
     for name in ("grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"):
         setattr(both, name, getattr(ad, name))
     return both
@@ -55,4 +55,11 @@ def for_jax() -> Library:
         n: getattr(jax, n) for n in ("grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap")
     }
     loops = {n: getattr(jax.lax, n) for n in ("cond", "fori_loop", "map", "scan", "while_loop", "stop_gradient")}
-    return SimpleNamespace(**{**vars(jnp), **extra, **transforms, **loops})
+    return _library("jax", {**vars(jnp), **extra, **transforms, **loops})
+
+
+def _library(name: str, functions: dict[str, Any]) -> Library:
+    """A module: a compiled function looks at other objects that it reads in every call."""
+    made = ModuleType(f"ad_applications.{name}")
+    vars(made).update(functions)
+    return made
