@@ -90,6 +90,16 @@ def decay(xp: Any, while_loop: Callable[..., Any]) -> Callable[..., Any]:
     return solve
 
 
+def counted(xp: Any, while_loop: Callable[..., Any]) -> Callable[..., Any]:
+    """As many steps as a lane is told."""
+
+    def solve(n: Any) -> Any:
+        step = lambda c: (c[0] + 1, 0.5 * xp.sin(c[1]) + 0.25 * c[1] + 1)
+        return while_loop(lambda c: c[0] < n, step, (0, 0.5))[1]
+
+    return solve
+
+
 def network(inputs: int, hidden: int) -> tuple[np.ndarray, ...]:
     shapes = ((inputs, hidden), (hidden,), (hidden, 1), (1,))
     return tuple(random.normal(size=s) / math.sqrt(s[0]) for s in shapes)
@@ -167,6 +177,13 @@ def rows() -> list[Row]:
             None,
             (random.uniform(0.5, 20, 200),),
         ),
+        Row(
+            "10000 lanes of 1 to 2000 steps",
+            tr.vmap(counted(tr, tr.while_loop)),
+            jax and jax.vmap(counted(jnp, jax.lax.while_loop)),
+            None,
+            (random.integers(1, 2000, 10000),),
+        ),
     ]
     return [row for row in found if chosen.only in row.name]
 
@@ -197,6 +214,19 @@ def measure(row: Row) -> dict[str, float]:
     return medians(calls, 3 if chosen.quick else chosen.rounds)
 
 
+def uneven() -> None:
+    """What lanes of uneven length cost, against one lane with the sum of their steps."""
+    counts = random.integers(1, 2000, 10000)
+    one = counted(tr, tr.while_loop)
+    lanes, single = tr.compile(tr.vmap(one)), tr.compile(one)
+    every, total = tr.asarray(counts), tr.asarray(int(counts.sum()))
+    calls = {"lanes": lambda: lanes(every), "single": lambda: single(total)}
+    for call in calls.values():
+        warm(call)
+    t = medians(calls, 3 if chosen.quick else chosen.rounds)
+    print(f"10000 uneven lanes over one lane with the sum of their steps: {t['lanes'] / t['single']:.3f}")
+
+
 def main() -> None:
     figures = {}
     print(f"{'row':38}{'compiled':>11}{'jax.jit':>11}{'ratio':>7}{'eager':>12}{'torch.func':>12}{'ratio':>7}   us")
@@ -212,6 +242,8 @@ def main() -> None:
         ratios = [t[theirs] / t[ours] for t in figures.values() if theirs in t]
         if ratios:
             print(f"geometric mean against {name}: {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+    if not chosen.only:
+        uneven()
     if chosen.json:
         Path(chosen.json).write_text(json.dumps(figures, indent=1))
 

@@ -303,12 +303,6 @@ OF_DATA: Final = frozenset(
 )  # fmt: skip
 """Calls whose results have sizes that depend on data: these would differ between lanes."""
 
-NO_DERIVATIVE: Final = {
-    ("tenferro_runtime.while_loop", "vjp of"): "all lanes together are a recorded loop without a bound, one alone is "
-    "as many steps of Python"
-}
-"""Derivatives that one lane has alone, but all together do not, with the reason."""
-
 NO_ARRAYS: Final = frozenset(
     """
     tenferro_runtime.__array_namespace_info__ tenferro_runtime.arange tenferro_runtime.assume

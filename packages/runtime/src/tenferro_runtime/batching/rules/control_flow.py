@@ -1,13 +1,14 @@
 """Programs that are called, branches and loops.
 
-What all lanes decide alike is decided once, for all of them at a time. Where a decision differs between lanes, each
-lane goes its own way, one after the other.
+What all lanes decide alike is decided once, for all of them at a time. Where a decision differs between lanes, those
+that go the same way go together as long as their values are known; in a program each lane goes its way by itself.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tenferro_runtime.batching._groups import by_branch, by_rounds
 from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._programs import batched_body, calling
 from tenferro_runtime.batching._records import Flags, Shared, Values, with_lanes
@@ -15,12 +16,15 @@ from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._program import Program
+from tenferro_runtime.tracing._traced import is_traced
 from tenferro_tensor import Registry, catalog
 from tenferro_tensor_core import DimLike
 
 
 def _cond(size: DimLike, values: Values, batched: Flags, *, branches: tuple[Program, ...]) -> Any:
     if batched[0]:
+        if _known(size, values[:1], branches):
+            return tuple(by_branch(values[0], branches, size, values[1:], batched[1:]))  # type: ignore[arg-type]
         return lane_by_lane(primitives.cond.op(branches=branches), size, values, batched)
     flags = [batched_body(branch, batched[1:], size).batched for branch in branches]
     outputs = tuple([any(column) for column in zip(*flags, strict=True)])
@@ -38,11 +42,13 @@ def _while_loop(
     consts: int,
     max_steps: DimLike | None,
 ) -> Any:
-    fixed, carry = batched[:consts], _settled(body, size, batched[:consts], batched[consts:], ())
+    fixed = batched[:consts]
+    carry = _settled(body, size, fixed, batched[consts:], ())
     goes_on = batched_body(cond, (*fixed, *carry), size)
     if goes_on.batched[0]:
         op = primitives.while_loop.op(cond=cond, body=body, consts=consts, max_steps=max_steps)
-        return lane_by_lane(op, size, values, batched)
+        found = by_rounds(op, size, values, batched) if _known(size, values, (cond, body)) else None  # type: ignore[arg-type]
+        return lane_by_lane(op, size, values, batched) if found is None else tuple(found)
     step = batched_body(body, (*fixed, *carry), size, carry)
     first = _brought(size, values[consts:], batched[consts:], carry)
     outs = primitives.while_loop(
@@ -75,6 +81,16 @@ def _scan(
     )  # fmt: skip
     made = [_swapped(x) if lanes else x for x, lanes in zip(outs[carry:], rows, strict=True)]
     return _marked((*outs[:carry], *made), (*kept, *rows))
+
+
+def _known(size: DimLike, values: Values, programs: tuple[Program, ...]) -> bool:
+    """Whether lanes can be told apart by their values now."""
+    return (
+        size.__class__ is int
+        and size != 0
+        and not any(p.symbolic for p in programs)
+        and not any(map(is_traced, values))
+    )
 
 
 def _settled(body: Program, size: DimLike, fixed: Flags, carry: Flags, slices: Flags) -> Flags:

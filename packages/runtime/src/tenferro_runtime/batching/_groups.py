@@ -1,0 +1,104 @@
+"""Lanes that go the same way, together: branches and loops on values that are known.
+
+The lanes of a branch are taken out of the batch, go through it at once, and are put back; those that have left a loop
+are in its steps no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime.batching._batched import Batched, batched
+from tenferro_runtime.batching._lanes import lane_by_lane
+from tenferro_runtime.batching._records import Flags, Values, with_lanes
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.tracing._interpret import interpret
+from tenferro_runtime.tracing._traced import innermost, is_traced
+from tenferro_tensor import Op, next_level, tensor
+from tenferro_tensor.functions import asarray, concat, take
+
+ROUNDS: Final = 64
+"""Steps that the lanes of a loop make together; those that go on after them do so one by one, in native code."""
+
+
+def by_branch(index: Any, branches: Sequence[Program], size: int, values: Values, batched: Flags) -> list[Any]:
+    """Each branch on the lanes that choose it; the results have the axis of the lanes.
+
+    Args:
+        index: which branch each lane takes, known.
+        branches: programs of one lane.
+        size: the number of lanes, at least 1.
+        values: the operands of the branches.
+        batched: which of them have the axis of the lanes.
+    """
+    chosen = np.clip(_known(index).astype(np.int64), 0, len(branches) - 1)
+    groups = [(branch, np.flatnonzero(chosen == k)) for k, branch in enumerate(branches)]
+    made = [(at, _run(b, len(at), _taken(values, batched, at, size), batched)) for b, at in groups if len(at)]
+    return _together(made, size)
+
+
+def by_rounds(op: Op, size: int, values: Values, batched: Flags) -> list[Any] | None:
+    """Steps of a loop on the lanes that go on, which become fewer; ``None`` where the condition is not known.
+
+    Args:
+        op: the loop.
+        size: the number of lanes, at least 1.
+        values: the operands.
+        batched: which of them have the axis of the lanes.
+    """
+    cond, body, consts, max_steps = (op.params[name] for name in ("cond", "body", "consts", "max_steps"))
+    flags = (*batched[:consts], *[True] * (len(values) - consts))
+    first = [v if lanes else with_lanes(size, v) for v, lanes in zip(values[consts:], batched[consts:], strict=True)]
+    state, there = (*values[:consts], *first), np.arange(size)
+    done: list[tuple[Any, list[Any]]] = []
+    rounds = 0
+    while len(there):
+        left = None if max_steps is None else max_steps - rounds
+        (goes_on,) = _run(cond, len(there), state, flags)
+        if is_traced(goes_on):
+            return None
+        stays = np.zeros(len(there), bool) if left == 0 else _known(goes_on)
+        if not stays.all():
+            done.append((there[~stays], _taken(state, flags, np.flatnonzero(~stays), len(there))[consts:]))
+            state = tuple(_taken(state, flags, np.flatnonzero(stays), len(there)))
+            there = there[stays]
+        if rounds == ROUNDS and len(there):
+            rest = op.primitive.op(**{**op.params, "max_steps": left})
+            done.append((there, list(lane_by_lane(rest, len(there), state, flags))))
+            break
+        if len(there):
+            state = (*state[:consts], *_run(body, len(there), state, flags))
+        rounds += 1
+    return _together(done, size)
+
+
+def _known(x: Any) -> Any:
+    return np.asarray(innermost(x)._concrete())
+
+
+def _run(program: Program, size: int, values: Sequence[Any], flags: Flags) -> list[Any]:
+    """A program of one lane on a batch; all results get the axis of the lanes."""
+    level = next_level()
+    inputs = [batched(v, level) if lanes else v for v, lanes in zip(values, flags, strict=True)]
+    outs = [asarray(x) for x in interpret(program, inputs)]
+    return [x.value if x.__class__ is Batched and x.level == level else with_lanes(size, x) for x in outs]
+
+
+def _taken(values: Sequence[Any], flags: Flags, at: Any, size: int) -> list[Any]:
+    if len(at) == size:
+        return list(values)
+    lanes = tensor(at)
+    return [take(v, lanes, axis=0) if there else v for v, there in zip(values, flags, strict=True)]
+
+
+def _together(groups: Sequence[tuple[Any, Sequence[Any]]], size: int) -> list[Any]:
+    """The results of groups of lanes in the order of the lanes."""
+    if len(groups) == 1:
+        return list(groups[0][1])
+    order = np.empty(size, np.int64)
+    order[np.concatenate([at for at, _ in groups])] = np.arange(size)
+    back = tensor(order)
+    return [take(concat(list(column)), back, axis=0) for column in zip(*[outs for _, outs in groups], strict=True)]
