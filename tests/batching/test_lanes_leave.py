@@ -90,7 +90,10 @@ def test_derivatives_follow_the_lanes(way: Any) -> None:
 
 
 def test_uneven_lanes_in_one_program_for_all_numbers_of_lanes() -> None:
-    f = tr.compile(tr.vmap(lambda n: tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1)))
+    def doubled(n: Any) -> Any:
+        return tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1)
+
+    f = tr.compile(tr.vmap(doubled))
     for count in (3, 4, 7):
         n = np.arange(1, count + 1) * 10
         np.testing.assert_array_equal(np.asarray(f(n)), [2 ** int(np.ceil(np.log2(k))) for k in n])
