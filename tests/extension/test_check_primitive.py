@@ -58,6 +58,7 @@ class Guest:
         rule: Any = RIGHT_RULE,
         lowering: Any = None,
         cost: Any = None,
+        batching: Any = None,
         pruning: Any = None,
         codec: Any = None,
         metadata: dict[str, Any] | None = None,
@@ -73,7 +74,7 @@ class Guest:
         self.primitive = Primitive(named, family=name if family else None, elementwise=elementwise)
         self.op = self.primitive.op(**metadata or {})
         REGISTRY.kernel(self.primitive, "cpu", make or (lambda ins, outs, **_: kernel))
-        for table, entry in (("rule", rule), ("lowering", lowering), ("cost", cost)):
+        for table, entry in (("rule", rule), ("lowering", lowering), ("cost", cost), ("batching", batching)):
             if entry is not None:
                 getattr(REGISTRY, table)(self.primitive, entry)
         if pruning is not None:
@@ -175,8 +176,8 @@ def branching(x: Any) -> Any:
     return 3.0 * x * x if tr.sum(tr.real(x)) > 0 else x
 
 
-CHECKS = ["results", "operands unchanged", "repeatable", "layouts", "sizes", "empty", "dtypes", "modes", "derivatives",
-          "files", "expansion", "pruning", "costs", "lowering"]  # fmt: skip
+CHECKS = ["results", "operands unchanged", "repeatable", "layouts", "sizes", "empty", "dtypes", "modes", "batches",
+          "derivatives", "files", "expansion", "pruning", "costs", "lowering"]  # fmt: skip
 
 PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "shape": ({"kernel": lambda x: x[:1] ** 3}, "results", r"returned float64\[1, 4\], but its inference says"),
@@ -198,6 +199,10 @@ PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "complex refused": ({"kernel": lambda x: np.float_power(x, 3.0) if x.dtype.kind == "f" else [][0]}, "dtypes",
                         "complex64 operands raise IndexError .* though the inference admits them"),
     "marked": ({"make": any_size}, "modes", "a kernel maker that looks at extents must not be marked by sized or any"),
+    "lanes mixed": ({"batching": lambda size, values, batched: values[0][::-1] ** 3}, "batches",
+                    r"with in_axes=\(0,\) \(rule\), the op gives other results than alone; correct its rule"),
+    "batching that raises": ({"batching": lambda size, values, batched: values[3]}, "batches",
+                             r"in_axes=\(0,\) \(rule\), the op raises IndexError"),
     "slope": ({"rule": rule(lambda x: 2.0 * x * x)}, "derivatives", "plain, order 1: .* forward mode, output 0 dis"),
     "one side": ({"rule": rule(lambda x: 3.0 * x * x, lambda x: x * x)}, "derivatives", "order 1: .* reverse m"),
     "second order": ({"rule": rule(opaque)}, "derivatives", "plain, order 2: .* disagrees with central dif"),
@@ -237,7 +242,7 @@ def test_a_planted_mistake_is_found(planted: str) -> None:
 
 def test_all_mistakes_are_listed_at_once() -> None:
     guest = Guest(kernel=lambda x: x**3 + 0 * np.max(x), rule=rule(lambda x: x), cost=lambda ins, outs: None)
-    text = r"cubed failed 3 of 14 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
+    text = r"cubed failed 3 of 15 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
     with pytest.raises(PrimitiveError, match=text):
         check_primitive(guest.op, X)
     report = check_primitive(Guest(cost=lambda ins, outs: None).op, X, skip=["costs"])

@@ -41,13 +41,13 @@ def check_primitive(
     - ``empty``: extents of 0 give a result or a typed error
     - ``dtypes``: every dtype that the inference admits
     - ``modes``: recorded, traced, compiled at this size and at others, deterministic
+    - ``batches``: under vmap, with lanes in all operands and in each alone
     - ``derivatives``: the rule against differences, reverse against forward mode, to `order`, in every mode, in single
       and double precision, real and complex, as far as the inference admits them
     - ``files``: a program with the op, saved and loaded
     - ``expansion``, ``pruning``, ``costs``, ``lowering``: where they are registered
 
-    Checks that do not apply are left out, and the report says why. There is no batching rule to check: batched
-    operands are what the primitive makes of leading axes.
+    Checks that do not apply are left out, and the report says why.
 
     Args:
         op: the primitive, or an op with its metadata, ``primitive.op(axis=0)``.
@@ -78,6 +78,7 @@ def check_primitive(
         "empty": _results.empty,
         "dtypes": _results.dtypes,
         "modes": _modes.modes,
+        "batches": _modes.batches,
         "derivatives": partial(_derivatives.derivatives, order=order),
         "files": _modes.files,
         "expansion": _modes.expansion,

@@ -13,7 +13,8 @@ from tenferro_ad._rules import rule_of
 from tenferro_ad._variable import variable
 from tenferro_ad.primitive_checks._report import LeftOut
 from tenferro_ad.primitive_checks._subject import Subject, close, identical
-from tenferro_runtime import compile, load, trace
+from tenferro_runtime import compile, load, trace, vmap
+from tenferro_runtime.batching import how_batched
 from tenferro_runtime.expanding import apply_expansion, has_expansion
 from tenferro_runtime.extension import REGISTRY, Cost
 from tenferro_runtime.passes import pruned
@@ -44,6 +45,29 @@ def modes(subject: Subject) -> Iterator[str]:
         if not all(map(identical if name == "deterministic" else close, got, want)):
             yield f"{name}, the op gives other results than in a plain call; a kernel may depend on its operands alone"
     yield from _other_sizes(subject)
+
+
+def batches(subject: Subject) -> Iterator[str]:
+    """Under vmap, lanes of all operands and of each alone give what they give one by one."""
+    other = [a[::-1].copy() if a.ndim else a for a in subject.arrays]
+    try:
+        lanes = [subject.arrays, other] if len(other) and subject.results(other) else [subject.arrays] * 2
+    except Exception:  # the operands backwards are none that the kernel takes
+        lanes = [subject.arrays] * 2
+    how = how_batched(subject.op.primitive)
+    count = len(subject.arrays)
+    for mapped in {tuple(range(count)), *[(i,) for i in range(count)]}:
+        axes = tuple([0 if i in mapped else None for i in range(count)])
+        rows = [[lane[i] if i in mapped else lanes[0][i] for i in range(count)] for lane in lanes]
+        want = [np.stack(column) for column in zip(*map(subject.results, rows), strict=True)]
+        given = [np.stack([row[i] for row in rows]) if i in mapped else rows[0][i] for i in range(count)]
+        try:
+            got = _elements(vmap(lambda *xs: subject.op(*xs), axes)(*subject.put_lanes(given)))
+        except Exception as error:
+            yield f"under vmap with in_axes={axes} ({how}), the op raises {type(error).__name__} ({error})"
+            continue
+        if not all(map(close, got, want)):
+            yield f"under vmap with in_axes={axes} ({how}), the op gives other results than alone; correct its rule"
 
 
 def _recordable(subject: Subject) -> bool:

@@ -43,6 +43,10 @@ class Subject:
                 made.append(tensor(array, device=spec.place.device))
         return made
 
+    def put_lanes(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
+        """Tensors of arrays of any shape on the devices of the operands."""
+        return [tensor(a, device=s.place.device) for a, s in zip(arrays, self.specs, strict=True)]
+
     def call(self, operands: Sequence[Any]) -> list[Any]:
         """The results as values."""
         out = self.op(*operands)
