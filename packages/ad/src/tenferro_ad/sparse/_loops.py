@@ -37,10 +37,10 @@ def _while(
     def after_one(carry: list[Abstract]) -> list[Abstract]:
         return reader.read(body, [*consts, *carry])
 
-    return _fixpoint(reader, [Abstract(x.relations) for x in ins[count:]], out_specs, after_one)
+    return fixpoint(reader, [Abstract(x.relations) for x in ins[count:]], out_specs, after_one)
 
 
-def _fixpoint(reader: Reader, carry: list[Abstract], specs: Sequence[Spec], after_one: Any) -> list[Abstract]:
+def fixpoint(reader: Reader, carry: list[Abstract], specs: Sequence[Spec], after_one: Any) -> list[Abstract]:
     """What a carry depends on after any number of steps."""
     turn = 0
     while True:
@@ -202,7 +202,7 @@ class _ScanRelations:
         def after_one(carry: list[Abstract]) -> list[Abstract]:
             return [self.dropped(x, s, None) for x, s in zip(run(carry), self.carry_specs, strict=False)]
 
-        carry = _fixpoint(self.reader, self.init, self.carry_specs, after_one)
+        carry = fixpoint(self.reader, self.init, self.carry_specs, after_one)
         return [*carry, *run(carry)[self.carries :]]
 
     def slices(self) -> list[Abstract]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tenferro_ad.sparse import _loops  # noqa: F401 - registers how branches and loops are read
+from tenferro_ad.sparse import _equations, _loops  # noqa: F401 - register how branches, loops and solutions are read
 from tenferro_ad.sparse._read import program_environment
 from tenferro_ad.sparse._relation import Relation
 from tenferro_runtime.extension import Program, UnsupportedError
