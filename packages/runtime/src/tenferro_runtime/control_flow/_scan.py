@@ -11,6 +11,7 @@ from tenferro_runtime.control_flow._agreement import StructureError, in_kind, re
 from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
+from tenferro_runtime.control_flow._progress import reporting
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_values, name_of, require_functions
 from tenferro_runtime.effects._recording import Attempt, apply_here
@@ -33,6 +34,7 @@ def scan(
     *,
     reverse: bool = False,
     unroll: bool | int = False,
+    progress: bool | str = False,
 ) -> tuple[Any, Any]:
     """Carry a value along the leading axis of arrays: ``carry, y = f(carry, x)`` for each slice; the y are stacked.
 
@@ -49,6 +51,8 @@ def scan(
         reverse: go from the last index to the first. A row still stands at the index of its slice.
         unroll: while tracing, write out all steps one after the other instead of recording a loop; or so many of them
             in each round of a recorded loop, 1 being the loop as it is.
+        progress: show a bar while the loop runs, also where it is compiled, with a label of its own or the name of the
+            function; tqdm draws it where that is installed. Derivatives show the forward pass.
 
     Returns:
         The last carry, and the rows stacked along a new leading axis.
@@ -67,6 +71,10 @@ def scan(
     leaves, slices = flatten(xs)
     over = [asarray(x) for x in leaf_values(leaves, slices, "xs of scan")]
     n = length_of("scan", over, list(slices.paths()), length)
+    if progress is not False:
+        step, start = reporting(f, init, n, progress, _pair)
+        (_, last), made = scan(step, start, unflatten(slices, over), length, reverse=reverse, unroll=unroll)
+        return last, made
     carry = Carry("scan", init, f)
     written_out = n.__class__ is int and (count is None or n <= count > 1)
 

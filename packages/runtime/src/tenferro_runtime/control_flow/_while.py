@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
-from tenferro_runtime.effects._recording import Attempt, apply_here
+from tenferro_runtime.effects._recording import Attempt, ambient, apply_here
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray
 from tenferro_tensor_core import ArgumentError, Dim, DimLike, as_size
+
+_SURE: Final = nullcontext()
 
 
 def while_loop(
@@ -51,11 +54,13 @@ def while_loop(
         return recorded_while("while_loop", cond_fun, body_fun, carry, left)
     if left != 0 and carry.traced:
         return recorded_while("while_loop", cond_fun, body_fun, carry, left)
+    unsure = True  # whether a step may turn out to be traced: in a trace any one, else the first
     while left != 0:
-        with Attempt() as attempt:
+        with Attempt() if unsure else _SURE as attempt:
             goes_on = _step(cond_fun, body_fun, carry)
-            if goes_on is None:
+            if goes_on is None and attempt is not None:
                 attempt.give_up()
+            unsure = unsure and ambient() is not None
         if goes_on is None:
             return recorded_while("while_loop", cond_fun, body_fun, carry, left)
         if not goes_on:

@@ -1,0 +1,43 @@
+"""A loop that says how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tenferro_runtime.control_flow._cond import cond
+from tenferro_runtime.control_flow._values import name_of
+from tenferro_runtime.effects import PARTS, Bar, call_back
+from tenferro_tensor import Size
+from tenferro_tensor.functions import asarray
+from tenferro_tensor.operands import value
+from tenferro_tensor_core import DimLike, dim_max
+
+
+def reporting(
+    f: Callable[[Any, Any], Any], init: Any, n: DimLike, progress: bool | str, pair: Callable[[Any, Any], Any]
+) -> tuple[Callable[[Any, Any], Any], Any]:
+    """A body that counts its steps and moves a bar on, and its first carry.
+
+    The bar moves about `PARTS` times, whatever the number of steps: in the other steps one number is compared.
+    """
+    bar = Bar(progress if isinstance(progress, str) else name_of(f).partition(" ")[0])
+    total, every = _known(n), _known(dim_max(n // PARTS, 1))
+
+    def move(done: Any) -> None:
+        call_back(bar, (done, total), {})
+
+    @wraps(f)
+    def step(state: Any, x: Any) -> Any:
+        done, carry = state
+        carry, row = pair(f(carry, x), f)
+        done = done + 1
+        cond((done % every == 0) | (done == total), move, lambda done: None, done)
+        return (done, carry), row
+
+    return step, (asarray(0), init)
+
+
+def _known(d: DimLike) -> Any:
+    return d if isinstance(d, int) else value(Size(d))

@@ -1,0 +1,77 @@
+"""Calls of Python functions as steps of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tenferro_runtime._rules import Inactive
+from tenferro_runtime.effects._recording import run_or_record
+from tenferro_runtime.ir._effects import CALLBACKS, EFFECTS
+from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_tensor import HOST, REGISTRY, Array, Primitive, Spec
+from tenferro_tensor.operands import value
+from tenferro_tensor_core import bool_
+
+_DONE: Final = np.False_
+
+
+class Callback:
+    """A call of a Python function with the leaves of its arguments left open.
+
+    Compared by identity: each place of a program that calls has its own.
+    """
+
+    __slots__ = ("arrays", "f", "leaves", "tree")
+
+    def __init__(self, f: Callable[..., Any], tree: TreeDef, leaves: list[Any], arrays: list[int]) -> None:
+        self.f, self.tree, self.leaves, self.arrays = f, tree, leaves, arrays
+
+    def __call__(self, *raws: Any) -> None:
+        """Call the function; the arrays are copies of its own."""
+        leaves = list(self.leaves)
+        for i, raw in zip(self.arrays, raws):
+            leaves[i] = np.array(raw)
+        args, kwargs = unflatten(self.tree, leaves)
+        self.f(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return getattr(self.f, "__qualname__", type(self.f).__name__)
+
+
+def _debug_callback(*xs: Spec, callback: Callback) -> Spec:
+    """Call a Python function with the elements of the operands, in the order of the program; returns nothing."""
+    return Spec((), bool_, HOST)
+
+
+_debug_callback.__name__ = "debug_callback"
+callback_primitive = Primitive(_debug_callback)
+
+
+def _kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, callback: Callback) -> Callable[..., Any]:
+    def run(*raws: Any) -> Any:
+        callback(*raws)
+        return np.asarray(_DONE)
+
+    return run
+
+
+EFFECTS.add(callback_primitive)
+CALLBACKS.add(callback_primitive)
+REGISTRY.kernel(callback_primitive, "cpu", _kernel)
+REGISTRY.rule(callback_primitive, Inactive())
+
+
+def call_back(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Call a Python function, now or as a step of the program that is being recorded."""
+    leaves, tree = flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if _is_number(x)]
+    values = [value(leaves[i]) for i in places]
+    rest = [None if i in places else x for i, x in enumerate(leaves)]
+    run_or_record(callback_primitive.op(callback=Callback(f, tree, rest, places)), values)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (Array, np.ndarray)) or hasattr(x, "__dim__")
