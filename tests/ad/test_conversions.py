@@ -20,8 +20,10 @@ from tenferro_ad import (
     jacfwd,
     jacrev,
     jvp,
+    laplacian,
     linearize,
     no_grad,
+    taylor,
     value_and_grad,
     variable,
     vjp,
@@ -108,10 +110,12 @@ TRANSFORMS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
     "jvp of grad": lambda f, x: jvp(grad(f), (x,), (_ones(x),)),
     "grad of jvp": lambda f, x: grad(lambda a: tr.real(jvp(f, (a,), (_ones(x),))[1]))(x),
     "hessian": lambda f, x: hessian(f)(x),
+    "taylor": lambda f, x: taylor(f, (x,), ([_ones(x), _ones(x)],)),
+    "laplacian": lambda f, x: laplacian(f)(x),
     "grad from outside": lambda f, x: grad(lambda a: f(x * tr.sum(tr.real(a))))(tr.asarray([1.0])),
     "grad of a variable": lambda f, x: grad(f)(variable(x)),
 }
-REAL_ONLY = {"hessian", "hvp", "jvp of grad", "grad of jvp", "grad of grad"}
+REAL_ONLY = {"hessian", "hvp", "jvp of grad", "grad of jvp", "grad of grad", "taylor", "laplacian"}
 CASES = [(t, d) for t in TRANSFORMS for d in X if d.startswith("float") or t not in REAL_ONLY]
 
 
