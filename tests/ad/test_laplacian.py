@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from rule_cases import CASES, Case
 from tenferro_ad import grad, jacfwd, jvp, laplacian, taylor
 from tenferro_ad.power_series._colors import VariableColors
 from tenferro_runtime.extension import ArgumentError, GradientError
@@ -193,3 +194,16 @@ def test_what_does_not_fit() -> None:
         tr.trace(laplacian(lambda x: tr.sum(x * x), sparse=True), Spec((tr.dim("n"),), X.dtype))
     with pytest.raises(ArgumentError, match="do not give the Jacobian"):
         laplacian(network, sparse=True, with_jacobian=True)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.xs is not None], ids=str)
+def test_every_primitive(case: Case) -> None:
+    xs = case.xs or ()
+    nums = tuple(range(len(xs)))
+    found = laplacian(case.f, nums)(*xs).numpy()
+    second = jacfwd(jacfwd(case.f, nums), nums)(*map(tensor, xs))
+    want = np.zeros(found.shape, found.dtype)
+    for i, x in enumerate(xs):
+        h = second[i][i].numpy()
+        want = want + h.reshape(*found.shape, x.size, x.size).trace(axis1=-2, axis2=-1)
+    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-10 * max(1.0, np.abs(want).max(initial=0)))

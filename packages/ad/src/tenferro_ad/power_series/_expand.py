@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenferro_ad import _modes
+from tenferro_ad._beside import moved
 from tenferro_ad.power_series._coefficients import Coefficients, Mapped, constant, streamed
 from tenferro_ad.power_series._kinds import directly, recurrence_of
 from tenferro_ad.power_series._series import Series, coefficients_of, series
@@ -30,6 +31,9 @@ def expand(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
         inner = stage_above(level)
         if inner is not None:
             return inner.bind(op, operands)
+        beside = moved(op, operands)
+        if beside is not None:
+            return beside
     if not op.primitive.elementwise:
         operands, values = materialised(operands), list(materialised(tuple(values)))
     run = directly(op, operands)

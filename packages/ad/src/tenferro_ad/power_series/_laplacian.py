@@ -14,7 +14,7 @@ from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Term
 from tenferro_ad.power_series._colors import VariableColors
 from tenferro_ad.power_series._series import Collapse
-from tenferro_ad.power_series._taylor import expanded
+from tenferro_ad.power_series._taylor import SeriesRun
 from tenferro_ad.sparse._coloring import Coloring
 from tenferro_runtime import asarray, concat, eye, vmap
 from tenferro_runtime.batching import Batched
@@ -152,7 +152,10 @@ class _Directions:
             level = directions[0].level
             terms = self._series(directions, lambda term: _mean(term, level))
             first = [zeros_like(z) if t is None else t for z, (t, _) in zip(self.outs, terms, strict=True)]
-            return first, [zeros_like(z) if t is None else t for z, (_, t) in zip(self.outs, terms, strict=True)]
+            second = [
+                zeros_like(z) if t is None else _mean(t, level) for z, (_, t) in zip(self.outs, terms, strict=True)
+            ]
+            return first, second
 
         first, second = vmap(lanes, out_axes=(0, None))(*directions)
         return [(rows, term * (2 * count)) for rows, term in zip(first, second, strict=True)]
@@ -166,17 +169,15 @@ class _Directions:
 
     def _series(self, directions: Sequence[Any], collapse: Collapse | None) -> list[tuple[Term, Term]]:
         curves = [[x, d] for x, d in zip(self.values, directions, strict=True)]
-        outs, self.tree, terms, self.aux = expanded(
-            self.f, curves, self.leaves, 2, self.has_aux, what="laplacian", collapse=collapse
-        )
-        for z in outs:
+        found = SeriesRun(self.f, self.leaves, 2, "laplacian", self.has_aux, collapse).run(curves)
+        self.outs, self.tree, self.aux = found.outs, found.tree, found.aux
+        for z in found.outs:
             if not z.spec.inexact:
                 raise GradientError(
                     f"laplacian needs a function with real or complex floating-point values, but one value is "
                     f"{z.spec!r}; leave it out of the result"
                 )
-        self.outs = outs
-        return [(x[1], x[2]) for x in terms]
+        return [(x[1], x[2]) for x in found.terms]
 
     def unflattened(self, found: list[tuple[Any, Any]]) -> Any:
         """The Laplacians in the containers of the value."""

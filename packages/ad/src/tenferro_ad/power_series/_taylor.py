@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import factorial
-from typing import Any
+from typing import Any, NamedTuple
 
+from tenferro_ad._beside import forced, found_directions, limit, ratio, size
 from tenferro_ad._differentiated import running
+from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._seed import fitted
-from tenferro_ad._trees import as_value, split_aux
+from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series import _calls, _control_flow, _expand, _implicit  # noqa: F401 - how ops run on series
 from tenferro_ad.power_series._coefficients import Coefficients, Term
@@ -16,7 +18,7 @@ from tenferro_ad.power_series._series import Collapse, coefficients_of
 from tenferro_ad.power_series._series import series as made
 from tenferro_runtime.trees import flatten, flatten_like, map_tree, unflatten
 from tenferro_tensor import next_level
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, GradientError
 
 
 def taylor(
@@ -52,19 +54,20 @@ def taylor(
     (Tensor(8.), [Tensor(12.), Tensor(12.), Tensor(6.)])
     """
     leaves, tree, order = _checked(primals, series)
-    values = [as_value(x) for x in leaves]
+    values = as_values(leaves, tree, "an argument of taylor")
     curves: list[list[Term]] = [[v] for v in values]
     for k in range(order):
         nothing = [None] * len(primals)
         given = [nothing[i] if terms[k] is None else terms[k] for i, terms in enumerate(series)]
         for curve, term in zip(curves, _leaves(primals, given, k)):
             curve.append(_coefficient(term, curve[0].spec, k + 1))
-    outs, out_tree, terms, aux = expanded(f, curves, tree, order, has_aux)
+    found = SeriesRun(f, tree, order, "taylor", has_aux).run(curves)
     derivatives = [
-        unflatten(out_tree, [_derivative(z, term[k], k) for z, term in zip(outs, terms)]) for k in range(1, order + 1)
+        unflatten(found.tree, [_derivative(z, x[k], k) for z, x in zip(found.outs, found.terms, strict=True)])
+        for k in range(1, order + 1)
     ]
-    value = unflatten(out_tree, outs)
-    return (value, derivatives, aux) if has_aux else (value, derivatives)
+    value = unflatten(found.tree, found.outs)
+    return (value, derivatives, found.aux) if has_aux else (value, derivatives)
 
 
 def _checked(primals: Any, series: Any) -> tuple[list[Any], Any, int]:
@@ -103,26 +106,92 @@ def _derivative(value: Any, term: Term, k: int) -> Any:
     return term if k == 1 else term * factorial(k)
 
 
-def expanded(
-    f: Callable[..., Any],
-    curves: list[list[Term]],
-    tree: Any,
-    order: int,
-    has_aux: bool = False,
-    *,
-    what: str = "taylor",
-    collapse: Collapse | None = None,
-) -> tuple[list[Any], Any, list[Coefficients], Any]:
-    """Values, their tree, coefficients and aux of a function at leaves with coefficients."""
-    level = next_level()
+class SeriesResult(NamedTuple):
+    """What a function returned for series.
 
-    def lowered(x: Any) -> Any:
-        return x if coefficients_of(x, level) is None else x.value
+    Attributes:
+        outs: leaves of its value.
+        tree: structure of its value.
+        terms: coefficients of the leaves.
+        aux: what it returned beside that.
+    """
 
-    xs = [Coefficients(curve, order).forced(order) for curve in curves]
-    args = unflatten(tree, [made(x, level, order, collapse) if len(x.terms) > 1 else x.terms[0] for x in xs])
-    out, aux = split_aux(running(level, f, *args), has_aux, what)
-    leaves, out_tree = flatten(out)
-    outs = [as_value(lowered(y)) for y in leaves]
-    terms = [coefficients_of(y, level) or Coefficients([z], order) for y, z in zip(leaves, outs)]
-    return outs, out_tree, terms, map_tree(lowered, aux)
+    outs: list[Any]
+    tree: Any
+    terms: list[Coefficients]
+    aux: Any
+
+
+class SeriesRun:
+    """A function of leaves, in containers, that is run on series.
+
+    Attributes:
+        f: the function.
+        tree: structure of the tuple of its arguments.
+        order: the highest order.
+        what: who asks, for errors.
+        has_aux: whether it returns a pair of value and aux.
+        collapse: see `Series`.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        tree: Any,
+        order: int,
+        what: str,
+        has_aux: bool = False,
+        collapse: Collapse | None = None,
+    ) -> None:
+        self.f, self.tree, self.order, self.what, self.has_aux, self.collapse = f, tree, order, what, has_aux, collapse
+
+    def run(self, curves: Sequence[list[Term]]) -> SeriesResult:
+        """Run the function on leaves with coefficients; beside the point where a rule has no answer at it."""
+        known, error = found_directions(), forced()
+        if error is None:
+            try:
+                return self._run(curves)
+            except GradientError as seen:
+                error = seen
+        return self._beside(error, known, curves)
+
+    def _run(self, curves: Sequence[list[Term]]) -> SeriesResult:
+        level = next_level()
+        xs = [Coefficients(curve, self.order).forced(self.order) for curve in curves]
+        args = [made(x, level, self.order, self.collapse) if len(x.terms) > 1 else x.terms[0] for x in xs]
+
+        def lowered(x: Any) -> Any:
+            return x if coefficients_of(x, level) is None else x.value
+
+        outs, leaves, tree, aux = self._called(level, args, lowered)
+        terms = [coefficients_of(y, level) or Coefficients([z], self.order) for y, z in zip(leaves, outs, strict=True)]
+        return SeriesResult(outs, tree, terms, aux)
+
+    def _called(self, level: int, args: list[Any], lowered: Callable[[Any], Any]) -> tuple[Any, Any, Any, Any]:
+        out, aux = split_aux(running(level, self.f, *unflatten(self.tree, args)), self.has_aux, self.what)
+        leaves, tree = flatten(out)
+        outs = as_values([lowered(y) for y in leaves], tree, "the result of a function differentiated in forward mode")
+        return outs, leaves, tree, map_tree(lowered, aux)
+
+    def _beside(self, error: GradientError, known: int | None, curves: Sequence[list[Term]]) -> SeriesResult:
+        """The same where a rule has no answer at this point: the limit of coefficients beside it."""
+        level, orders = next_level(), range(1, self.order + 1)
+
+        def lowered(x: Any) -> Any:
+            return x.value if x.__class__ is EagerTensor and x.level == level else x
+
+        def run() -> tuple[Any, Any, Any, Any]:
+            args = [watched(x[0], level) if len(x) > 1 and x[0].spec.inexact else x[0] for x in curves]
+            return self._called(level, args, lowered)
+
+        def derivative() -> list[Any]:
+            return [x[k] for x in self._run(curves).terms for k in orders]
+
+        def sizes(at: tuple[Any, Any, Any, Any]) -> list[Any]:
+            rate = ratio(size(*[t for x in curves for t in x[1:]]), size(*[x[0] for x in curves]))
+            return [size(z) * rate**k for z in at[0] for k in orders]
+
+        (outs, _, tree, aux), found = limit(error, run, derivative, sizes, known)
+        rows = iter(found)
+        terms = [Coefficients([z, *[next(rows) for _ in orders]], self.order) for z in outs]
+        return SeriesResult(outs, tree, terms, aux)
