@@ -85,9 +85,14 @@ def test_errors_say_what_is_wrong(call, kind, text):
         call()
 
 
-def test_numpy_is_no_part_of_a_recorded_program():
+def test_what_comes_beside_a_solution_is_known_when_the_solver_is_recorded():
     with pytest.raises(TracingError, match="float\\(\\) was asked for"):
-        tr.compile(lambda a: custom_root(lambda x: x * a - 1, 1.0, lambda f, x: float(f(x))))(2.0)
+        tr.compile(lambda a: custom_root(lambda x: x * a - 1, 1.0, lambda f, x: (float(f(x)), 1), None, True))(2.0)
+
+
+def test_a_solver_cannot_read_elements_past_the_equation():
+    with pytest.raises(TracingError, match="used .* after the trace .* had ended"):
+        tr.compile(lambda a: custom_root(lambda x: x - a, 1.0, lambda f, x: float(a)))(2.0)
 
 
 @pytest.mark.parametrize("rest", [(), (lambda g, y: tr.where(g(1.0) == 0, float("inf"), y / g(1.0)),)])

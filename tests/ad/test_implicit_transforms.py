@@ -16,9 +16,12 @@ from equations import (
     limit,
     matrix,
     richardson,
+    root_of,
+    scipy_root,
     size,
     size_of,
     solved_by,
+    unrolled,
     unrolled_limit,
     vector,
 )
@@ -189,3 +192,38 @@ def test_each_lane_ends_where_it_converges():
     f = lambda r: fixed_point(lambda x, r: r * x, 1.0, r, has_status=True)
     _, status = tr.vmap(f)(rate)
     assert [int(n) for n in status.steps] == [int(f(r)[1].steps) for r in rate]
+
+
+# --- solvers that run on elements, in programs -----------------------------------------------------------------------
+
+
+def kepler(e: Any) -> Any:
+    f = lambda x: x - e * tr.sin(x) - 1.0
+    return custom_root(f, 1.0, lambda f, x: scipy.optimize.brentq(lambda x: float(f(x)), 0, 7, xtol=1e-15))
+
+
+def test_scipy_in_compiled_programs():
+    def summed(e: Any) -> Any:
+        return tr.scan(lambda c, e: (c + kepler(e) ** 2, kepler(e)), 0.0, e)
+
+    e = tr.asarray([0.1, 0.2, 0.3])
+    first = lambda e: summed(e)[0]
+    cases: list[tuple[Any, Any]] = [
+        (tr.vmap(kepler), e), (tr.vmap(grad(kepler)), e), (kepler, 0.3), (grad(grad(kepler)), 0.3),
+        (grad(first), e), (summed, e), (lambda e: jvp(first, (e,), (e,)), e),
+    ]  # fmt: skip
+    for f, x in cases:
+        close(tr.compile(f)(x), f(x))
+    close(grad(tr.compile(first))(e), grad(first)(e))
+
+
+def test_scipy_serves_programs_of_all_sizes():
+    p = lambda q: 0.1 * q[:, None] * q
+    f = lambda q: root_of(p(q), q, scipy_root)
+    found = [tr.compile(g) for g in (f, jacfwd(f), jacrev(f), hessian(size_of(f)))]
+    g = lambda q: unrolled(p(q), q)
+    for n in (4, 2, 5):
+        q = tr.linspace(0.1, 0.9, n)
+        for a, b in zip(found, (g, jacfwd(g), jacrev(g), hessian(size_of(g))), strict=True):
+            close(a(q), b(q))
+            assert a.cache_info().traces == 1

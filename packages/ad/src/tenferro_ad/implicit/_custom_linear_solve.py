@@ -33,7 +33,8 @@ def custom_linear_solve(
     equation, solved by `transpose_solve`: in both modes, to any order, and without a derivative of the solver.
 
     On elements the solvers are called as they are, so they may be loops of Python and use NumPy or SciPy. On traced
-    values they are recorded. `matvec` is recorded in either case, and may use differentiated values from outside.
+    values they are recorded, or called when the program runs if they ask for elements. `matvec` is recorded in either
+    case, and may use differentiated values from outside.
 
     Args:
         matvec: a linear function of arrays, in any containers, to the same containers, shapes and dtypes.

@@ -31,7 +31,8 @@ def custom_root(
     in both modes and to any order. Neither the solver nor the first guess has a derivative.
 
     On elements the solvers are called as they are, so they may be loops of Python and use NumPy or SciPy. On traced
-    values they are recorded. `f` is recorded in either case, and may use differentiated values from outside.
+    values they are recorded, or called when the program runs if they ask for elements. `f` is recorded in either
+    case, and may use differentiated values from outside.
 
     Args:
         f: a function of arrays, in any containers, to the same containers, shapes and dtypes.

@@ -8,22 +8,24 @@ from typing import Any
 from tenferro_ad._modes import no_grad
 from tenferro_ad.implicit._values import plain
 from tenferro_runtime.extension import REGISTRY, Builder, Primitive, Program
+from tenferro_runtime.ir import instance, open_sizes
 from tenferro_tensor import Op, Spec, Tensor
 from tenferro_tensor.ownership import owned
-from tenferro_tensor_core import GradientError
+from tenferro_tensor_core import DimLike, GradientError
 
-Function = Callable[[Program, list[Any]], Sequence[Any]]
-"""Maps a program, its first operands and the rest of the operands to leaves."""
+Function = Callable[[Program, list[Any], Sequence[Spec]], Sequence[Any]]
+"""Maps a program, its first operands and the rest of the operands, and the specs of the results, to leaves."""
 
 
 def _infer(
-    *xs: Spec, program: Program, function: Function, results: tuple[Spec, ...], sizes: tuple[int, ...] = ()
+    *xs: Spec, program: Program, function: Function, results: int, sizes: tuple[DimLike, ...]
 ) -> tuple[Spec, ...]:
-    """Call ``function(program, operands)``; its results are constants of every derivative.
+    """Call ``function(program, operands, specs)``; its results are like as many operands, the last ones.
 
-    With `sizes`, as in ``call``, no pass looks into the program, of which derivatives are yet to be taken.
+    The program has sizes of its own, as in ``call``, so that no pass looks into it: derivatives of it are yet to be
+    taken.
     """
-    return results
+    return xs[len(xs) - results :]
 
 
 class _Hosted(Primitive):
@@ -39,27 +41,35 @@ _infer.__name__ = "hosted_solver"
 hosted_solver = _Hosted(_infer)
 
 
-def hosted(function: Function, program: Program, specs: Sequence[Spec], results: Sequence[Spec]) -> Program:
+def hosted(function: Function, program: Program, specs: Sequence[Spec], results: int) -> Program:
     """The program of one step that calls a function.
 
     Args:
         function: the function.
         program: what it is given first.
         specs: of the operands.
-        results: specs of the leaves that it returns.
+        results: number of leaves that it returns; they are like the last operands.
     """
     builder = Builder()
     operands = [builder.input(s) for s in specs]
-    op = hosted_solver.op(program=program, function=function, results=tuple(results), sizes=())
+    op = hosted_solver.op(program=program, function=function, results=results, sizes=open_sizes(program))
     return builder.close(builder.emit(op, operands))
 
 
 def _make_kernel(
-    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, program: Program, function: Function, **_: Any
+    ins: tuple[Spec, ...],
+    outs: tuple[Spec, ...],
+    *,
+    program: Program,
+    function: Function,
+    results: int,
+    sizes: tuple[DimLike, ...],
 ) -> Callable[..., Any]:
+    known = instance(program, sizes) if sizes else program
+
     def run(*raws: Any) -> Any:
         with no_grad():
-            found = function(program, [Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins, strict=True)])
+            found = function(known, [Tensor.wrap(raw, spec) for raw, spec in zip(raws, ins, strict=True)], outs)
         return tuple([_raw(x) for x in found])
 
     return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_ad._modes import no_grad
@@ -10,10 +10,9 @@ from tenferro_ad._trees import as_value
 from tenferro_ad.implicit._closing import Applied, Closed, closed
 from tenferro_ad.implicit._hosted import hosted
 from tenferro_ad.implicit._values import matched
-from tenferro_runtime.batching import Batched
-from tenferro_runtime.extension import Program, TracedTensor
+from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import here
-from tenferro_runtime.tracing import stage_above
+from tenferro_runtime.tracing import is_traced, stage_above
 from tenferro_runtime.trees import TreeDef, flatten, unflatten
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor_core import ArgumentError, NumericalError, TracingError
@@ -39,8 +38,8 @@ class Solution:
         self.aux: Any = None
         self.aux_tree: TreeDef | None = None
 
-    def take(self, out: Any) -> list[Any]:
-        """The leaves of the solution.
+    def take(self, out: Any, specs: Sequence[Spec] = ()) -> list[Any]:
+        """The leaves of the solution, of the given specs where those of the unknowns have open sizes.
 
         Raises:
             ArgumentError: the solver does not return a pair, but should.
@@ -57,7 +56,7 @@ class Solution:
                 self.aux_tree = flatten(self.aux)[1]
             else:
                 out = out[0]
-        leaves = matched(out, self.tree, self.specs, self.name, "the unknown")
+        leaves = matched(out, self.tree, specs or self.specs, self.name, "the unknown")
         for x, path in zip(leaves, self.tree.paths(), strict=True):
             if x.__class__ is Tensor and x.spec.place.on_host and not _finite(x):
                 raise NumericalError(
@@ -77,8 +76,8 @@ def solver_program(
 ) -> Closed:
     """A solver as a program of the leaves that it takes.
 
-    Where values have elements it calls the solver. For lanes of a batch it does so only if the solver asks for the
-    elements, one lane after the other; other solvers are recorded, for all lanes at once.
+    Where values have elements it calls the solver. Where they have none, in a trace and in the lanes of a batch, the
+    solver is recorded; one that asks for elements is called when the program runs, for one lane after the other.
 
     Args:
         run: the solver.
@@ -87,24 +86,13 @@ def solver_program(
         specs: specs of the leaves.
         values: all that takes part in the equation.
     """
-    levels = {level for v in values for level in _kinds(v)}
-    if TracedTensor in levels or stage_above(0) is not None:
-        return _recorded(run, equation, solution, specs)
-    if Batched in levels:
+    if stage_above(0) is not None or any(map(is_traced, values)):
         try:
             return _recorded(run, equation, solution, specs)
         except TracingError:
-            if solution.has_aux:
+            if solution.has_aux:  # nobody knows its structure before the program runs
                 raise
     return _hosted(run, equation, solution, specs)
-
-
-def _kinds(x: Any) -> Iterator[type]:
-    """The classes of a value and of those inside of it."""
-    while x.level and x.__class__ is not TracedTensor:
-        yield x.__class__
-        x = x.value
-    yield x.__class__
 
 
 def _recorded(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
@@ -119,11 +107,11 @@ def _recorded(run: Run, equation: Closed, solution: Solution, specs: Sequence[Sp
 def _hosted(run: Run, equation: Closed, solution: Solution, specs: Sequence[Spec]) -> Closed:
     count = len(equation.captured)
 
-    def function(program: Program, values: list[Any]) -> list[Any]:
-        return solution.take(run(Applied(program, values[:count], solution.tree), values[count:]))
+    def function(program: Program, values: list[Any], results: Sequence[Spec]) -> list[Any]:
+        return solution.take(run(Applied(program, values[:count], solution.tree), values[count:]), results)
 
     operands = [*[v.spec for v in equation.captured], *specs]
-    return Closed(hosted(function, equation.program, operands, solution.specs), equation.captured)
+    return Closed(hosted(function, equation.program, operands, len(solution.specs)), equation.captured)
 
 
 def with_aux(solution: Solution, found: Sequence[Any]) -> Any:
