@@ -8,7 +8,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_ad.sparse._coloring import color_columns
+from tenferro_ad.sparse._coloring import color_columns, row_numbers
 from tenferro_ad.sparse._star import color_symmetric, positions
 
 
@@ -33,18 +33,30 @@ def test_columns_of_one_color_share_no_row(dense: np.ndarray[Any, Any]) -> None:
 
 
 @given(dense=patterns(), diagonal=st.booleans())
-def test_star_coloring(dense: np.ndarray[Any, Any], diagonal: bool) -> None:
-    """Neighbors differ in color, and four vertices in a row have at least three."""
+def test_symmetric_coloring_gives_each_entry(dense: np.ndarray[Any, Any], diagonal: bool) -> None:
+    """The entries of a random symmetric matrix are read off its products with one seed for each color."""
     n = min(dense.shape)
-    matrix = dense[:n, :n] | dense[:n, :n].T
-    np.fill_diagonal(matrix, diagonal)
-    coloring = color_symmetric(pattern_of(matrix))
-    assert positions(pattern_of(matrix), coloring) is not None
-    if matrix.sum(axis=1).max(initial=0) <= 1:
-        assert coloring.number <= 1  # each entry is alone in its row
-        return
-    colors = coloring.colors
-    edges = [(i, j) for i, j in zip(*matrix.nonzero(), strict=True) if i != j]
+    mask = dense[:n, :n] | dense[:n, :n].T
+    np.fill_diagonal(mask, diagonal)
+    pattern = pattern_of(mask)
+    colors, number = coloring = color_symmetric(pattern)
+    turned = positions(pattern, coloring)
+    assert turned is not None
+    values = np.random.default_rng(0).normal(size=(n, n))
+    matrix = np.where(mask, values + values.T, 0)
+    products = matrix @ (colors[:, None] == np.arange(number)).astype(float)
+    rows, columns = row_numbers(pattern), pattern.indices
+    read, by = np.where(turned, columns, rows), np.where(turned, rows, columns)
+    np.testing.assert_array_equal(products[read, colors[by]], matrix[rows, columns])
+
+
+@given(dense=patterns())
+def test_star_coloring(dense: np.ndarray[Any, Any]) -> None:
+    """With a full diagonal neighbors differ in color, and four vertices in a row have at least three."""
+    n = min(dense.shape)
+    mask = dense[:n, :n] | dense[:n, :n].T | np.eye(n, dtype=bool)
+    colors = color_symmetric(pattern_of(mask)).colors
+    edges = [(i, j) for i, j in zip(*mask.nonzero(), strict=True) if i != j]
     assert all(colors[i] != colors[j] for i, j in edges)
     for b, c in edges:
         for a in (i for i, j in edges if j == b and i != c):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import tenferro_runtime as tr
-from tenferro_ad import grad, hessian, jacfwd, jacrev, sparse_hessian, sparse_jacobian
+from tenferro_ad import grad, hessian, jacfwd, jacrev, sparse_hessian, sparse_jacobian, variable
 from tenferro_ad.sparse import Compression, _plan
 from tenferro_runtime._counters import COUNTERS
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, GradientError, UnsupportedError
@@ -158,6 +158,17 @@ def test_another_size_is_no_new_trace() -> None:
     dense(jacobian(X[:-5]), jacfwd(arrow)(X[:-5]))
     assert jacobian(np.ones(1000)).nnz == 2998
     assert COUNTERS.traces - traces <= 1  # the dense one
+
+
+def test_a_rebound_variable_is_noticed() -> None:
+    scale: Any = 2.0
+    jacobian = sparse_jacobian(lambda x: x[1:] * x[:-1] * scale)
+    first = jacobian(X)
+    scale = 3.0
+    assert np.allclose(jacobian(X).data, 1.5 * first.data)
+    scale = variable(2.0)
+    with pytest.raises(UnsupportedError, match="differentiated or traced value from outside"):
+        jacobian(X)
 
 
 def test_result_is_the_callers_own() -> None:

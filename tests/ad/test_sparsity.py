@@ -8,7 +8,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_ad import Sparsity, checkpoint, custom_rule, grad, jacfwd, sparsity
-from tenferro_ad.sparse import _patterns
+from tenferro_ad.sparse import _patterns, program_sparsity
 from tenferro_einsum import einsum
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError, UnsupportedError
@@ -101,7 +101,10 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
     ("rows of a scan", lambda u: tr.scan(lambda c, r: (c, r * tr.sum(r)), 0.0, u)[1], U, True),
     ("the row before", lambda u: tr.scan(lambda c, r: (r, r * c), u[0], u)[1], U, True),
     ("the row after", lambda u: tr.scan(lambda c, r: (r, r * c), u[0], u, reverse=True)[1], U, True),
-    ("a recurrence", lambda u: tr.scan(lambda c, r: (c * r, c * r), u[0], u)[1], U, False),
+    ("a recurrence", lambda u: tr.scan(lambda c, r: (c * r, c * r), u[0], u)[1], U, True),
+    ("a recurrence from the end", lambda u: tr.scan(lambda c, r: (c * r, c), 2 * u[0], u, reverse=True)[1], U, True),
+    ("a recurrence with neighbors", lambda u: tr.scan(lambda c, r: (r * tr.roll(c, 1), c), u[0], u)[1], U, False),
+    ("a constant of a recurrence", lambda x: tr.scan(lambda c, r: (c * x[0] + r, c), x[1], x)[1], X, False),
     ("a short recurrence", lambda u: tr.scan(lambda c, r: (c + r, c * r), u[0], u[:5])[1], U, False),
     ("a scan in a scan", lambda s: tr.scan(lambda c, m: (c, tr.scan(lambda d, r: (r, d * r), m[0], m)[1]), 0.0, s)[1],
      S, True),
@@ -153,6 +156,7 @@ def test_printed_relation() -> None:
 def test_inputs_of_an_element() -> None:
     found = sparsity(heat, U)
     assert found.inputs_of((1, 2)).tolist() == [[0, 2], [1, 1], [1, 2], [1, 3], [2, 2]]
+    assert (found.shape, found.source) == ((17, 19), (17, 19))
     assert found.inputs_of((0, -1)).tolist() == [[0, 18]]
     with pytest.raises(ArgumentError, match="no index of an element"):
         found.inputs_of((17, 0))
@@ -176,3 +180,15 @@ def test_containers_nest_as_those_of_jacfwd() -> None:
 def test_sizes_that_depend_on_data_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="sizes that depend on data"):
         sparsity(lambda x: tr.sum(tr.compress(x, x > 1)), X).matrix()
+
+
+def test_variables_of_a_program() -> None:
+    """Values on the way to the outputs are asked about by variable."""
+    program = tr.trace(lambda x, y: tr.sum(ring(x)) * y, Spec((tr.dim("n"),), np.dtype("float64")), 2.0)
+    found = program_sparsity(program)
+    v = next(eq.operands[0] for eq in program.equations if eq.op.primitive.name == "reduce_sum")
+    assert isinstance(v, int)
+    assert found[v][0].matrix(n=30).nnz == 90 and found[v][1].matrix(n=30).nnz == 0
+    out = program.output_ids[0]
+    assert found[out][0].matrix(n=30).nnz == 30 and found[out][1].matrix(n=30).nnz == 1
+    assert program_sparsity(program, [1])[out][0].source == ()

@@ -7,6 +7,14 @@ by `_compose`), with the rules of `rules`; `_entries` writes a relation out as a
 
 from tenferro_ad.sparse._derivatives import SparseDerivative, sparse_hessian, sparse_jacobian
 from tenferro_ad.sparse._plan import Compression
-from tenferro_ad.sparse._sparsity import Sparsity, sparsity
+from tenferro_ad.sparse._sparsity import Sparsity, program_sparsity, sparsity
 
-__all__ = ["Compression", "Sparsity", "SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
+__all__ = [
+    "Compression",
+    "Sparsity",
+    "SparseDerivative",
+    "program_sparsity",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
+]

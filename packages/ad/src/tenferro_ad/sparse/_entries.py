@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
@@ -23,6 +24,9 @@ def scipy_sparse() -> Any:
     Raises:
         BackendUnavailableError: SciPy is not installed.
     """
+    loaded = sys.modules.get("scipy.sparse")
+    if loaded is not None:
+        return loaded
     try:
         with importing():
             import scipy.sparse

@@ -112,6 +112,11 @@ class FlatFunction:
             return program, self._tree, {} if not program.symbolic else None
         require_concrete(leaves)
         program = self.compiled.program(*leaves)
+        if len(program.input_ids) > len(leaves):
+            raise UnsupportedError(
+                "the function of a sparse derivative uses a differentiated or traced value from outside; a sparse "
+                "derivative needs concrete values: pass value.detach(), or use jvp and vjp"
+            )
         tree: Any = program.memo.setdefault("structure of the result", self._tree)
         specs = [as_value(x).spec for x in leaves]
         sizes = sizes_by_name(program, sizes_of(program, specs)) if program.symbolic else {}

@@ -192,18 +192,28 @@ class _ScanRelations:
         return None
 
     def by_fixpoint(self) -> list[Abstract]:
-        """A larger relation: each step may depend on what any step depends on."""
+        """A larger relation: what the first carry holds goes anywhere, a slice anywhere at a later step."""
         consts = [self.lifted(x, s) for x, s in zip(self.consts, self.in_specs, strict=False)]
+        nowhere = [Abstract((None,) * self.reader.count) for _ in self.stacked]
 
-        def run(carry: list[Abstract]) -> list[Abstract]:
+        def from_first(carry: list[Abstract]) -> list[Abstract]:
             lifted = [self.lifted(x, s) for x, s in zip(carry, self.carry_specs, strict=True)]
-            return self.inner.read(self.body, [*consts, *lifted, *self.slices()])
+            found = self.inner.read(self.body, [*consts, *lifted, *nowhere])
+            return [self.dropped(x, s, None) for x, s in zip(found, self.carry_specs, strict=False)]
 
-        def after_one(carry: list[Abstract]) -> list[Abstract]:
-            return [self.dropped(x, s, None) for x, s in zip(run(carry), self.carry_specs, strict=False)]
+        def from_slices(carry: list[Abstract]) -> list[Abstract]:
+            unused = [Abstract((None,) * self.reader.count) for _ in consts]
+            return self.inner.read(self.body, [*unused, *carry, *self.slices()])[: self.carries]
 
-        carry = fixpoint(self.reader, self.init, self.carry_specs, after_one)
-        return [*carry, *run(carry)[self.carries :]]
+        first = fixpoint(self.reader, self.init, self.carry_specs, from_first)
+        # What went into the carry at a step, with the axis of that step.
+        later = fixpoint(self.inner, [self.inner.nothing] * self.carries, self.carry_specs, from_slices)
+        carry, last = [], []
+        for x, y, spec in zip(first, later, self.carry_specs, strict=True):
+            before = self.inner.mapped(y, self.after_steps(spec))
+            carry.append(self.inner.joined((self.lifted(x, spec), before), spec))
+            last.append(self.reader.joined((x, self.dropped(y, spec, None)), spec))
+        return [*last, *self.inner.read(self.body, [*consts, *carry, *self.slices()])[self.carries :]]
 
     def slices(self) -> list[Abstract]:
         """The slices at all steps: the stacked arrays themselves."""
@@ -234,6 +244,16 @@ class _ScanRelations:
             extents[loops] = self.length - 1
             (columns if self.reverse else rows)[loops] = IndexForm(1, ((loops, 1),))
         return of_maps(shape, shape, [IndexMap(tuple(extents), tuple(rows), tuple(columns))])
+
+    def after_steps(self, spec: Spec) -> Relation:
+        """From the values at all steps to those at each later one."""
+        shape = (*self.inner.lift, *spec.shape)
+        loops, count = len(self.reader.lift), len(shape)
+        rows, columns = [[label(k) for k in range(count)] for _ in range(2)]
+        columns[loops] = label(count)
+        sign = -1 if self.reverse else 1
+        later = IndexForm(-1, ((loops, sign), (count, -sign)))
+        return of_maps(shape, shape, [IndexMap((*shape, self.length), tuple(rows), tuple(columns), (later,))])
 
     def dropped(self, x: Abstract, spec: Spec, at: DimLike | None) -> Abstract:
         """The value at one step, or at any of them."""

@@ -20,31 +20,17 @@ Leaves = Sequence[Any]
 class Products:
     """Compiled products of the Jacobian of a function of leaves.
 
+    Each maps numbers of colors, the colors of the arrays that seeds are for, and the leaves to the products with a seed
+    for each of the colors.
+
     Attributes:
-        count: number of leaves, the first ones, that are differentiated.
+        push: products with tangents, and the same with imaginary seeds.
+        pull: products with cotangents, and the same with imaginary seeds.
     """
 
     def __init__(self, f: Callable[..., tuple[Any, ...]], count: int) -> None:
-        self.f, self.count = f, count
-        self.push = compiled(self._push, static_argnums=2)
-        self.pull = compiled(self._pull, static_argnums=2)
-
-    def _split(self, leaves: Leaves) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
-        chosen, rest = tuple(leaves[: self.count]), tuple(leaves[self.count :])
-        return chosen, lambda *xs: self.f(*xs, *rest)
-
-    def _push(self, which: Any, colors: tuple[Any, ...], imaginary: bool, *leaves: Any) -> tuple[Any, ...]:
-        chosen, f = self._split(leaves)
-        specs = [x.spec for x in chosen]
-        found: tuple[Any, ...] = vmap(lambda c: jvp(f, chosen, _seeds(c, colors, imaginary, specs))[1])(which)
-        return found
-
-    def _pull(self, which: Any, colors: tuple[Any, ...], imaginary: bool, *leaves: Any) -> tuple[Any, ...]:
-        chosen, f = self._split(leaves)
-        outs, back = vjp(f, *chosen)
-        specs = [y.spec for y in outs]
-        found: tuple[Any, ...] = vmap(lambda c: back(_seeds(c, colors, imaginary, specs)))(which)
-        return found
+        self.push = compiled(_push(f, count, False)), compiled(_push(f, count, True))
+        self.pull = compiled(_pull(f, count, False)), compiled(_pull(f, count, True))
 
     def fill(self, data: np.ndarray[Any, Any], group: SeededGroup, leaves: Leaves, imaginary: bool = False) -> None:
         """Put the entries of one group of products into an array of all entries.
@@ -56,16 +42,44 @@ class Products:
             imaginary: whether seeds are the imaginary unit at the elements of their color, and none of those of real
                 arrays; by default they are 1.
         """
-        run = self.push if group.forward else self.pull
+        run = (self.push if group.forward else self.pull)[imaginary]
         for which, chunk in group.chunks:
-            found = run(which, group.colors, imaginary, *leaves)
+            found = run(which, group.colors, leaves)
             products = [p.numpy().reshape(chunk.last - chunk.first, -1) for p in found]
             joined = products[0] if len(products) == 1 else np.concatenate(products, axis=1)
-            entries = joined.reshape(-1).take(chunk.offsets)
-            if chunk.entries is None:
-                data[:] = entries
+            if chunk.entries is not None:
+                data[chunk.entries] = joined.reshape(-1).take(chunk.offsets)
+            elif joined.dtype == data.dtype:
+                # No offset is out of range; with the default mode, NumPy would make a copy.
+                joined.reshape(-1).take(chunk.offsets, out=data, mode="clip")
             else:
-                data[chunk.entries] = entries
+                data[:] = joined.reshape(-1).take(chunk.offsets)
+
+
+# Functions, not methods: `compile` looks for what they read in their closures.
+
+
+def _push(f: Callable[..., tuple[Any, ...]], count: int, imaginary: bool) -> Callable[..., Any]:
+    def push(which: Any, colors: tuple[Any, ...], leaves: tuple[Any, ...]) -> Any:
+        chosen, rest = leaves[:count], leaves[count:]
+        specs = [x.spec for x in chosen]
+
+        def lane(color: Any) -> Any:
+            return jvp(lambda *xs: f(*xs, *rest), chosen, _seeds(color, colors, imaginary, specs))[1]
+
+        return vmap(lane)(which)
+
+    return push
+
+
+def _pull(f: Callable[..., tuple[Any, ...]], count: int, imaginary: bool) -> Callable[..., Any]:
+    def pull(which: Any, colors: tuple[Any, ...], leaves: tuple[Any, ...]) -> Any:
+        chosen, rest = leaves[:count], leaves[count:]
+        outs, back = vjp(lambda *xs: f(*xs, *rest), *chosen)
+        specs = [y.spec for y in outs]
+        return vmap(lambda color: back(_seeds(color, colors, imaginary, specs)))(which)
+
+    return pull
 
 
 class SeededGroup(NamedTuple):

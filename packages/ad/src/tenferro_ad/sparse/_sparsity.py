@@ -13,6 +13,7 @@ from tenferro_ad.sparse._patterns import relations_of
 from tenferro_ad.sparse._relation import Relation, Shape
 from tenferro_ad.sparse._text import shown
 from tenferro_runtime.extension import Program
+from tenferro_runtime.ir import filled
 from tenferro_runtime.trees import unflatten
 from tenferro_tensor_core import ArgumentError, evaluate
 
@@ -28,12 +29,15 @@ class Sparsity:
         source: shape of the argument.
     """
 
-    __slots__ = ("_output", "_program", "_sizes", "_wanted", "shape", "source")
+    __slots__ = ("_program", "_sizes", "_variable", "_wanted", "_which", "shape", "source")
 
-    def __init__(self, program: Program, output: int, wanted: int, sizes: Mapping[str, int] | None) -> None:
-        self._program, self._output, self._wanted, self._sizes = program, output, wanted, sizes
-        self.shape: Shape = program.outputs[output].shape
-        self.source: Shape = program.inputs[wanted].shape
+    def __init__(
+        self, program: Program, variable: int, wanted: tuple[int, ...], which: int, sizes: Mapping[str, int] | None
+    ) -> None:
+        self._program, self._variable, self._wanted, self._which = program, variable, wanted, which
+        self._sizes = sizes
+        self.shape: Shape = filled(program.specs[variable].shape, sizes or {})
+        self.source: Shape = filled(program.inputs[wanted[which]].shape, sizes or {})
 
     def matrix(self, **sizes: int) -> Any:
         """The pattern as a boolean `scipy.sparse.csr_array` over flat, row-major indices.
@@ -81,8 +85,7 @@ class Sparsity:
         return known
 
     def _relation(self, sizes: Mapping[str, int] | None) -> Relation | None:
-        found = relations_of(self._program, (self._wanted,), sizes)
-        return found[self._program.output_ids[self._output]][0]
+        return relations_of(self._program, self._wanted, sizes)[self._variable][self._which]
 
     def __str__(self) -> str:
         relation = self._relation(None)
@@ -90,6 +93,40 @@ class Sparsity:
 
     def __repr__(self) -> str:
         return f"Sparsity({self.shape} <- {self.source})"
+
+
+def program_sparsity(
+    program: Program, inputs: Sequence[int] | None = None, sizes: Mapping[str, int] | None = None
+) -> dict[int, tuple[Sparsity, ...]]:
+    """Which elements of the inputs each variable of a program depends on, those on the way to the outputs too.
+
+    Args:
+        program: the program.
+        inputs: positions of the inputs of interest; all that are inexact by default.
+        sizes: values of the open sizes by name, where they are known.
+
+    Returns:
+        For each variable a `Sparsity` for each of these inputs.
+
+    Raises:
+        UnsupportedError: the program has sizes that depend on data.
+
+    >>> import numpy as np
+    >>> import tenferro_runtime as tr
+    >>> from tenferro_tensor import Spec
+    >>> program = tr.trace(lambda x: tr.sum(x[1:] * x[:-1]), Spec((4,), np.dtype("float64")))
+    >>> for (found,) in program_sparsity(program).values():
+    ...     print(found.shape, found.matrix().nnz)
+    (4,) 4
+    (3,) 3
+    (3,) 3
+    (3,) 6
+    () 4
+    """
+    chosen = [i for i, s in enumerate(program.inputs) if s.inexact] if inputs is None else inputs
+    wanted = tuple(chosen)
+    found = relations_of(program, wanted, sizes)
+    return {v: tuple([Sparsity(program, v, wanted, j, sizes) for j in range(len(wanted))]) for v in found}
 
 
 def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0, **kwargs: Any) -> Any:
@@ -122,5 +159,6 @@ def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0
     given = split_arguments(args, kwargs, argnums, "sparsity")
     flat = FlatFunction(f, given)
     program, out_tree, sizes = flat.traced(given.leaves)
-    rows = [[Sparsity(program, k, j, sizes) for j in range(given.chosen)] for k in range(len(program.outputs))]
+    wanted = tuple(range(given.chosen))
+    rows = [[Sparsity(program, v, wanted, j, sizes) for j in wanted] for v in program.output_ids]
     return unflatten(out_tree, [unflatten(given.tree, row) for row in rows])
