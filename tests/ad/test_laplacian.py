@@ -176,6 +176,17 @@ def test_shared_directions_of_containers() -> None:
     np.testing.assert_allclose(slope.numpy(), jvp(laplacian(SPARSE["chain"]), (X[0],), (X[1],))[1].numpy())
 
 
+def test_shared_directions_with_values_from_outside() -> None:
+    def of(w: Any, sparse: bool) -> Any:
+        return laplacian(lambda x: tr.sum(tr.sin(w * x[1:]) * x[:-1]), sparse=sparse)(X[0])
+
+    for transform in (grad, lambda f: lambda w: jvp(f, (w,), (1.0,))[1], tr.compile):
+        found, want = (transform(lambda w, s=s: of(w, s))(2.0).item() for s in (True, False))
+        assert found == pytest.approx(want)
+    lanes = tr.vmap(lambda w: of(w, True))(np.array([1.0, 2.0])).numpy()
+    np.testing.assert_allclose(lanes, [of(1.0, False).item(), of(2.0, False).item()])
+
+
 def test_constants_and_no_variables() -> None:
     assert laplacian(lambda x: 2.0)(X).item() == 0.0
     np.testing.assert_array_equal(laplacian(lambda x: x)(X).numpy(), 0 * X)

@@ -17,8 +17,9 @@ from tenferro_ad.sparse._coloring import Coloring, color_columns
 from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
 from tenferro_ad.sparse._flat import Arguments, FlatFunction, split_arguments
 from tenferro_ad.sparse._patterns import relations_of
-from tenferro_runtime import imag, real, trace
+from tenferro_runtime import imag, real
 from tenferro_runtime import sum as sum_of
+from tenferro_runtime.extension import Builder
 from tenferro_runtime.ir import here
 from tenferro_tensor import SCALARS, Spec
 from tenferro_tensor_core import ArgumentError
@@ -66,7 +67,10 @@ class VariableColors:
             parts = [part for y in flat(*leaves) for part in ((real(y), imag(y)) if y.spec.cplx else (y,))]
             return sum([sum_of(part) for part in parts if part.spec.inexact], as_value(0.0))
 
-        program = trace(grad(total, tuple(range(given.chosen))), *specs)
+        # What the function uses from outside, also of other differentiations, becomes inputs behind the leaves.
+        builder = Builder()
+        leaves = [builder.input(s) if isinstance(s, Spec) else s for s in specs]
+        program = builder.close(grad(total, tuple(range(given.chosen)))(*leaves))
         chosen = specs[: given.chosen]
         pattern = _pattern(program, [int(s.size) for s in chosen])
         upper = scipy_sparse().triu(pattern, k=1).tocoo()

@@ -31,7 +31,10 @@ def linear(op: Op, rule: Linear, xs: Terms, need: tuple[int, ...]) -> Iterator[T
     """The op on each coefficient; Cauchy products where it is linear in each of several operands."""
     _require_operands(op, rule, need)
     values = [x[0] for x in xs]
-    yield op(*values)
+    first = op(*values)
+    if isinstance(first, tuple):
+        CallSite(op, rule, need, tuple([v.spec for v in values]))  # refuses the rule, which is for one output
+    yield first
     if rule.joint or len(need) == 1:
         named = [
             i for i in range(len(xs)) if i in need or (rule.joint and operand_name(op.primitive, i) in rule.operands)
