@@ -17,7 +17,7 @@ TRACE_USES: Final = 3
 """A rule is written down when it is used for so many times with operands of the same specs."""
 
 REPLAYS: Final[BoundedCache[Any, Any]] = BoundedCache("tenferro_runtime: batching rules for specs", 4096, recency=False)
-"""By op, specs and flags: the number of uses, then the replay, or the rule itself where it cannot be written down."""
+"""By rule, op, flags and specs: the number of uses, then the replay, or the rule where it cannot be written down."""
 
 
 class Replay:
@@ -38,17 +38,21 @@ class Replay:
         number = {v: i for i, v in enumerate((*program.input_ids, *program.constants))}
         calls = []
         for eq in program.equations:
-            if any(isinstance(v, Literal) for v in eq.operands) or builder.captured or len(eq.results) != 1:
+            if any(isinstance(v, Literal) for v in eq.operands) or builder.captured:
                 raise TenferroError("a rule with numbers, or with values from outside, runs as it is written")
             calls.append((eq.op, tuple([number[v] for v in eq.variables])))
-            number[eq.results[0]] = len(number)
+            number.update({v: len(number) + k for k, v in enumerate(eq.results)})
         self.calls = tuple(calls)
         self.results = tuple([(number[v], alike) for v, alike in zip(program.output_ids, shared, strict=True)])
 
     def __call__(self, values: Values) -> Any:
         registers = [*values, *self.constants]
         for op, operands in self.calls:
-            registers.append(op(*[registers[i] for i in operands]))
+            out = op(*[registers[i] for i in operands])
+            if out.__class__ is tuple:
+                registers += out
+            else:
+                registers.append(out)
         if not self.many:
             at, alike = self.results[0]
             return Shared(registers[at]) if alike else registers[at]
@@ -57,7 +61,7 @@ class Replay:
 
 def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
     """What a rule gives, by the operations that it came to before where the specs are known."""
-    key = (op, batched, *[v.spec for v in values])
+    key = (rule, op, batched, *[v.spec for v in values])
     found = REPLAYS.table.get(key, 0)
     if found.__class__ is Replay:
         return found(values)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.ir._call import call
+from tenferro_runtime.ir._call import ProgramPrimitive
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_runtime.ir._sizes import filled, named
 from tenferro_runtime.passes.schedule import VIEWS
@@ -71,7 +71,7 @@ def _steps(program: Program, sizes: Mapping[str, int]) -> float:
 
 def _steps_of(eq: Equation, sizes: Mapping[str, int]) -> float:
     params, programs = eq.op.params, inside(eq)
-    if eq.op.primitive is call and params["sizes"]:
+    if isinstance(eq.op.primitive, ProgramPrimitive) and params["sizes"]:
         (program,) = programs
         return _steps(program, named(program, filled(params["sizes"], sizes)))  # type: ignore[arg-type]
     each = [_steps(p, sizes) for p in programs]

@@ -8,6 +8,7 @@ import numpy as np
 
 from tenferro_runtime.batching._records import Flags, Shape, Values, all_with_lanes, shifted
 from tenferro_tensor import Registry, catalog, tensor
+from tenferro_tensor.operands import number
 from tenferro_tensor_core import DimLike, int64
 
 Axes = tuple[int, ...]
@@ -94,11 +95,17 @@ def _dynamic_update_slice(size: DimLike, values: Values, batched: Flags) -> Any:
     lane = x.spec.shape[1:] if batched[0] else x.spec.shape
     extents = update.spec.shape[1:] if batched[1] else update.spec.shape
     # A scatter drops a window that leaves the array; this one is moved inside.
-    inside = tuple([catalog.clamp(s, 0, n - m) for s, n, m in zip(starts, lane, extents, strict=True)])
+    inside = tuple([catalog.clamp(s, 0, _last(s, n - m)) for s, n, m in zip(starts, lane, extents, strict=True)])
     axes = tuple(range(len(starts)))
     indices = _positions(size, inside, batched[2:])
     how: dict[str, Any] = {"update_window_dims": axes, "inserted_dims": (), "scatter_dims": axes, "mode": "set"}
     return _scatter(size, (x, indices, update), (batched[0], True, batched[1]), **how)
+
+
+def _last(start: Any, room: DimLike) -> Any:
+    """The largest start, as an operand beside the starts."""
+    value = number(room, start.spec.place)
+    return value if value.__class__ is int else catalog.convert(value, dtype=start.spec.dtype)
 
 
 def _zero(starts: list[Any], x: Any) -> Any:
