@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import tenferro_linalg as la
+import tenferro_runtime as tr
 from linalg_checks import (
+    adjoint,
     assert_derivatives,
     assert_gradient,
     assert_pushed,
@@ -62,11 +64,89 @@ def test_second_derivatives_at_distinct_eigenvalues(shape, name, dtype):
     assert_derivatives(f, numbers(4, shape, dtype), numbers(5, shape, dtype), rtol=1e-6)
 
 
-def test_second_derivatives_at_a_multiplet():
-    f = loss_of(fn.sin, 3, "float64")
-    x, v = np.diag([1.0, 1.0, 2.0]), numbers(6, (3, 3))
-    expected = difference(lambda y: gradient(f, y), x, v)
-    np.testing.assert_allclose(jvp(grad(f), (tensor(x),), (tensor(v),))[1]._concrete(), expected, atol=1e-8)
+def power(h, k):
+    """A power of matrices by products."""
+    out = h
+    for _ in range(k - 1):
+        out = la.matmul(out, h)
+    return out
+
+
+def polynomial(w):
+    return w**5 - 2 * w**3 + w
+
+
+def of_matrix(x):
+    """The same function of the Hermitian part, by products."""
+    h = (x + adjoint(x)) * 0.5
+    return power(h, 5) - power(h, 3) * 2.0 + h
+
+
+def along(f, order, modes):
+    """A derivative of a function of a matrix along directions, in a sequence of modes."""
+
+    def nested(x, vs):
+        g = f
+        for mode, v in zip(modes, vs, strict=True):
+            if mode == "f":
+                g = lambda y, g=g, v=v: jvp(g, (y,), (tensor(v),))[1]
+            else:
+                g = lambda y, g=g, v=v: inner(grad(g)(y), v)
+        return g(x)
+
+    return nested
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("spectrum", [*SPECTRA, (1, 1 + 1e-3, 1 + 1e-7, 2), (-1e-3, 0, 1e-3, 1, 1.01, 3), (2,)])
+@pytest.mark.parametrize("modes", ["ff", "fr", "rf", "rr", "fff", "ffr", "rrf", "rrr"])
+def test_higher_derivatives_at_any_spectrum(modes, spectrum, dtype):
+    """Equal to those of products of the matrix, which know nothing of eigenvalues."""
+    x = hermitian(spectrum, dtype, 17)
+    b = numbers(18, x.shape, dtype)
+    vs = [numbers(19 + i, x.shape, dtype) for i in range(len(modes))]
+    got = along(lambda y: inner(la.spectral_function(y, polynomial), b), len(modes), modes)(tensor(x), vs)
+    expected = along(lambda y: inner(of_matrix(y), b), len(modes), modes)(tensor(x), vs)
+    scale = max(np.abs(x).max(), 1) ** (5 - len(modes)) * 300
+    assert float(got) == pytest.approx(float(expected), rel=1e-10, abs=1e-11 * scale)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("modes", ["rf", "rr", "ffr"])
+@pytest.mark.parametrize("shape,values", [((3, 3), (1, 1, 2)), ((4, 2), (1, 1)), ((2, 3), (1, 0)), ((3, 3), (0, 0, 0))])
+def test_higher_derivatives_of_singular_functions(shape, values, modes, dtype):
+    x, b = with_values(shape, values, dtype, 23), numbers(24, shape, dtype)
+    vs = [numbers(25 + i, shape, dtype) for i in range(len(modes))]
+
+    def cube(y):
+        return inner(la.matmul(la.matmul(y, adjoint(y)), y), b)
+
+    got = along(lambda y: inner(la.singular_function(y, lambda s: s**3), b), len(modes), modes)(tensor(x), vs)
+    assert float(got) == pytest.approx(float(along(cube, len(modes), modes)(tensor(x), vs)), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("small", [1e-1, 1e-3, 1e-5])
+def test_a_function_that_is_rough_beside_large_eigenvalues(small):
+    """The inverse of close small eigenvalues: groups are made by the size of the values themselves."""
+    spectrum = (small, small, 1.5 * small, small * (1 + 1e-9), 1.0)
+    x, v, b = hermitian(spectrum, "float64", 29), numbers(30, (5, 5)), numbers(31, (5, 5))
+    v = (v + v.T) / 2
+    f = lambda y: inner(la.spectral_function(y, lambda w: 1 / w), b)
+    y = np.linalg.inv(x)
+    second = 2 * (b * (y @ v @ y @ v @ y)).sum()
+    assert float(along(f, 1, "r")(tensor(x), [v])) == pytest.approx(-(b * (y @ v @ y)).sum(), rel=1e-7)
+    assert float(along(f, 2, "rf")(tensor(x), [v, v])) == pytest.approx(second, rel=1e-6)
+
+
+def test_higher_derivatives_of_a_stack_compiled_and_mapped():
+    x = np.stack([hermitian(s, "float64", 32) for s in [(1, 1, 2), (1, 2, 4), (2, 2, 2)]])
+    v, b = numbers(33, x.shape), numbers(34, x.shape[1:])
+    one = lambda y, u: jvp(grad(lambda z: inner(la.spectral_function(z, polynomial), b)), (y,), (u,))[1]
+    expected = np.stack([one(tensor(y), tensor(u))._concrete() for y, u in zip(x, v, strict=True)])
+    for f in (tr.vmap(one), tr.compile(tr.vmap(one)), tr.vmap(tr.compile(one))):
+        np.testing.assert_allclose(f(tensor(x), tensor(v))._concrete(), expected, atol=1e-11)
+    whole = lambda z: inner(la.spectral_function(z, polynomial), np.stack([b] * 3))
+    np.testing.assert_allclose(jvp(grad(whole), (tensor(x),), (tensor(v),))[1]._concrete(), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 0])
@@ -96,6 +176,67 @@ def test_captured_parameters_are_differentiated():
     x = tensor(np.diag([1.0, 1.0, 2.0]))
     f = lambda t: fn.sum(real(la.spectral_function(x, lambda w: fn.exp(w * t))))
     assert float(grad(f)(tensor(0.5))) == pytest.approx(2 * np.exp(0.5) + 2 * np.exp(1.0))
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("spectrum", [(1, 1, 2), (1, 2, 4), (0, 0, 0)])
+def test_mixed_derivatives_by_matrix_and_parameters(spectrum, dtype):
+    """``a w^3 + b^2 w^2`` against products of the matrix, for all pairs of arguments."""
+    x, weights = hermitian(spectrum, dtype, 35), numbers(36, (3, 3), dtype)
+
+    def of_eigenvalues(y, a, b):
+        return inner(la.spectral_function(y, lambda w: a * w**3 + b * b * w * w), weights)
+
+    def of_products(y, a, b):
+        h = (y + adjoint(y)) * 0.5
+        return inner(power(h, 3) * a + power(h, 2) * (b * b), weights)
+
+    args = (tensor(x), tensor(0.7), tensor(-1.3))
+    directions = (tensor(numbers(37, (3, 3), dtype)), tensor(0.4), tensor(0.9))
+    for f in (lambda g: g, tr.compile):
+        got, expected = [
+            (
+                f(jvp_of(h, directions))(*args),
+                *f(grad(h, (0, 1, 2)))(*args),
+                *f(lambda *xs, h=h: jvp(grad(h, (0, 1, 2)), xs, directions)[1])(*args),
+                *f(grad(jvp_of(h, directions), (0, 1, 2)))(*args),
+                *f(grad(lambda *xs, h=h: pair(grad(h, (0, 1, 2))(*xs), directions), (0, 1, 2)))(*args),
+            )
+            for h in (of_eigenvalues, of_products)
+        ]
+        for y, z in zip(got, expected, strict=True):
+            np.testing.assert_allclose(y._concrete(), z._concrete(), rtol=1e-10, atol=1e-11)
+
+
+def jvp_of(h, directions):
+    return lambda *xs: jvp(h, xs, directions)[1]
+
+
+def pair(gs, directions):
+    return sum((inner(g, d._concrete()) for g, d in zip(gs, directions, strict=True)), 0.0)
+
+
+def test_complex_parameters_and_lanes_of_parameters():
+    x, weights = hermitian((1, 1, 2), "complex128", 38), numbers(39, (3, 3), "complex128")
+    f = lambda t: inner(la.spectral_function(tensor(x), lambda w: fn.exp(w * t)), weights)
+    g = lambda t: inner(
+        la.matmul(la.spectral_function(tensor(x), lambda w: w * fn.exp(w * t)), tensor(np.eye(3))), weights
+    )
+    t = tensor(0.3 + 0.2j)
+    assert float(jvp(f, (t,), (tensor(1.0 + 0j),))[1]) == pytest.approx(float(g(t)))
+    both = lambda y, t: inner(la.spectral_function(y, lambda w: fn.exp(w * t)), weights)
+    ts = tensor(np.array([0.3 + 0.2j, 0.1, -1j]))
+    found = tr.vmap(lambda t: grad(both, (0, 1))(tensor(x), t))(ts)
+    for k in range(3):
+        for y, z in zip(found, grad(both, (0, 1))(tensor(x), ts[k]), strict=True):
+            np.testing.assert_allclose(y[k]._concrete(), z._concrete(), atol=1e-12)
+
+
+def test_parameters_are_scalars():
+    with pytest.raises(ShapeError, match="its parameters are scalars"):
+        grad(lambda t: fn.sum(la.spectral_function(t, lambda w: w * t[0, 0] + fn.sum(w[:, None] * t[0], axis=1))))(
+            tensor(np.eye(2))
+        )
 
 
 @pytest.mark.parametrize("dtype", KINDS)

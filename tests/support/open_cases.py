@@ -8,9 +8,24 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_einsum import _diagonal as einsum
 from tenferro_fft import _primitives as fft
-from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_linalg import (
+    _algebra,
+    _apart,
+    _cholesky,
+    _degeneracy,
+    _det,
+    _divided,
+    _eigh,
+    _norms,
+    _pinv,
+    _qr,
+    _solve,
+    _spectral,
+    _svd,
+)
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.elementwise import recorded
 from tenferro_runtime.fusion._primitive import fused
 from tenferro_tensor import HOST, REGISTRY, Primitive, Spec
 from tenferro_tensor import catalog as c
@@ -147,10 +162,15 @@ def _table() -> list[Case]:
         linalg(_svd.svd_, tall, full=full, basis="generic", cut=None)
         linalg(_svd.svd_adapted_, tall, tall, full=full)
     linalg(_svd.svdvals_, tall)
-    linalg(_spectral.points_, square, stack, square, imaginary=False)
-    linalg(_spectral.assembled_, square, stack, square, stack)
-    linalg(_spectral.close_, stack)
-    linalg(_spectral.slopes_, square, stack, strict=False)
+    linalg(_apart.eigh_apart_, square, side=0)
+    linalg(_apart.svd_apart_, tall, side=1)
+    linalg(_divided.groups_, stack)
+    program, _ = recorded(tr.exp, stack, "the cases")
+    nodes = of(3, 2, N, _divided.NODES)
+    told_f: dict[str, Any] = {"program": program, "captured": 0}
+    linalg(_spectral.spectral_value_, square, stack, square, stack, order=0, **told_f)
+    both = of(3, 2, N)
+    linalg(_spectral.spectral_term_, square, stack, square, stack, both, both, nodes, square, order=1, **told_f)
     linalg(_degeneracy.cotangent_scale_, stack, tall, stack)
     told: dict[str, Any] = {"what": "svd", "size": big}
     for kind in ("difference", "sum", "column"):

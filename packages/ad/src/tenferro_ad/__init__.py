@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from tenferro_ad import _call, _expansion_rules, _record, _transfers, control_flow, implicit  # noqa: F401 - how values record
+from tenferro_ad import (  # noqa: F401 - how values record
+    _call,
+    _elementwise,
+    _expansion_rules,
+    _record,
+    _transfers,
+    control_flow,
+    implicit,
+)
 from tenferro_ad._checking import check_grads
 from tenferro_ad._checkpoint import checkpoint
 from tenferro_ad._custom import custom_rule

@@ -8,12 +8,12 @@ from tenferro_linalg import (
     _cholesky,
     _degeneracy,
     _det,
+    _divided,
     _eigh,
     _norms,
     _pinv,
     _qr,
     _solve,
-    _spectral,
     _svd,
 )
 from tenferro_runtime.batching import all_with_lanes, on_stacks, shifting
@@ -23,11 +23,10 @@ from tenferro_tensor.catalog import reshape, transpose
 STACKS = (
     _algebra.part_, _algebra.identity_like_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_,
     _det.slogdet_, _det.adjugate_, _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_,
-    _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_, _qr.qr_rows_,
-    _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _spectral.points_, _spectral.assembled_, _spectral.close_,
-    _spectral.slopes_, _degeneracy.cotangent_scale_, _degeneracy.checked_, _degeneracy.quotient_,
-    _degeneracy.certified_, _degeneracy.unrotated_, _degeneracy.unsigned_, _apart.eigh_apart_,
-    _apart.svd_apart_,
+    _svd.svd_, _svd.svdvals_, _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _qr.qr_prefix_, _qr.qr_full_rank_,
+    _qr.qr_rows_, _qr.qr_frame_, _pinv.pinv_, _pinv.pinv_ranked_, _divided.groups_, _degeneracy.cotangent_scale_,
+    _degeneracy.checked_, _degeneracy.quotient_, _degeneracy.certified_, _degeneracy.unrotated_,
+    _degeneracy.unsigned_, _apart.eigh_apart_, _apart.svd_apart_,
 )  # fmt: skip
 """Primitives on stacks of matrices, all operands with the same leading axes."""
 

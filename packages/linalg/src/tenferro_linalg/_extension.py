@@ -11,6 +11,7 @@ from tenferro_linalg import (
     _costs,
     _degeneracy,
     _det,
+    _divided,
     _eigh,
     _norms,
     _pinv,
@@ -29,7 +30,22 @@ def register(registry: Registry) -> None:
     _register_loops(registry)
     _batching.register(registry)
     _sparsity.register(registry)
-    pages = (_algebra, _degeneracy, _svd, _eigh, _qr, _cholesky, _solve, _det, _pinv, _norms, _spectral, _apart, _costs)
+    pages = (
+        _algebra,
+        _degeneracy,
+        _svd,
+        _eigh,
+        _qr,
+        _cholesky,
+        _solve,
+        _det,
+        _pinv,
+        _norms,
+        _divided,
+        _spectral,
+        _apart,
+        _costs,
+    )
     for page in pages:
         page.register(registry)
 
@@ -47,8 +63,7 @@ def _register_loops(registry: Registry) -> None:
         (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
         (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
         (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
-        (_pinv.pinv_ranked_, "ranked"), (_spectral.points_, "points"), (_spectral.close_, "close"),
-        (_spectral.slopes_, "slopes"),
+        (_pinv.pinv_ranked_, "ranked"),
     ):  # fmt: skip
         registry.loops(primitive, partial(_by_rule, name))
 

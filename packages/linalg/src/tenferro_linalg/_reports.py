@@ -11,7 +11,6 @@ from tenferro_runtime.extension import GradientError
 _NAMES = {
     "svd": ("singular values", "S", "U and Vh", "U @ diag(S) @ Vh or U[:, b] @ Vh[b, :]"),
     "eigh": ("eigenvalues", "w", "the eigenvectors V", "V[:, b] @ V[:, b].conj().T"),
-    "spectral_function": ("eigenvalues", "w", "functions of the matrix", ""),
 }
 
 _PHASE = "use absolute values or products of a vector with its own conjugate, or fix the phase yourself"

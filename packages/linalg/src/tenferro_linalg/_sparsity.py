@@ -2,7 +2,20 @@
 
 from typing import Any
 
-from tenferro_linalg import _algebra, _cholesky, _degeneracy, _det, _eigh, _norms, _pinv, _qr, _solve, _spectral, _svd
+from tenferro_linalg import (
+    _algebra,
+    _cholesky,
+    _degeneracy,
+    _det,
+    _divided,
+    _eigh,
+    _norms,
+    _pinv,
+    _qr,
+    _solve,
+    _spectral,
+    _svd,
+)
 from tenferro_runtime.extension import IndexMap, Registry, SparsityStep, Spec, index_map
 
 Parts = tuple[tuple[tuple[IndexMap], ...], ...]
@@ -10,14 +23,14 @@ Parts = tuple[tuple[tuple[IndexMap], ...], ...]
 STACKS = (
     _algebra.part_, _cholesky.cholesky_, _solve.lu_factor_, _solve.inv_, _det.det_, _det.slogdet_, _det.adjugate_,
     _det.adjugate_change_, _eigh.eigh_, _eigh.eigvalsh_, _eigh.eigh_adapted_, _svd.svd_, _svd.svdvals_,
-    _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.points_, _spectral.assembled_,
+    _svd.svd_adapted_, _qr.qr_, _qr.qr_r_, _pinv.pinv_, _spectral.spectral_value_, _spectral.spectral_term_,
     _degeneracy.unrotated_,
 )  # fmt: skip
 """Primitives whose first operand is a stack of matrices."""
 
 SPECTRA = {
     _degeneracy.checked_: 1, _degeneracy.quotient_: 1, _degeneracy.certified_: 1, _degeneracy.unsigned_: 2,
-    _degeneracy.cotangent_scale_: 0, _spectral.close_: 0, _spectral.slopes_: 1,
+    _degeneracy.cotangent_scale_: 0, _divided.groups_: 0,
 }  # fmt: skip
 """Primitives of which an operand is a stack of the eigenvalues or singular values of matrices, and which it is."""
 

@@ -1,43 +1,26 @@
-"""Functions of Hermitian matrices that expose no vectors: exact first derivatives at every spectrum.
+"""Functions of Hermitian matrices that expose no vectors: exact derivatives of any order at every spectrum.
 
-For ``F = V diag(f(w)) V*`` and ``M = V* dH V`` (Daleckii and Krein 1965)::
+For ``F = V diag(f(w)) V*``, with ``M_k = V* E_k V`` (Daleckii and Krein 1965)::
 
-    dF = V (D o M) V*,   D_ij = (f(w_j) - f(w_i)) / (w_j - w_i),   D_ij = f'((w_i + w_j) / 2) where the gap is small
+    D^p F [E_1, ..., E_p] = sum over orders of V S(M_1, ..., M_p) V*
+    S(M_1, ..., M_p)_il = sum_jk.. f[w_i, w_j, w_k, ..., w_l] (M_1)_ij (M_2)_jk ... (M_p)_.l
 
-The derivative f' comes from differentiation itself: f is evaluated at a matrix of points, the mean of w_i and w_j
-where they are close, and the tangent of such a point is M_ij. The same evaluation at points that do not move is taken
-away, so that parameters of f do not enter there. `points` and `assembled` share that convention and are used together
-only. Their operands w and V are functions of the matrix: first derivatives go through the matrix itself, w and V carry
-the second ones.
+with divided differences of f. One primitive computes the term of one order, and this family is closed: differentiating
+by the matrix inserts another factor, in each place; and since divided differences do not depend on the order of their
+points, the cotangent of a factor is the term of the others and of the outer cotangent, in cyclic order. The operands w
+and V are constants, and all derivatives by the matrix go through the matrix itself.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from tenferro_linalg._algebra import (
-    adjoint,
-    block,
-    cj,
-    columns,
-    diagonal,
-    from_diagonal,
-    im,
-    mm,
-    part,
-    re,
-    rows,
-    scaled,
-    sym,
-    to,
-    total,
-)
+from tenferro_linalg._algebra import adjoint, block, cj, mm, re, scaled, sym, to, total
+from tenferro_linalg._divided import SpectralSums, data
 from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._operands import matrices, show
-from tenferro_linalg._reports import report_second_order
-from tenferro_runtime.batching import inner_array
-from tenferro_runtime.extension import General, Inactive, Registry, ShapeError, Spec, primitive
+from tenferro_runtime.batching import all_with_lanes, lane_by_lane
+from tenferro_runtime.elementwise import along_captured, recorded
+from tenferro_runtime.extension import General, Program, Registry, ShapeError, Spec, primitive
 from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote
 
@@ -45,8 +28,8 @@ from tenferro_tensor_core import promote
 def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     """``f(H) = V @ diag(f(w)) @ V*`` for Hermitian matrices and any element-wise function.
 
-    Unlike the same product written with `eigh`, it is differentiable at equal eigenvalues, whatever the loss. Second
-    derivatives exist at distinct eigenvalues; elsewhere they are a typed error.
+    It is differentiable to any order at equal eigenvalues too, whatever the loss, and to full precision, where the same
+    product written with `eigh` takes limits.
 
     Args:
         x: Hermitian matrices (..., n, n); of other matrices the Hermitian part.
@@ -55,30 +38,25 @@ def spectral_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     Raises:
         ShapeError: `f` changes the shape.
         NumericalError: an entry is not finite, or LAPACK does not converge.
-        DegenerateError: (second derivative) eigenvalues are closer than the cube root of the rounding unit.
 
     >>> spectral_function([[2.0, 0.0], [0.0, 9.0]], lambda w: w * w)
     Tensor([[ 4.,  0.],
             [ 0., 81.]])
     """
     x = matrices("spectral_function", x, square=True)
-    w, v = eigh_(x, basis="generic")
-    at = points_(x, w, v, imaginary=False)
-    g = _applied(f, diagonal(at))
-    if not inner_array(x).level:
-        return assembled_(x, w, v, g)
-    still = _applied(f, stop_gradient(at))
-    moves = [_applied(f, at) - still]
-    if x.spec.cplx:
-        moves.append(_applied(f, points_(x, w, v, imaginary=True)) - still)
-    return assembled_(x, w, v, g, *moves)
+    w, v = eigh_(stop_gradient(x), basis="plain")
+    if not x.level:  # f may still use differentiated values
+        return _product(v, _applied(f, w))
+    program, captured = recorded(f, w.spec, "spectral_function")
+    return _term(x, w, v, program, captured, ())
 
 
 def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     """``U @ diag(f(S)) @ Vh`` for any matrices (..., m, n) and an odd element-wise function, as in ``s**3`` or ``sin``.
 
-    Unlike the same product written with `svd`, it is differentiable at equal and at zero singular values, whatever
-    the loss. It is computed as ``f`` of the Hermitian matrix ``[[0, A], [A*, 0]]``, whose eigenvalues are S, -S and 0.
+    It is differentiable to any order at equal and at zero singular values too, whatever the loss, and to full
+    precision, where the same product written with `svd` takes limits. It is computed as ``f`` of the Hermitian matrix
+    ``[[0, A], [A*, 0]]``, whose eigenvalues are S, -S and 0.
 
     Args:
         x: matrices (..., m, n).
@@ -88,8 +66,6 @@ def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     Raises:
         ShapeError: `f` changes the shape.
         NumericalError: an entry is not finite, or LAPACK does not converge.
-        DegenerateError: (second derivative) as for `spectral_function`; matrices that are not square have
-            the eigenvalue 0 several times.
 
     >>> singular_function([[2.0, 0.0], [0.0, 3.0]], lambda s: s * s * s)[1, 1].round()
     Tensor(27.)
@@ -102,112 +78,148 @@ def singular_function(x: Any, f: Callable[[Any], Any], /) -> Any:
     return block(spectral_function(corner * 2.0, f), row=(0, m), column=(m, m + n))
 
 
-def _applied(f: Callable[[Any], Any], at: Any) -> Any:
-    g = f(at)
-    if g.spec.shape != at.spec.shape:
+def _applied(f: Callable[[Any], Any], w: Any) -> Any:
+    g = f(w)
+    if g.spec.shape != w.spec.shape:
         raise ShapeError(
-            f"spectral_function: f maps eigenvalues element by element, but took shape {show(at.shape)} "
+            f"spectral_function: f maps numbers element by element, but took shape {show(w.shape)} "
             f"to {show(g.shape)}; reduce the result instead",
-            shapes=(at.shape, g.shape),
+            shapes=(w.shape, g.shape),
         )
     return g
 
 
-@primitive(family="tenferro-linalg.spectral_points.v1", extension="linalg")
-def points_(x: Spec, w: Spec, v: Spec, *, imaginary: bool) -> Spec:
-    """Arguments of f (..., n, n): means of close eigenvalues; elsewhere the eigenvalue of the row."""
-    return x.with_(dtype=w.dtype)
+def _product(v: Any, values: Any) -> Any:
+    return mm(scaled(v, values), adjoint(v))
 
 
-@primitive(family="tenferro-linalg.spectral_assembled.v1", extension="linalg")
-def assembled_(x: Spec, w: Spec, v: Spec, g: Spec, *moves: Spec) -> Spec:
-    """``V diag(g) V*`` from the values of f; `moves` are zero, and carry the derivative of f between close values."""
-    return x.with_(dtype=promote(x.dtype, g.dtype))
+def _term(x: Any, w: Any, v: Any, program: Program, captured: tuple[Any, ...], factors: Sequence[Any]) -> Any:
+    """``V S(M_1, ..., M_p) V*`` for the factors E."""
+    given = data(w, program, tuple([stop_gradient(c) for c in captured]), len(factors))
+    order, count = len(factors), len(captured)
+    if not order:
+        return spectral_value_(x, w, v, *given, *captured, program=program, order=0, captured=count)
+    return spectral_term_(x, w, v, *given, *captured, *factors, program=program, order=order, captured=count)
 
 
-@primitive(family="tenferro-linalg.spectral_close.v1", extension="linalg")
-def close_(w: Spec) -> Spec:
-    """1 for pairs of close eigenvalues, the diagonal included, else 0."""
-    return w.with_(shape=(*w.shape, w.shape[-1]))
+@primitive(family="tenferro-linalg.spectral_value.v1", extension="linalg")
+def spectral_value_(
+    x: Spec,
+    w: Spec,
+    v: Spec,
+    values: Spec,
+    *captured_: Spec,
+    program: Program,
+    order: int,
+    captured: int,
+    sizes: tuple[()] = (),
+) -> Spec:
+    """The term of order 0, ``V diag(values) V*``."""
+    return x.with_(dtype=promote(x.dtype, values.dtype))
 
 
-@primitive(family="tenferro-linalg.spectral_slopes.v1", extension="linalg")
-def slopes_(g: Spec, w: Spec, *, strict: bool) -> Spec:
-    """Numerators over ``w_j - w_i``, 0 for close pairs; where `strict`, a close pair off the diagonal is an error."""
-    return g
+@primitive(family="tenferro-linalg.spectral_term.v1", extension="linalg")
+def spectral_term_(
+    x: Spec,
+    w: Spec,
+    v: Spec,
+    values: Spec,
+    *more: Spec,
+    program: Program,
+    order: int,
+    captured: int,
+    sizes: tuple[()] = (),
+) -> Spec:
+    """``V S V*``; `more` are the other data of the sums, the captured values of f, and the factors E.
+
+    `program` is f, of a vector and the captured values. Its sizes are its own, and so `sizes` is empty. Data are
+    constants of differentiation: derivatives go through x, the captured values and the factors.
+    """
+    return x.with_(dtype=promote(x.dtype, values.dtype, *[e.dtype for e in more[len(more) - order :]]))
 
 
-def _close(xp: Any, w: Any) -> Any:
-    """Pairs whose quotient would lose more digits than the mean value theorem."""
-    gaps = xp.abs(w[..., None, :] - w[..., :, None])
-    if not w.shape[-1]:
-        return gaps <= 0
-    return gaps <= float(np.cbrt(np.finfo(w.dtype).eps)) * xp.abs(w).max(axis=-1, keepdims=True)[..., None]
+def _value_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
+    return lambda x, w, v, values, *captured: (v * values[..., None, :]) @ v.conj().swapaxes(-1, -2)
 
 
-def _points_kernel(la: Any, ins: Any, outs: Any, *, imaginary: bool) -> Any:
-    def run(x: Any, w: Any, v: Any) -> Any:
-        down, across = w[..., :, None], w[..., None, :]
-        return la.xp.where(_close(la.xp, w), down / 2 + across / 2, down)
-
-    return run
-
-
-def _assembled_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    return lambda x, w, v, g, *moves: (v * g[..., None, :]) @ v.conj().swapaxes(-1, -2)
-
-
-def _slopes_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
-    def run(g: Any, w: Any) -> Any:
-        xp = la.xp
-        close = _close(xp, w)
-        if strict:
-            bad = close & ~xp.eye(w.shape[-1], dtype=bool)
-            if bool(bad.any()):
-                raise report_second_order(la, w, bad, "difference", "spectral_function")
-        gaps = xp.where(close, w.dtype.type(1), w[..., None, :] - w[..., :, None])
-        return xp.where(close, g.dtype.type(0), g / gaps)
-
-    return run
-
-
-def _divided(g: Any, w: Any, like: Any) -> Any:
-    """D_ij of the pairs that are not close."""
-    return slopes_(columns(g, like) - rows(g, like), w, strict=False)
-
-
-def _points_jvp(primals: Any, tangents: Any, outs: Any, *, imaginary: bool) -> tuple[Any]:
-    (_, w, v), dx = primals, tangents[0]
-    if dx is None:
-        return (None,)
-    m = sym(mm(adjoint(v), dx, v))
-    return ((im(m) if imaginary else re(m)) * close_(w),)
-
-
-def _points_vjp(primals: Any, outs: Any, cotangents: Any, *, imaginary: bool) -> tuple[Any, None, None]:
-    _, w, v = primals
-    g = to(cotangents[0] * close_(w), v.dtype)
-    return mm(v, sym(g * 1j if imaginary else g), adjoint(v)), None, None
-
-
-def _assembled_jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any]:
-    (_, w, v, g, *_), (dx, _, _, dg, *moves) = primals, tangents
+def _term_kernel(la: Any, ins: Any, outs: Any, *, order: int, captured: int, **_: Any) -> Any:
     dtype = outs[0].dtype
-    inner = None if dx is None else _divided(g, w, v) * sym(mm(adjoint(v), dx, v))
-    move = total(*[None if m is None else to(m, dtype) * 1j if i else to(m, dtype) for i, m in enumerate(moves)])
-    if move is not None:
-        inner = total(inner, part(move * close_(w), "off_diagonal"))
-    inner = total(inner, None if dg is None else from_diagonal(dg))
-    return (None if inner is None else to(mm(v, inner, adjoint(v)), dtype),)
+
+    def run(x: Any, w: Any, v: Any, values: Any, *more: Any) -> Any:
+        vh = v.conj().swapaxes(-1, -2)
+        group, place, *derivatives = more[: 2 + order]
+        sums = SpectralSums(la.xp, w, values, group, place, derivatives)
+        inner = sums.of([vh @ e @ v for e in more[2 + order + captured :]])
+        return (v @ inner @ vh).astype(dtype, copy=False)
+
+    return run
 
 
-def _assembled_vjp(primals: Any, outs: Any, cotangents: Any) -> tuple[Any, ...]:
-    (_, w, v, g, *moves), bar = primals, cotangents[0]
-    c = mm(adjoint(v), bar, v)
-    pulled = mm(v, sym(cj(_divided(g, w, v)) * c), adjoint(v))
-    kept = part(c * close_(w), "off_diagonal") if moves else c
-    shares = [_fitting(kept * -1j if i else kept, m) for i, m in enumerate(moves)]
-    return (_fitting(pulled, v), None, None, _fitting(diagonal(c), g), *shares)
+class _Parts(NamedTuple):
+    """The operands of a term by their parts; `data` is the number of those that are not named."""
+
+    x: Any
+    w: Any
+    v: Any
+    captured: tuple[Any, ...]
+    factors: tuple[Any, ...]
+    data: int
+
+
+def _parts(operands: Any, order: int, captured: int) -> _Parts:
+    count = 1 if not order else 3 + order
+    rest = operands[3 + count :]
+    return _Parts(operands[0], operands[1], operands[2], tuple(rest[:captured]), tuple(rest[captured:]), count)
+
+
+def _jvp(primals: Any, tangents: Any, outs: Any, *, program: Any, order: int, captured: int, sizes: Any) -> tuple[Any]:
+    x, w, v, given, factors, _ = _parts(primals, order, captured)
+    dx, _, _, dgiven, dfactors, _ = _parts(tangents, order, captured)
+    found = []
+    if dx is not None:
+        h = sym(dx)
+        found += [_term(x, w, v, program, given, (*factors[:k], h, *factors[k:])) for k in range(order + 1)]
+    if any(d is not None for d in dgiven):
+        moved = tuple([c * 0.0 if d is None else d for c, d in zip(given, dgiven) if c.spec.inexact])
+        found.append(_term(x, w, v, along_captured(program), (*given, *moved), factors))
+    for k, e in enumerate(dfactors):
+        if e is not None:
+            found.append(_term(x, w, v, program, given, (*factors[:k], e, *factors[k + 1 :])))
+    change = total(*found)
+    return (None if change is None else to(change, outs[0].dtype),)
+
+
+def _vjp(
+    primals: Any, outs: Any, cotangents: Any, *, program: Any, order: int, captured: int, sizes: Any
+) -> tuple[Any, ...]:
+    x, w, v, given, factors, count = _parts(primals, order, captured)
+    g = cotangents[0]
+    back = adjoint(g)
+
+    def turned(*chain: Any) -> Any:
+        return adjoint(_term(x, w, v, program, given, chain))
+
+    by_x = total(*[turned(*factors[k:], back, *factors[:k]) for k in range(order + 1)])
+    by_factors = [_fitting(turned(*factors[k + 1 :], back, *factors[:k]), e) for k, e in enumerate(factors)]
+    by_captured = [_by_captured(g, x, w, v, program, given, factors, k) for k in range(captured)]
+    return (_fitting(sym(by_x), x), *[None] * (2 + count), *by_captured, *by_factors)
+
+
+def _by_captured(
+    g: Any, x: Any, w: Any, v: Any, program: Any, given: tuple[Any, ...], factors: tuple[Any, ...], k: int
+) -> Any:
+    """The cotangent of a captured scalar: the term of the derivative of f by it, against that of the result."""
+    if not given[k].spec.inexact:
+        return None
+    along = along_captured(program)
+
+    def rate(unit: complex) -> Any:
+        units = tuple([c * 0.0 + (unit if i == k else 0.0) for i, c in enumerate(given) if c.spec.inexact])
+        moved = _term(x, w, v, along, (*given, *units), factors)
+        return reduce_sum(re(cj(g) * moved), axes=tuple(range(g.ndim)))
+
+    found = to(rate(1.0), given[k].dtype)
+    return found + to(rate(1j), given[k].dtype) * 1j if given[k].spec.cplx else found
 
 
 def _fitting(x: Any, like: Any) -> Any:
@@ -215,30 +227,25 @@ def _fitting(x: Any, like: Any) -> Any:
     return to(x if like.spec.cplx else re(x), like.dtype)
 
 
-def _slopes_jvp(primals: Any, tangents: Any, outs: Any, *, strict: bool) -> tuple[Any]:
-    (_, w), (dg, dw), q = primals, tangents, outs[0]
-    moved = None if dw is None else -(q * (columns(dw, q) - rows(dw, q)))
-    change = total(dg, moved)
-    return (None if change is None else slopes_(change, w, strict=True),)
-
-
-def _slopes_vjp(primals: Any, outs: Any, cotangents: Any, *, strict: bool) -> tuple[Any, Any]:
-    w, q = primals[1], outs[0]
-    g = slopes_(cotangents[0], w, strict=True)
-    pull = -re(cj(q) * g)
-    return g, reduce_sum(pull, axes=(pull.ndim - 2,)) - reduce_sum(pull, axes=(pull.ndim - 1,))
+def _lanes(size: Any, values: Any, batched: tuple[bool, ...], /, **metadata: Any) -> Any:
+    """Matrices of all lanes are one stack; what f captures has no stack, and makes lanes that go one by one."""
+    op = (spectral_term_ if metadata["order"] else spectral_value_).op(**metadata)
+    first = 4 if not metadata["order"] else 6 + metadata["order"]
+    captured = slice(first, first + metadata["captured"])
+    if any(batched[captured]):
+        return lane_by_lane(op, size, values, batched)
+    stacked = all_with_lanes(size, values, batched)
+    stacked[captured] = values[captured]
+    return op(*stacked)
 
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this page."""
     from tenferro_linalg._providers import kernels
 
-    kernels(registry, points_, _points_kernel, blas=False)
-    kernels(registry, assembled_, _assembled_kernel)
-    kernels(registry, close_, lambda la, ins, outs: lambda w: _close(la.xp, w).astype(w.dtype), blas=False)
-    kernels(registry, slopes_, _slopes_kernel, blas=False)
-    registry.expansion(assembled_, lambda x, w, v, g, *moves: mm(scaled(v, g), adjoint(v)), keep=True)
-    registry.rule(points_, General(jvp=_points_jvp, vjp=_points_vjp))
-    registry.rule(assembled_, General(jvp=_assembled_jvp, vjp=_assembled_vjp))
-    registry.rule(close_, Inactive())
-    registry.rule(slopes_, General(jvp=_slopes_jvp, vjp=_slopes_vjp))
+    kernels(registry, spectral_value_, _value_kernel)
+    kernels(registry, spectral_term_, _term_kernel)
+    registry.expansion(spectral_value_, lambda x, w, v, values, *captured, **_: _product(v, values), keep=True)
+    for p in (spectral_value_, spectral_term_):
+        registry.rule(p, General(jvp=_jvp, vjp=_vjp))
+        registry.batching(p, _lanes)

@@ -21,7 +21,6 @@ from tenferro_linalg.loops._factors import (
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
-from tenferro_linalg.loops._points import close, points, slopes
 from tenferro_linalg.loops._pseudo import pseudo_inverse, ranked
 from tenferro_linalg.loops._ranks import frame, full_rank, prefix, rows
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
@@ -31,7 +30,6 @@ __all__ = [
     "certified",
     "checked",
     "cholesky",
-    "close",
     "cotangent_scale",
     "determinant",
     "eigenpairs",
@@ -41,7 +39,6 @@ __all__ = [
     "full_rank",
     "inverse",
     "orthogonal",
-    "points",
     "power_norm",
     "prefix",
     "pseudo_inverse",
@@ -51,7 +48,6 @@ __all__ = [
     "sign_and_logarithm",
     "singular_triplets",
     "singular_values",
-    "slopes",
     "solve",
     "solve_by_factors",
     "solve_triangular",

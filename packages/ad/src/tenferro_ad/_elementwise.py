@@ -1,0 +1,36 @@
+"""Derivatives of element-wise programs, for families that apply a user's function to numbers of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenferro_ad._dual import Dual, dual
+from tenferro_ad._zeros import zeros_in
+from tenferro_runtime.elementwise import DERIVATIVES
+from tenferro_runtime.extension import Builder, Program, interpret, optimise
+from tenferro_runtime.tracing import stage
+from tenferro_tensor import next_level
+from tenferro_tensor_core import Decisions
+
+
+def differentiated(program: Program, captured: bool) -> Program:
+    """The program of the derivative with respect to the first input, of the same inputs.
+
+    With `captured` it is the derivative with respect to all others that are inexact, along tangents that are its last
+    inputs.
+    """
+    builder = Builder()
+    with Decisions(dict(program.examples), builder), stage(builder):
+        xs: list[Any] = [builder.input(s) for s in program.inputs]
+        level = next_level()
+        if captured:
+            moved = [i for i, x in enumerate(xs) if i and x.spec.inexact]
+            tangents = {i: builder.input(xs[i].spec) for i in moved}
+        else:
+            tangents = {0: zeros_in(builder, xs[0].spec) + 1.0}
+        y: Any = interpret(program, [dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(xs)])[0]
+        slope = y.tangent if y.__class__ is Dual and y.level == level else zeros_in(builder, y.spec)
+    return optimise(builder.close([slope], examples=program.examples))
+
+
+DERIVATIVES.append(differentiated)

@@ -1,0 +1,105 @@
+"""A function of numbers as a program of vectors, with its derivatives: for families that apply a user's function.
+
+Differentiation lies above this package, and announces itself here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from tenferro_runtime.ir._call import sizes_for
+from tenferro_runtime.ir._program import Program
+from tenferro_runtime.ir._replay import replayed
+from tenferro_runtime.ir._sizes import named
+from tenferro_runtime.passes import optimise
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_tensor import Spec
+from tenferro_tensor_core import Decisions, GradientError, ShapeError, dim
+
+__all__ = ["DERIVATIVES", "along_captured", "applied", "derivative", "recorded"]
+
+DERIVATIVES: Final[list[Callable[[Program, bool], Program]]] = []
+"""What makes the derivative of such a program; at most one. See `derivative` (False) and `along_captured` (True)."""
+
+
+_programs: Final[WeakValueDictionary[Any, Program]] = WeakValueDictionary()
+
+
+def recorded(f: Callable[[Any], Any], like: Spec, what: str) -> tuple[Program, tuple[Any, ...]]:
+    """Trace an element-wise function.
+
+    Args:
+        f: a function of an array to an array of the same shape.
+        like: a spec with the dtype and the place of what it will be given.
+        what: the public function, for errors.
+
+    Returns:
+        Its program, of a vector of any length and then of the values of an outer computation that `f` uses, and these.
+
+    Raises:
+        ShapeError: the function changes the shape, or uses a differentiated or traced array that is no scalar.
+    """
+    builder = Builder()
+    size, examples = dim("elements"), {"elements": 7}
+    with Decisions(examples, builder):
+        x = builder.input(like.with_(shape=(size,)))
+        y = f(x)
+    if y.spec.shape != x.spec.shape:
+        raise ShapeError(
+            f"{what}: f maps numbers element by element, but took shape {tuple(map(str, x.spec.shape))} to "
+            f"{tuple(map(str, y.spec.shape))}; reduce the result instead",
+            shapes=(x.spec.shape, y.spec.shape),
+        )
+    captured = tuple([value for value, _ in builder.captured])
+    for value in captured:
+        if value.spec.shape:
+            raise ShapeError(
+                f"{what}: f maps numbers element by element, but uses {value.spec!r} from outside; its "
+                "parameters are scalars",
+                shapes=(value.spec.shape,),
+            )
+    program = optimise(builder.close([y], examples=examples))
+    # One program for one structure, so that what is derived from it is made once.
+    return _programs.setdefault(program.structure, program), captured
+
+
+def applied(program: Program, x: Any, *captured: Any) -> Any:
+    """The function at a vector."""
+    values = (x, *captured)
+    sizes = named(program, sizes_for(program, [v.spec for v in values]))
+    return replayed(program, values, sizes)[0]
+
+
+def derivative(program: Program, order: int = 1) -> Program:
+    """The program of a derivative with respect to the first input.
+
+    Raises:
+        GradientError: `tenferro_ad` is not imported.
+    """
+    for _ in range(order):
+        program = _derived(program, False)
+    return program
+
+
+def along_captured(program: Program) -> Program:
+    """The program of the derivative with respect to the captured values that are inexact.
+
+    Its inputs are those of the program, then tangents of these values.
+
+    Raises:
+        GradientError: `tenferro_ad` is not imported.
+    """
+    return _derived(program, True)
+
+
+def _derived(program: Program, captured: bool) -> Program:
+    key = ("elementwise derivative", captured)
+    made: Program | None = program.memo.get(key)
+    if made is None:
+        if not DERIVATIVES:
+            raise GradientError("derivatives of a function need tenferro_ad; install and import it")
+        made = DERIVATIVES[0](program, captured)
+        made = program.memo[key] = _programs.setdefault(made.structure, made)
+    return made
