@@ -4,4 +4,4 @@ Their metadata are programs, so their derivatives are made of derivatives of pro
 they nest, and are differentiated, like everything else.
 """
 
-from tenferro_ad.control_flow import _cond, _scan, _while  # noqa: F401 - they register themselves
+from tenferro_ad.control_flow import _budgets, _cond, _scan, _while  # noqa: F401 - they register themselves

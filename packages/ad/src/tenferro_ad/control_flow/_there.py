@@ -34,3 +34,21 @@ def operands_there(program: Program, free: Collection[int]) -> Iterator[None]:
 def there(op: Op) -> frozenset[int]:
     """Which operands of branches the way back has, by position behind the index."""
     return _THERE.get().get(op, frozenset())
+
+
+_LOOPS: Final[ContextVar[bool]] = ContextVar("whether a body is being differentiated", default=False)
+
+
+@contextmanager
+def in_a_loop() -> Iterator[None]:
+    """While the body of a loop is differentiated: what it saves is stacked for all steps."""
+    token = _LOOPS.set(True)
+    try:
+        yield
+    finally:
+        _LOOPS.reset(token)
+
+
+def inside_a_loop() -> bool:
+    """Whether the operations that are recorded now belong to the body of a loop."""
+    return _LOOPS.get()

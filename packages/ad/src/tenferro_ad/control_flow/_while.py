@@ -1,4 +1,7 @@
-"""Derivatives of `while_loop`: forward mode always; reverse mode as a scan of bounded length."""
+"""Derivatives of `while_loop`.
+
+Reverse mode: as a scan where the number of steps has a bound, else from states that are stored on the way forward.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from typing import Any
 from tenferro_ad._dual import JVP_RULES, dual
 from tenferro_ad._record import RECORDERS
 from tenferro_ad._zeros import zeros_like
+from tenferro_ad.control_flow._budgeted import record_within_budget
 from tenferro_ad.control_flow._counting import counted, counter_of, numbers
 from tenferro_ad.control_flow._pushed import interleaved, outranked, spread
 from tenferro_ad.control_flow._scan import record_scan
+from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.extension import Builder, GradientError, Program, optimise
+from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied, without_effects
 from tenferro_tensor import Op, tensor
 from tenferro_tensor.calls import Node
@@ -21,11 +26,7 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
     """As a scan over the greatest number of steps; its count or its carry says whether the loop still goes on."""
     consts, steps = op.params["consts"], op.params["max_steps"]
     if steps is None:
-        raise GradientError(
-            "a recorded while_loop was differentiated in reverse mode, which must keep values of every step, but the "
-            "number of steps is not known before it runs; give the loop a bound, while_loop(..., max_steps=n) or "
-            "fori_loop(..., max_steps=n), use scan with a fixed length, or use forward mode (jvp)"
-        )
+        return record_within_budget(op, level, lower, need, parents)
     shifted = tuple([i if i < consts else i + 1 for i in need])
     carry = lower[consts:]
     counter = counter_of(op.params["cond"], op.params["body"], consts)
@@ -64,7 +65,14 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     return found
 
 
-def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents: list[Any]) -> Any:
+def push_while(
+    op: Op,
+    level: int,
+    lower: list[Any],
+    need: tuple[int, ...],
+    tangents: list[Any],
+    memory_budget: int | None = None,
+) -> Any:
     """The loop over values and tangents; the condition sees the values only."""
     condition, body, consts = op.params["cond"], op.params["body"], op.params["consts"]
     total, apart = len(lower), outranked(lower, tangents)
@@ -81,7 +89,7 @@ def _push(op: Op, level: int, lower: list[Any], need: tuple[int, ...], tangents:
     )
     given = dict(zip(need, tangents))
     every = [*lower, *[given[i] if i in given else zeros_like(lower[i]) for i in wanted]]
-    found = joint(*[every[i] for i in order])
+    found = within_budget(joint, [every[i] for i in order], memory_budget)
     count = total - consts
     outs = op(*lower) if apart else found[:count]
     moved = dict(zip(moving, found[count:]))
@@ -97,4 +105,4 @@ def _with_tangents(condition: Program, pushed: Program, order: list[int]) -> Pro
 
 
 RECORDERS[while_loop] = _record
-JVP_RULES[while_loop] = _push
+JVP_RULES[while_loop] = push_while

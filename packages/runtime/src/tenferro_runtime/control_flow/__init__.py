@@ -7,6 +7,7 @@ primitives whose metadata holds the branch or the body as a program.
 from tenferro_runtime.control_flow import _kernels as _kernels
 from tenferro_runtime.control_flow._agreement import StructureError
 from tenferro_runtime.control_flow._associative import associative_scan
+from tenferro_runtime.control_flow._budget import within_budget
 from tenferro_runtime.control_flow._cond import cond, switch
 from tenferro_runtime.control_flow._fori import fori_loop
 from tenferro_runtime.control_flow._hoisting import hoisted, invariants
@@ -27,4 +28,5 @@ __all__ = [
     "scan",
     "switch",
     "while_loop",
+    "within_budget",
 ]

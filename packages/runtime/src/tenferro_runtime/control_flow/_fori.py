@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.control_flow._blocks import keep_written_out, steps_of
+from tenferro_runtime.control_flow._budget import budget_of
 from tenferro_runtime.control_flow._carry import Carry
-from tenferro_runtime.control_flow._scan import recorded
+from tenferro_runtime.control_flow._scan import recorded, require_loop
 from tenferro_runtime.control_flow._values import LeafKind, require_functions
 from tenferro_runtime.control_flow._while import most_steps, recorded_while
 from tenferro_runtime.ir._source import here
@@ -31,6 +32,7 @@ def fori_loop(
     *,
     unroll: bool | int = False,
     max_steps: Any = None,
+    memory_budget: int | None = None,
 ) -> Any:
     """``for i in range(lo, hi): carry = body(i, carry)``; the last carry.
 
@@ -39,10 +41,9 @@ def fori_loop(
     to lie between the bounds: what it reads and writes inside of an array needs no step that looks after negative
     indices. Where `lo` is not less than `hi`, the carry is what it was.
 
-    With bounds that are integers or sizes the loop is a `scan`, with both modes of derivatives. With bounds that are
-    traced it is a `while_loop`, whose reverse mode needs the greatest number of steps: it is found where the bounds
-    are bounded themselves, as in ``fori_loop(0, i, ...)`` for the index ``i`` of a loop around it; else give
-    `max_steps`.
+    With bounds that are integers or sizes the loop is a `scan`. With bounds that are traced it is a `while_loop`, whose
+    reverse mode stores the values of all steps where their greatest number is known: from `max_steps`, or from bounds
+    that are bounded themselves, as in ``fori_loop(0, i, ...)`` for the index ``i`` of a loop around it.
 
     Args:
         lo: the first index: an integer, a size, or a 0-d integer array, which may be traced.
@@ -53,10 +54,11 @@ def fori_loop(
         unroll: write out all steps one after the other, or so many of them in each round. With ``True``, a loop over
             concrete values is Python's own, where a body can be debugged. Needs bounds that are not traced.
         max_steps: stop after that many steps, whatever traced bounds say: an integer or a size.
+        memory_budget: bytes that reverse mode may store; see `scan` and `while_loop`.
 
     Raises:
-        ArgumentError: a bound is no integer, `unroll` comes with traced bounds, `max_steps` is negative, or `body` is
-            no function.
+        ArgumentError: a bound is no integer, `unroll` comes with traced bounds or a `memory_budget`, `max_steps` is
+            negative, `memory_budget` no positive integer, or `body` is no function.
         StructureError: the carry changes its structure, shape or dtype.
 
     >>> tr.fori_loop(0, 4, lambda i, x: x.at[i].add(i), tr.zeros(4))
@@ -66,14 +68,16 @@ def fori_loop(
     count = steps_of(unroll, "fori_loop")
     first, last = _bound("lo", lo), _bound("hi", hi)
     most = most_steps("fori_loop", max_steps)
+    budget = budget_of("fori_loop", memory_budget)
     if hasattr(first, "spec") or hasattr(last, "spec"):
         if count != 1:
             raise ArgumentError(
                 f"fori_loop was asked to write out steps{here()}, but its bounds are traced: nobody knows how many "
                 f"there are; leave out {unroll=}, or pass bounds that are integers or sizes"
             )
-        return _up_to(first, last, body, init, most)
-    return _counted(first, last if most is None else _sooner(first, last, most), body, init, count)
+        return _up_to(first, last, body, init, most, budget)
+    require_loop("fori_loop", count, budget)
+    return _counted(first, last if most is None else _sooner(first, last, most), body, init, count, budget)
 
 
 def _bound(which: str, x: Any) -> Any:
@@ -100,7 +104,7 @@ def _sooner(first: DimLike, last: DimLike, most: DimLike) -> DimLike:
     return first + dim_min(last - first, most)
 
 
-def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None) -> Any:
+def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None, budget: int | None = None) -> Any:
     """The loop with bounds that are known before it runs, as a scan over the indices."""
     known = lo.__class__ is int and hi.__class__ is int
     if count is None or (known and hi - lo <= count > 1):  # type: ignore[operator]
@@ -116,7 +120,7 @@ def _counted(lo: DimLike, hi: DimLike, body: Any, init: Any, count: int | None) 
     carry = Carry("fori_loop", init, body)
     index = LeafKind(_INDEX, int, Interval(lo, hi - 1))
     step = lambda c, i: (body(i, c), None)
-    return recorded("fori_loop", step, carry, [_indices(lo, n)], LEAF, [index], n, False)[0]
+    return recorded("fori_loop", step, carry, [_indices(lo, n)], LEAF, [index], n, False, budget)[0]
 
 
 def _number(d: DimLike) -> int:
@@ -138,7 +142,7 @@ def _steps(body: Any, start: Any, count: int, carry: Any) -> Any:
     return carry
 
 
-def _up_to(lo: Any, hi: Any, body: Any, init: Any, most: DimLike | None) -> Any:
+def _up_to(lo: Any, hi: Any, body: Any, init: Any, most: DimLike | None, budget: int | None) -> Any:
     """The loop with bounds that nobody knows before it runs."""
     lows, highs = _interval(lo), _interval(hi)
     if most is None and lows.low is not None and highs.high is not None:
@@ -148,7 +152,7 @@ def _up_to(lo: Any, hi: Any, body: Any, init: Any, most: DimLike | None) -> Any:
         "fori_loop", (lo if lo.__class__ is int else value(Size(lo) if isinstance(lo, Dim) else lo), init), body
     )
     return recorded_while(
-        "fori_loop", lambda c: c[0] < hi, lambda c: (c[0] + 1, body(c[0], c[1])), carry, most, inside
+        "fori_loop", lambda c: c[0] < hi, lambda c: (c[0] + 1, body(c[0], c[1])), carry, most, inside, budget
     )[1]
 
 

@@ -10,11 +10,12 @@ from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import StructureError, in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import in_blocks, steps_of
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
+from tenferro_runtime.control_flow._budget import budget_of, within_budget
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._progress import reporting
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_values, name_of, require_functions
-from tenferro_runtime.effects._recording import Attempt, apply_here
+from tenferro_runtime.effects._recording import Attempt
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
@@ -35,6 +36,7 @@ def scan(
     reverse: bool = False,
     unroll: bool | int = False,
     progress: bool | str = False,
+    memory_budget: int | None = None,
 ) -> tuple[Any, Any]:
     """Carry a value along the leading axis of arrays: ``carry, y = f(carry, x)`` for each slice; the y are stacked.
 
@@ -53,13 +55,16 @@ def scan(
             in each round of a recorded loop, 1 being the loop as it is.
         progress: show a bar while the loop runs, also where it is compiled, with a label of its own or the name of the
             function; tqdm draws it where that is installed. Derivatives show the forward pass.
+        memory_budget: bytes that reverse mode may store. It stores the carry before some steps, and repeats the steps
+            between them as seldom as possible. The loop is recorded then on concrete values, too.
 
     Returns:
         The last carry, and the rows stacked along a new leading axis.
 
     Raises:
-        ArgumentError: `f` is no function, neither `xs` nor `length` says how many steps there are, or `unroll` is
-            neither a boolean nor a positive integer.
+        ArgumentError: `f` is no function, neither `xs` nor `length` says how many steps there are, `unroll` is
+            neither a boolean nor a positive integer, or `memory_budget` no positive integer, or given together with
+            `unroll`.
         ShapeError: leading extents differ from each other or from `length`.
         StructureError: `f` returns no pair, or the carry changes its structure, shape or dtype.
 
@@ -68,23 +73,27 @@ def scan(
     """
     require_functions("scan", f)
     count = steps_of(unroll)
+    budget = budget_of("scan", memory_budget)
+    require_loop("scan", count, budget)
     leaves, slices = flatten(xs)
     over = [asarray(x) for x in leaf_values(leaves, slices, "xs of scan")]
     n = length_of("scan", over, list(slices.paths()), length)
     if progress is not False:
         step, start = reporting(f, init, n, progress, _pair)
-        (_, last), made = scan(step, start, unflatten(slices, over), length, reverse=reverse, unroll=unroll)
+        how: Any = {"reverse": reverse, "unroll": unroll, "memory_budget": budget}
+        (_, last), made = scan(step, start, unflatten(slices, over), length, **how)
         return last, made
     carry = Carry("scan", init, f)
     written_out = n.__class__ is int and (count is None or n <= count > 1)
 
     def in_a_program() -> tuple[Any, Any]:
         if count is None or count == 1:
-            return recorded("scan", f, carry, over, slices, slice_kinds(over), n, reverse)
+            return recorded("scan", f, carry, over, slices, slice_kinds(over), n, reverse, budget)
         steps = over[0].shape[0] if over else length
         return in_blocks(scan, lambda c, x: _pair(f(c, x), f), init, unflatten(slices, over), steps, count, reverse)
 
-    if n.__class__ is not int or (not written_out and (carry.traced or any(map(is_traced, over)))):
+    traced = budget is not None or carry.traced or any(map(is_traced, over))
+    if n.__class__ is not int or (not written_out and traced):
         return in_a_program()
     if n == 0:
         return _of_no_steps(f, carry, over, slices)
@@ -117,6 +126,19 @@ def scan(
     checked = [leaf_values(row, tree, "a row of scan") for row in kept]
     stacked = [stack([asarray(x) for x in column]) for column in zip(*checked, strict=True)]
     return carry.arrays(), unflatten(tree, stacked)
+
+
+def require_loop(what: str, count: int | None, budget: int | None) -> None:
+    """Raise where steps are to be written out and a memory budget is given.
+
+    Raises:
+        ArgumentError: both are.
+    """
+    if budget is not None and count != 1:
+        raise ArgumentError(
+            f"{what} was given a memory_budget{here()} and asked to write out steps, whose values are all stored; "
+            "leave out unroll, or memory_budget"
+        )
 
 
 def _pair(out: Any, f: Any) -> tuple[Any, Any]:
@@ -202,6 +224,7 @@ def recorded(
     others: Sequence[LeafKind],
     n: DimLike,
     reverse: bool,
+    budget: int | None = None,
 ) -> tuple[Any, Any]:
     """The loop as one operation, whether its operands are known or not.
 
@@ -214,6 +237,7 @@ def recorded(
         others: the kinds of the slices in the body.
         n: the number of steps.
         reverse: go from the last index to the first.
+        budget: bytes that reverse mode may store.
     """
     run, kinds, outs, (row, row_tree) = _traced_body(what, f, carry, slices, others)
     results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
@@ -224,7 +248,7 @@ def recorded(
     even = [x if x.spec.shape[0] is n or x.spec.shape[0] == n else _with_length(x, n) for x in over]
     count = len(arrays)
     op = primitives.scan.op(body=program, consts=len(captured), carry=count, length=n, reverse=bool(reverse))
-    found = apply_here(op, [*captured, *arrays, *even])
+    found = within_budget(op, [*captured, *arrays, *even], budget)
     return unflatten(carry.tree, found[:count]), unflatten(row_tree, found[count : count + len(row)])
 
 

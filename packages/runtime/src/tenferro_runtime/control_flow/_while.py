@@ -9,9 +9,10 @@ from typing import Any, Final
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.control_flow._agreement import in_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._bodies import Run, closed, settled
+from tenferro_runtime.control_flow._budget import budget_of, within_budget
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
-from tenferro_runtime.effects._recording import Attempt, ambient, apply_here
+from tenferro_runtime.effects._recording import Attempt, ambient
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
 from tenferro_runtime.trees._tree import unflatten
@@ -23,7 +24,12 @@ _SURE: Final = nullcontext()
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, *, max_steps: Any = None
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init: Any,
+    *,
+    max_steps: Any = None,
+    memory_budget: int | None = None,
 ) -> Any:
     """Apply `body_fun` to a carry as long as `cond_fun` holds; the last carry.
 
@@ -35,13 +41,15 @@ def while_loop(
         body_fun: a function of the carry to a carry of the same containers, shapes and dtypes. A Python number in
             `init` takes the dtype that the body gives it.
         init: the first carry: arrays and numbers in any containers.
-        max_steps: stop after that many steps, whatever the condition says: an integer or a size. A recorded loop
-            with this bound can be differentiated in reverse mode: it keeps room for as many steps. One without has
-            forward mode only.
+        max_steps: stop after that many steps, whatever the condition says: an integer or a size. Without a
+            `memory_budget`, the reverse mode of a recorded loop then keeps room for as many steps.
+        memory_budget: bytes that reverse mode may store. It stores the carry before some steps, and repeats the steps
+            between them. The loop is recorded then on concrete values, too. Without budget and `max_steps`, a recorded
+            loop has one of 64 MiB.
 
     Raises:
-        ArgumentError: the condition is not a single element, `max_steps` is no integer of at least 0, or what is to
-            be called is no function.
+        ArgumentError: the condition is not a single element, `max_steps` is no integer of at least 0, `memory_budget`
+            no positive one, or what is to be called is no function.
         StructureError: the carry changes its structure, shape or dtype.
 
     >>> tr.compile(lambda n: tr.while_loop(lambda c: c < n, lambda c: 2 * c, 1))(100)
@@ -49,11 +57,10 @@ def while_loop(
     """
     require_functions("while_loop", cond_fun, body_fun)
     left = most_steps("while_loop", max_steps)
+    budget = budget_of("while_loop", memory_budget)
     carry = Carry("while_loop", init, body_fun)
-    if isinstance(left, Dim):
-        return recorded_while("while_loop", cond_fun, body_fun, carry, left)
-    if left != 0 and carry.traced:
-        return recorded_while("while_loop", cond_fun, body_fun, carry, left)
+    if isinstance(left, Dim) or budget is not None or (left != 0 and carry.traced):
+        return recorded_while("while_loop", cond_fun, body_fun, carry, left, budget=budget)
     unsure = True  # whether a step may turn out to be traced: in a trace any one, else the first
     while left != 0:
         with Attempt() if unsure else _SURE as attempt:
@@ -110,6 +117,7 @@ def recorded_while(
     carry: Carry,
     max_steps: DimLike | None,
     first: Interval | None = None,
+    budget: int | None = None,
 ) -> Any:
     """The loop as one operation, whether its operands are known or not.
 
@@ -120,6 +128,7 @@ def recorded_while(
         carry: the first carry.
         max_steps: the greatest number of steps.
         first: bounds that the first leaf of the carry, an integer, keeps where the condition holds.
+        budget: bytes that reverse mode may store.
     """
     tree, leaves = carry.tree, carry.leaves
     entry = [kind_of(v) for v in leaves]
@@ -133,7 +142,7 @@ def recorded_while(
     programs, captured = closed((condition, body), (condition.leaves, outs))
     arrays = [in_kind(v, kind) for v, kind in zip(leaves, kinds, strict=True)]
     op = primitives.while_loop.op(cond=programs[0], body=programs[1], consts=len(captured), max_steps=max_steps)
-    return unflatten(tree, apply_here(op, [*captured, *arrays]))
+    return unflatten(tree, within_budget(op, [*captured, *arrays], budget))
 
 
 def _truth(x: Any, f: Any) -> Any:

@@ -1,19 +1,26 @@
-"""The primitives `cond`, `while_loop` and `scan`: their metadata are closed programs."""
+"""The primitives `cond`, `while_loop`, `scan` and `budgeted`: their metadata are closed programs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from tenferro_runtime.ir._call import applied
 from tenferro_runtime.ir._program import Program, ProgramError, inner_programs
 from tenferro_runtime.passes.dead_code import remove_dead_code
-from tenferro_tensor import REGISTRY, Op, Primitive, Spec
+from tenferro_tensor import REGISTRY, Op, Place, Primitive, Spec, catalog, get_backend
 from tenferro_tensor_core import DimLike, key_of
 
-__all__ = ["cond", "scan", "while_loop"]
+__all__ = ["ProgramHolding", "budgeted", "cond", "scan", "uninitialized", "while_loop"]
 
 
-class _Structured(Primitive):
-    """A primitive that holds programs; the first of them owns the op, so that no table keeps programs alive."""
+class ProgramHolding(Primitive):
+    """A primitive that holds programs over the sizes around it.
+
+    The first of them owns the op, so that no table keeps programs alive.
+    """
 
     anywhere = True
 
@@ -89,14 +96,45 @@ def _infer_scan(*xs: Spec, body: Program, consts: int, carry: int, length: DimLi
     return (*kept, *[s.with_(shape=(length, *s.shape)) for s in rows])
 
 
-def _named(infer: Any, name: str) -> Primitive:
+def _infer_budgeted(*xs: Spec, program: Program, memory_budget: int) -> tuple[Spec, ...]:
+    """Apply a program whose loops are differentiated in reverse mode within so many bytes for what they store."""
+    _require_fit("budgeted", "the program", program, xs)
+    return program.outputs
+
+
+def _named(infer: Any, name: str, family: str | None = None) -> Primitive:
     infer.__name__ = name
-    return _Structured(infer)
+    return ProgramHolding(infer, family=family)
 
 
 cond = _named(_infer_cond, "cond")
 while_loop = _named(_infer_while, "while_loop")
 scan = _named(_infer_scan, "scan")
+budgeted = _named(_infer_budgeted, "budgeted", "tenferro-runtime.budgeted.v1")
+
+
+def _infer_uninitialized(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) -> Spec:
+    """Memory whose elements are arbitrary: every one is written before it is read."""
+    return Spec(shape, dtype, place)
+
+
+_infer_uninitialized.__name__ = "uninitialized"
+uninitialized = Primitive(_infer_uninitialized, family="tenferro-runtime.uninitialized.v1")
+
+
+def _make_empty(
+    ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place
+) -> Callable[..., Any]:
+    empty = get_backend(place.device.kind).library("numpy").empty
+    return (lambda shape: empty(shape, dtype)) if outs[0].symbolic else (lambda: empty(shape, dtype))
+
+
+def _empty_sizes(ins: tuple[Spec, ...], outs: tuple[Spec, ...], **_: Any) -> tuple[Any, ...]:
+    return (outs[0].shape,)
+
+
+def _zeros(*, shape: tuple[DimLike, ...], dtype: np.dtype[Any], place: Place) -> Any:
+    return catalog.broadcast_in_dim(Primitive.adopt(0, dtype=dtype, device=place.device), shape=shape, dims=())
 
 
 def _prune_cond(op: Op, used: tuple[bool, ...]) -> tuple[Op, tuple[int | None, ...]]:
@@ -127,3 +165,7 @@ def _places(used: tuple[bool, ...]) -> tuple[int | None, ...]:
 
 REGISTRY.pruning(cond, _prune_cond)
 REGISTRY.pruning(scan, _prune_scan)
+REGISTRY.expansion(budgeted, lambda *xs, program, memory_budget: applied(program, xs))
+_make_empty.sizes = _empty_sizes  # type: ignore[attr-defined]
+REGISTRY.kernel(uninitialized, "*", _make_empty)
+REGISTRY.expansion(uninitialized, _zeros, keep=True)

@@ -19,21 +19,22 @@ def expand(program: Program) -> Program:
 
     An op stays where a kernel of it took the place of another one, where its expansion was registered with ``keep``
     and its backend has a kernel, and where its expansion asks more about open sizes than the program knows. A
-    deterministic program keeps all of them: it gives the bits of their eager calls.
+    deterministic program keeps all but those that hold programs: it gives the bits of eager calls.
     """
     return _expanded(program, program.guards, program.examples)
 
 
 def _expanded(program: Program, guards: tuple[Guard, ...], examples: Mapping[str, int]) -> Program:
-    if how_of(program).exact:
-        return program
+    exact = how_of(program).exact
     having = _having(program)
 
     def expansion(eq: Equation, specs: Mapping[int, Spec]) -> Program | None:
         if eq.op.primitive not in having and not has_expansion(eq.op.primitive):
             return None
+        if exact and not _bodies(eq.op.params):
+            return None
         given = specs_of(specs, eq)
-        return None if stays(eq.op, given) else expansion_of(eq.op, given, guards, examples)
+        return None if stays(eq.op, given) else expansion_of(eq.op, given, guards, examples, exact=exact)
 
     def body(inner: Program) -> Program:
         found = _expanded(inner, guards, examples)

@@ -11,6 +11,7 @@ from tenferro_runtime.expanding._apply import apply_expansion, has_expansion, ne
 from tenferro_runtime.ir._data_sizes import definitions, named_in, names_in
 from tenferro_runtime.ir._inference import operand_specs
 from tenferro_runtime.ir._program import Equation, Literal, Program, inner_programs
+from tenferro_runtime.runtime import Runtime
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_tensor import HOST, REGISTRY, Op, Spec, compute_device
 from tenferro_tensor_core import Decisions, Guard, InconclusiveDimError, RegistryError, TracingError
@@ -35,7 +36,12 @@ EXPANSIONS: Final[BoundedCache[tuple[Any, ...], TracedExpansion]] = BoundedCache
 
 
 def expansion_of(
-    op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...] = (), examples: Mapping[str, int] | None = None
+    op: Op,
+    specs: tuple[Spec, ...],
+    guards: tuple[Guard, ...] = (),
+    examples: Mapping[str, int] | None = None,
+    *,
+    exact: bool = False,
 ) -> Program | None:
     """The program of an op that has an expansion, for operands of these specs.
 
@@ -46,6 +52,7 @@ def expansion_of(
         specs: specs of its operands.
         guards: what is known of the open sizes.
         examples: sizes for which questions are answered that this leaves open.
+        exact: whether loops in it are recorded as in a deterministic program.
 
     Returns:
         The program; ``None`` where the expansion asks of open sizes what the guards do not answer.
@@ -54,7 +61,7 @@ def expansion_of(
         RegistryError: the expansion fails, returns something else than the op infers, or uses itself without end.
         TracingError: it cannot be traced.
     """
-    found = _known(op, specs, guards, examples or {})
+    found = _known(op, specs, guards, examples or {}, exact)
     return None if found.asked else found.program
 
 
@@ -65,8 +72,10 @@ def conditions_of(
     return _known(op, specs, guards, examples).asked
 
 
-def _known(op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int]) -> TracedExpansion:
-    key: tuple[Any, ...] = (op, specs, guards, REGISTRY.count)
+def _known(
+    op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples: Mapping[str, int], exact: bool = False
+) -> TracedExpansion:
+    key: tuple[Any, ...] = (op, specs, guards, REGISTRY.count, exact)
     found = EXPANSIONS.get(key)
     if found is not None and not found.asked and found.program is not None:
         return found
@@ -74,7 +83,7 @@ def _known(op: Op, specs: tuple[Spec, ...], guards: tuple[Guard, ...], examples:
         key = (*key, tuple(examples.items()))
         found = EXPANSIONS.get(key)
     if found is None:
-        found = EXPANSIONS.put(key, Context().run(_traced, nested(), op, specs, guards, examples))
+        found = EXPANSIONS.put(key, Context().run(_traced, nested(), op, specs, guards, examples, exact))
     return found
 
 
@@ -84,10 +93,11 @@ def _traced(
     specs: tuple[Spec, ...],
     guards: tuple[Guard, ...],
     examples: Mapping[str, int],
+    exact: bool,
 ) -> TracedExpansion:
     """The expansion traced in a context of its own: it knows nothing of scopes and traces that are open around it."""
     place = specs[0].place if specs else HOST
-    with within(around), compute_device(place.device):
+    with within(around), compute_device(place.device), Runtime(deterministic=exact):
         builder = Builder()
         decisions = Decisions(examples, builder)
         names = op.primitive.operands

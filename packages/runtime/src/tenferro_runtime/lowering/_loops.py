@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenferro_runtime.control_flow.primitives import scan, while_loop
+from tenferro_runtime.control_flow.primitives import scan, uninitialized, while_loop
 from tenferro_runtime.ir._program import Literal, Program
 from tenferro_runtime.lowering._lowering import Lowering, Step, rule
 from tenferro_runtime.lowering._prepared import prepared
@@ -166,6 +166,11 @@ def _scan(step: Step) -> Sequence[Lowered]:
         loop.following = tuple([e for k in carries.numbers for e in numbers(w, new[k]).elements])
         loop.swaps += _hand_on(lowering, carries, new, first_inside)
     return [*carries.in_order(loop.results), *rows]
+
+
+@rule(uninitialized)
+def _uninitialized(step: Step) -> Lowered:
+    return Stored.whole_of(step.w.buffer(step.out.dtype, step.out.shape))
 
 
 def _row(w: LoopWriter, x: Lowered, at: Affine) -> Lowered:

@@ -12,7 +12,7 @@ from tenferro_runtime.ir._program import Equation, Program
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor_core import Dim, ShapeError, evaluate
 
-__all__ = ["EARLY_MIN_SHRINK", "VIEWS", "extent_in_trace", "schedule", "weight"]
+__all__ = ["EARLY_MIN_SHRINK", "VIEWS", "extent_in_trace", "peak_estimate", "schedule", "weight"]
 
 VIEWS: Final = frozenset(
     {catalog.broadcast_in_dim, catalog.reshape, catalog.transpose, catalog.slice_, catalog.reverse}

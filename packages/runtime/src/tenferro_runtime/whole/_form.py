@@ -18,6 +18,7 @@ from tenferro_runtime.running._execute import (
     Prepare,
     Ready,
     device_of_program,
+    lowered,
 )
 from tenferro_runtime.runtime import how_of
 from tenferro_runtime.whole._bits import keeps_bits
@@ -91,7 +92,7 @@ class Whole(Tiered):
         if found is None:
             if len(self._waits) >= MAX_PREPARED_SIZES:
                 self._waits.clear()
-            found = self._waits[sizes] = is_worth_waiting(self.program, self._named(sizes))
+            found = self._waits[sizes] = is_worth_waiting(lowered(self.program), self._named(sizes))
         return found
 
     def _compiled(self) -> Callable[..., Any] | None:

@@ -109,6 +109,11 @@ def _brought(size: DimLike, values: Values, batched: Flags, wanted: Flags) -> li
     ]
 
 
+def _budgeted(size: DimLike, values: Values, batched: Flags, *, program: Program, memory_budget: int) -> Any:
+    found = batched_body(program, batched, size)
+    return _marked(primitives.budgeted(*values, program=found.program, memory_budget=memory_budget), found.batched)
+
+
 def _rows(size: DimLike, values: Values, batched: Flags) -> Any:
     return rows(_swapped(values[0]))
 
@@ -128,4 +133,5 @@ def register(registry: Registry) -> None:
     registry.batching(primitives.cond, _cond)
     registry.batching(primitives.while_loop, _while_loop)
     registry.batching(primitives.scan, _scan)
+    registry.batching(primitives.budgeted, _budgeted)
     registry.batching(rows, _rows)

@@ -1,0 +1,188 @@
+"""The two parts of the steps of a loop: what the way forward keeps of each, and what the way back makes of it.
+
+What is the same in all steps is computed once, before the loop, and kept once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from tenferro_ad._partition import Split, split_reverse
+from tenferro_ad._zeros import zeros_in
+from tenferro_ad.control_flow._deferring import Deferred, deferred
+from tenferro_ad.control_flow._selection import selected
+from tenferro_ad.control_flow._there import in_a_loop, operands_there
+from tenferro_ad.control_flow._undoing import CarryChain, versions, with_logs
+from tenferro_runtime.control_flow import hoisted, invariants
+from tenferro_runtime.extension import Builder, Program, optimise
+from tenferro_runtime.ir import applied
+from tenferro_runtime.passes.accumulate import accumulate_in_body
+from tenferro_runtime.runtime import how_of
+
+
+class LoopForward(NamedTuple):
+    """The first part of a loop, and where its residuals are.
+
+    Attributes:
+        split: the two parts of the body.
+        need: operands that carry derivatives, positions in order; more than asked for where the carry spreads them.
+        once: program of the constants, to what is the same in all steps.
+        body: of the constants, of what `once` gives, the carry and the slices; to carry, rows and stacked residuals.
+        sources: where each residual of the body is: ``("once", i)``, ``("row", i)`` among rows and stacked
+            residuals, ``("operand", i)``, ``("carry", i)`` for a carry that the way back restores step by step, or
+            ``("constant", v)`` for a constant of the first part.
+        restored: the carries that the second part restores: its last outputs.
+    """
+
+    split: Split
+    need: tuple[int, ...]
+    once: Program
+    body: Program
+    sources: tuple[tuple[str, int], ...]
+    restored: tuple[int, ...]
+
+
+def forward_of(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
+    """The first part of a loop, kept with its body.
+
+    Args:
+        body: the body of a scan.
+        consts: number of constants.
+        carry: number of carries.
+        need: operands that carry derivatives.
+    """
+    key = ("scan forward", need, consts, carry)
+    found: LoopForward | None = body.memo.get(key)
+    return body.memo.setdefault(key, _make_forward(body, consts, carry, need)) if found is None else found
+
+
+def _make_forward(body: Program, consts: int, carry: int, need: tuple[int, ...]) -> LoopForward:
+    free = {*invariants(body, consts), *body.input_ids[consts + carry :]}
+    while True:
+        with in_a_loop(), operands_there(body, {*free, *versions(body, consts, carry)}):
+            split = split_reverse(body, need, whole=True, thin=False)
+        spread = {*need, *[consts + j for j in range(carry) if split.active[j]]}
+        if len(spread) == len(need):
+            break
+        need = tuple(sorted(spread))
+    count = len(body.output_ids)
+    split, used = _selected(split, consts, carry, count, range(carry))
+    first = split.first
+    ends = {chain.versions[-1]: chain.carry for chain in used}
+    once, rest, names = hoisted(first, consts)
+    sources: list[tuple[str, int]] = []
+    rows = list(rest.output_ids[carry:count])
+    for old in first.output_ids[count:]:
+        if old in ends:
+            sources.append(("carry", ends[old]))
+        elif old in first.input_ids and not consts <= first.input_ids.index(old) < consts + carry:
+            sources.append(("operand", first.input_ids.index(old)))
+        elif old in names:
+            sources.append(("once", names[old]))
+        elif old in first.constants:
+            sources.append(("constant", old))
+        else:
+            if old not in rows:
+                rows.append(old)
+            sources.append(("row", rows.index(old)))
+    rest = rest.with_(output_ids=(*rest.output_ids[:carry], *rows))
+    return LoopForward(split, need, once, optimise(rest), tuple(sources), tuple([chain.carry for chain in used]))
+
+
+def _selected(
+    split: Split, consts: int, carry: int, count: int, which: Collection[int]
+) -> tuple[Split, tuple[CarryChain, ...]]:
+    """The parts of a step with the residuals that cost least, and the carries that the second one restores."""
+    first, chains = with_logs(split.first, consts, carry, which)
+    there = {*invariants(first, consts), *first.input_ids[consts + carry :]}
+    found, used = selected(split._replace(first=first), count, there, first.output_ids[carry:count], chains)
+    restoring = [chain.carry for chain in used if chain.restores]
+    if len(restoring) < sum(bool(chain.restores) for chain in chains):
+        return _selected(split, consts, carry, count, restoring)  # without what the others would have kept
+    return found, used
+
+
+class LoopBackward(NamedTuple):
+    """The second part of a loop, for some cotangents.
+
+    Attributes:
+        body: of what `once` gave and of operands that are the same in all steps; of the cotangents of the carry, the
+            sums of those of constants and the carries that are restored; of slices of cotangents of rows, of stacked
+            residuals and of operands.
+        reads: which sources the body takes from all steps and from each: ``(kind, i)`` in order.
+        sliced: the same for those that are cut into slices.
+        sums: constants whose cotangents are summed over the steps, in the order of their carries.
+        slices: operands whose cotangents are its first rows.
+        deferred: sums of products that are formed after the loop.
+    """
+
+    body: Program
+    reads: tuple[tuple[str, int], ...]
+    sliced: tuple[tuple[str, int], ...]
+    sums: tuple[int, ...]
+    slices: tuple[int, ...]
+    deferred: tuple[Deferred, ...]
+
+
+def backward_of(
+    forward: LoopForward, body: Program, consts: int, carry: int, there: tuple[bool, ...], *, defer: bool
+) -> LoopBackward:
+    """The second part of a loop, kept with its body.
+
+    Args:
+        forward: the first part.
+        body: the body of the scan.
+        consts: number of constants.
+        carry: number of carries.
+        there: which rows have cotangents.
+        defer: whether sums of products may be formed after the loop.
+    """
+    key = ("scan backward", forward.need, consts, carry, there, defer)
+    found: LoopBackward | None = body.memo.get(key)
+    if found is None:
+        found = body.memo.setdefault(key, _make_backward(forward, consts, carry, there, defer))
+    return found
+
+
+def _make_backward(forward: LoopForward, consts: int, carry: int, there: tuple[bool, ...], defer: bool) -> LoopBackward:
+    split, need, _, _, sources, restored = forward
+    inputs, outputs = split.first.inputs, split.first.outputs
+    sliced = [s for s in dict.fromkeys(sources) if s[0] == "row" or (s[0] == "operand" and s[1] >= consts)]
+    reads = [s for s in dict.fromkeys(sources) if s not in sliced and s[0] not in ("constant", "carry")]
+    builder = Builder()
+    found: dict[tuple[str, int], Any] = {}
+    for source in sources:
+        if source[0] == "constant":
+            found[source] = split.first.constants[source[1]]
+    for kind, i in reads:
+        found[kind, i] = builder.input((forward.once.outputs if kind == "once" else inputs)[i])
+    second = split.seconds.get(split.active)
+    reached = () if second is None else [need[k] for k in second.places]
+    moving = [i for i in need if consts <= i < consts + carry]
+    cts = {i - consts: builder.input(inputs[i]) for i in moving}
+    sums = {i: builder.input(inputs[i]) for i in reached if i < consts}
+    for j in restored:
+        found["carry", j] = builder.input(inputs[consts + j])
+    cts.update({carry + k: builder.input(outputs[carry + k]) for k, g in enumerate(there) if g})
+    for kind, i in sliced:
+        found[kind, i] = builder.input((forward.body.outputs[carry:] if kind == "row" else inputs)[i])
+    results: dict[int, Any] = {}
+    before: tuple[Any, ...] = ()
+    if second is not None:
+        given = [cts[k] if k in cts else zeros_in(builder, outputs[k]) for k, a in enumerate(split.active) if a]
+        pulled = applied(second.program, [*given, *[found[sources[r]] for r in second.residuals]])
+        results = dict(zip(reached, pulled))
+        before = pulled[len(reached) :]
+    slices = tuple([i for i in need if i >= consts + carry and i in results])
+    outs = [results[i] if i in results else zeros_in(builder, inputs[i]) for i in moving]
+    outs += [total + results[i] for i, total in sums.items()]
+    outs += before
+    # Read by read into the sums: a step costs what it reads.
+    exact = how_of(split.first).exact
+    body = optimise(builder.close([*outs, *[results[i] for i in slices]]))
+    body = optimise(accumulate_in_body(body, in_turn=exact))
+    late: tuple[Deferred, ...] = ()
+    if defer and not exact:
+        body, late = deferred(body, len(reads), len(outs), range(len(moving), len(moving) + len(sums)))
+    return LoopBackward(body, tuple(reads), tuple(sliced), tuple(sums), slices, late)

@@ -1,0 +1,43 @@
+"""`memory_budget`: how many bytes the reverse mode of a loop may store."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from tenferro_runtime.control_flow.primitives import budgeted
+from tenferro_runtime.effects._recording import apply_here
+from tenferro_runtime.ir._source import here
+from tenferro_runtime.tracing._builder import Builder
+from tenferro_tensor import Op
+from tenferro_tensor_core import ArgumentError
+
+
+def budget_of(what: str, memory_budget: Any) -> int | None:
+    """The argument `memory_budget` of a loop.
+
+    Raises:
+        ArgumentError: it is neither ``None`` nor a positive integer.
+    """
+    if memory_budget is None:
+        return None
+    try:
+        found = operator.index(memory_budget)
+    except TypeError:
+        found = 0
+    if found < 1 or isinstance(memory_budget, bool):
+        raise ArgumentError(
+            f"{what} takes a positive number of bytes as memory_budget{here()}, got {memory_budget!r}; 64 MiB are 2**26"
+        )
+    return found
+
+
+def within_budget(op: Op, operands: Sequence[Any], memory_budget: int | None) -> tuple[Any, ...]:
+    """The results of a loop, whose reverse mode stores no more than the budget allows."""
+    if memory_budget is None:
+        return apply_here(op, operands)  # type: ignore[no-any-return]
+    builder = Builder()
+    program = builder.close(op(*[builder.input(x.spec) for x in operands]))
+    held = budgeted.op(program=program, memory_budget=memory_budget)
+    return apply_here(held, operands)  # type: ignore[no-any-return]
