@@ -125,6 +125,15 @@ def test_hessian_of_several_arguments() -> None:
     assert found[1][1].nnz == 0 and found[0]["w"][0]["v"].nnz == 0
 
 
+def test_aux() -> None:
+    found, aux = sparse_jacobian(lambda x: (arrow(x), {"sum": tr.sum(x), "name": "a"}), has_aux=True)(X)
+    dense(found, jacfwd(arrow)(X))
+    assert aux["name"] == "a" and np.isclose(aux["sum"].item(), X.sum())
+    found, aux = sparse_hessian(lambda x: (rosenbrock(x), tr.sum(x)), has_aux=True)(X)
+    dense(found, hessian(rosenbrock)(X))
+    assert np.isclose(aux.item(), X.sum())
+
+
 def test_other_arguments_and_numbers_are_not_constants() -> None:
     jacobian = sparse_jacobian(lambda x, k, *, shift: x * k + shift * x)
     for k in (2.0, 3.0):
@@ -180,11 +189,11 @@ def test_result_is_the_callers_own() -> None:
     dense(jacobian(X), jacfwd(arrow)(X))
 
 
-def test_many_colors_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_plan, "CHUNK_BYTES", 4000)
+@pytest.mark.parametrize("memory_budget", [1, 10_000])
+def test_many_colors_in_chunks(memory_budget: int) -> None:
     for mode in ("columns", "rows", "both"):
-        dense(sparse_jacobian(arrow, mode=mode)(X), jacfwd(arrow)(X))
-    dense(sparse_hessian(energy)(U), hessian(energy)(U))
+        dense(sparse_jacobian(arrow, mode=mode, memory_budget=memory_budget)(X), jacfwd(arrow)(X))
+    dense(sparse_hessian(energy, memory_budget=memory_budget)(U), hessian(energy)(U))
 
 
 def test_what_cannot_be_done_is_said() -> None:

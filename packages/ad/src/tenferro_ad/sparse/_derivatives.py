@@ -10,18 +10,22 @@ import numpy as np
 
 from tenferro_ad._jacobian import require_floats, require_kind
 from tenferro_ad._reverse import grad
-from tenferro_ad._trees import as_value, require_convention
+from tenferro_ad._trees import as_value, require_convention, split_aux
 from tenferro_ad.sparse._entries import EntryWriter, scipy_sparse
 from tenferro_ad.sparse._flat import Arguments, FlatFunction, require_concrete, split_arguments
 from tenferro_ad.sparse._patterns import relations_of
 from tenferro_ad.sparse._plan import Compression, plan_hessian, plan_jacobian, require_mode
 from tenferro_ad.sparse._products import Products, SeededGroup, seeded
+from tenferro_runtime.costs import plan_memory
 from tenferro_runtime.extension import GradientError, Program
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor import Spec
 
 MAX_STRUCTURES: Final = 32
 """Number of structures of arguments whose programs a sparse derivative keeps."""
+
+DEFAULT_BUDGET: Final = 1 << 28
+"""Bytes that the values of the products that are run at a time may take."""
 
 MAX_SIZES: Final = 32
 """Number of sizes for which a plan is kept with a program."""
@@ -82,8 +86,11 @@ class SparseDerivative:
         mode: str | None,
         holomorphic: bool = False,
         convention: str = "tenferro",
+        memory_budget: int | None = None,
+        has_aux: bool = False,
     ) -> None:
-        self.f, self.argnums, self.mode = f, argnums, mode
+        self.f, self.argnums, self.mode, self.has_aux = f, argnums, mode, has_aux
+        self.memory_budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
         self.holomorphic, self.convention = holomorphic, convention
         self._structures: dict[Any, _Structure] = {}
         update_wrapper(self, f, updated=())
@@ -105,7 +112,8 @@ class SparseDerivative:
                 values = values if b.cplx or values.dtype.kind != "c" else values.real.copy()
                 made.append(csr((values, b.indices.copy(), b.starts.copy()), shape=b.shape))
             rows.append(unflatten(given.tree, made))
-        return unflatten(tree, rows)
+        found = unflatten(tree, rows)
+        return (found, split_aux(self.f(*args, **kwargs), True, self._what)[1]) if self.has_aux else found
 
     def compression(self, *args: Any, **kwargs: Any) -> Compression:
         """How many products with tangents and with cotangents the derivative at some arguments takes."""
@@ -118,11 +126,12 @@ class SparseDerivative:
         if structure is None:
             if len(self._structures) >= MAX_STRUCTURES:
                 self._structures.clear()
-            structure = self._structures[given.key] = _Structure(self.f, given)
+            f = _value_of(self.f, self._what) if self.has_aux else self.f
+            structure = self._structures[given.key] = _Structure(f, given)
         program, tree, sizes = structure.flat.traced(given.leaves)
         assert sizes is not None, "the sizes of arrays are known"
         kept: dict[Any, _Prepared] = program.memo.setdefault("sparse derivatives", {})
-        key = (self._what, self.mode, given.chosen, tuple(sizes.items()))
+        key = (self._what, self.mode, self.memory_budget, given.chosen, tuple(sizes.items()))
         found = kept.get(key)
         if found is None:
             if len(kept) >= MAX_SIZES:
@@ -158,13 +167,16 @@ class SparseDerivative:
             pattern = sparse.csr_array(pattern.multiply(pattern.T.tocsr()).tocsr())
         pattern.sum_duplicates()
         rows, columns = ([tuple(s.shape) for s in specs] for specs in (outs, ins))
+        # A derivative has about as many values again as the program that is differentiated.
+        each = 2 * plan_memory(program).peak(sizes) + 8 * sum(pattern.shape)
+        step = max(1, self.memory_budget // max(1, each))
         if self.mode is None:
-            plan = plan_hessian(pattern, columns)
+            plan = plan_hessian(pattern, columns, step)
         else:
             mode = self.mode
             if any(s.cplx for s in (*outs, *ins)) and mode == "auto":
                 mode = "columns"
-            plan = plan_jacobian(pattern, mode, rows, columns)
+            plan = plan_jacobian(pattern, mode, rows, columns, step)
         groups = tuple([seeded(group, ins if group.forward else outs) for group in plan.groups])
         dtype = np.result_type(*[s.dtype for s in (*outs, *ins)])
         return _Prepared(groups, plan.compression, dtype, _blocks(pattern, outs, ins))
@@ -182,6 +194,11 @@ class SparseDerivative:
                 structure.products.fill(other, group, given.leaves, imaginary=True)
                 data += (-1j if self.convention == "jax" and group.forward else 1j) * other
         return data
+
+
+def _value_of(f: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """The function without what it returns beside its value."""
+    return lambda *args, **kwargs: split_aux(f(*args, **kwargs), True, what)[0]
 
 
 def _blocks(pattern: Any, outs: Sequence[Spec], ins: Sequence[Spec]) -> tuple[tuple[_Block, ...], ...]:
@@ -208,8 +225,10 @@ def sparse_jacobian(
     argnums: int | Sequence[int] = 0,
     *,
     mode: str = "auto",
+    has_aux: bool = False,
     holomorphic: bool = False,
     convention: str = "tenferro",
+    memory_budget: int | None = None,
 ) -> SparseDerivative:
     """Make a function that returns the Jacobian of `f` as a sparse array.
 
@@ -222,8 +241,12 @@ def sparse_jacobian(
         argnums: the positional argument to differentiate, or several of them.
         mode: ``"columns"`` takes tangents, ``"rows"`` cotangents, ``"both"`` splits the entries between the two, and
             ``"auto"`` does whatever takes the fewest.
+        has_aux: the function returns a pair (value, aux); the result is then ``(jacobian, aux)``, by one more
+            run.
         holomorphic: the function is holomorphic; needed where both argument and value are complex.
         convention: ``"jax"`` conjugates the entries of a real value with respect to a complex argument.
+        memory_budget: bytes that the values on the way may take, estimated: so many products as fit are run at a time.
+            By default it is 256 MiB.
 
     Returns:
         A function of concrete arguments. For a value of shape s and an argument of shape t it returns a
@@ -247,10 +270,16 @@ def sparse_jacobian(
     """
     require_mode(mode)
     require_convention(convention)
-    return SparseDerivative(f, argnums, mode, holomorphic, convention)
+    return SparseDerivative(f, argnums, mode, holomorphic, convention, memory_budget, has_aux)
 
 
-def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> SparseDerivative:
+def sparse_hessian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    memory_budget: int | None = None,
+) -> SparseDerivative:
     """Make a function that returns the matrix of second derivatives of a real function as a sparse array.
 
     The pattern is that of the Jacobian of the gradient, read off its program; a star coloring of the symmetric pattern
@@ -259,6 +288,10 @@ def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> S
     Args:
         f: a function of arrays, in any containers, to one real number, that can be traced.
         argnums: the positional argument to differentiate, or several of them.
+        has_aux: the function returns a pair (value, aux); the result is then ``(hessian, aux)``, by one more
+            run.
+        memory_budget: bytes that the values on the way may take, estimated: so many products as fit are run at a time.
+            By default it is 256 MiB.
 
     Returns:
         A function of concrete, real arguments to a `scipy.sparse.csr_array`; with several arguments or containers to
@@ -277,4 +310,5 @@ def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> S
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    return SparseDerivative(grad(f, argnums), argnums, None)
+    gradient = grad(f, argnums, has_aux=has_aux)
+    return SparseDerivative(gradient, argnums, None, memory_budget=memory_budget, has_aux=has_aux)

@@ -13,9 +13,6 @@ from tenferro_tensor_core import ArgumentError
 
 MODES: Final = ("auto", "columns", "rows", "both")
 
-CHUNK_BYTES: Final = 1 << 26
-"""Bytes of the seeds and products that are in memory at a time."""
-
 Shapes = Sequence[tuple[int, ...]]
 
 
@@ -91,7 +88,7 @@ def require_mode(mode: str) -> None:
         )
 
 
-def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes) -> CompressedPattern:
+def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes, step: int) -> CompressedPattern:
     """Products for a Jacobian.
 
     Args:
@@ -99,11 +96,12 @@ def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes) -> Com
         mode: one of `MODES`.
         rows: shapes of the values whose elements are the rows.
         columns: shapes of the arguments whose elements are the columns.
+        step: number of products that are run at a time.
     """
     if mode == "columns":
-        return CompressedPattern(pattern, _by_columns(pattern, None, columns))
+        return CompressedPattern(pattern, _by_columns(pattern, None, columns, step))
     if mode == "rows":
-        return CompressedPattern(pattern, _by_rows(pattern, None, rows))
+        return CompressedPattern(pattern, _by_rows(pattern, None, rows, step))
     by_column = pattern.tocsc()
     of_rows, of_columns = np.diff(pattern.indptr), np.diff(by_column.indptr)
     row_limit, with_rows = _limit(of_rows)
@@ -113,29 +111,32 @@ def plan_jacobian(pattern: Any, mode: str, rows: Shapes, columns: Shapes) -> Com
         costs = [int(of_rows.max(initial=0)), int(of_columns.max(initial=0)), *costs]
     best = int(np.argmin(costs)) + (4 - len(costs))
     if best == 0:
-        return CompressedPattern(pattern, _by_columns(pattern, None, columns))
+        return CompressedPattern(pattern, _by_columns(pattern, None, columns, step))
     if best == 1:
-        return CompressedPattern(pattern, _by_rows(pattern, None, rows))
+        return CompressedPattern(pattern, _by_rows(pattern, None, rows, step))
     if best == 2:
         apart = (of_rows > row_limit)[row_numbers(pattern)]
     else:
         apart = (of_columns <= column_limit)[pattern.indices]
-    return CompressedPattern(pattern, (*_by_columns(pattern, ~apart, columns), *_by_rows(pattern, apart, rows)))
+    return CompressedPattern(
+        pattern, (*_by_columns(pattern, ~apart, columns, step), *_by_rows(pattern, apart, rows, step))
+    )
 
 
-def plan_hessian(pattern: Any, shapes: Shapes) -> CompressedPattern:
+def plan_hessian(pattern: Any, shapes: Shapes, step: int) -> CompressedPattern:
     """Products for a symmetric matrix: one for each color of a star coloring.
 
     Args:
         pattern: a boolean `csr_array` without duplicates, equal to its transpose.
         shapes: shapes of the arguments.
+        step: number of products that are run at a time.
     """
     coloring = color_symmetric(pattern, shapes)
     turned = positions(pattern, coloring)
     assert turned is not None, "a star coloring gives each entry"
     rows = row_numbers(pattern)
     read, by = np.where(turned, pattern.indices, rows), np.where(turned, rows, pattern.indices)
-    return CompressedPattern(pattern, _group(pattern, True, coloring, coloring.colors[by], None, read))
+    return CompressedPattern(pattern, _group(pattern, True, coloring, coloring.colors[by], None, read, step))
 
 
 def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -148,7 +149,7 @@ def _limit(counts: np.ndarray[Any, Any]) -> tuple[int, int]:
     return int(values[best]), int(values[best] + beyond[best])
 
 
-def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) -> tuple[Group, ...]:
+def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes, step: int) -> tuple[Group, ...]:
     """Tangents for the chosen entries of a pattern; columns without any have no color."""
     part = pattern if chosen is None else _part(pattern, chosen)
     if not part.nnz:
@@ -158,10 +159,10 @@ def _by_columns(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shape
     there[part.indices] = True
     coloring = coloring._replace(colors=np.where(there, coloring.colors, np.int32(-1)))
     entries = None if chosen is None else np.flatnonzero(chosen)
-    return _group(pattern, True, coloring, coloring.colors[part.indices], entries, row_numbers(part))
+    return _group(pattern, True, coloring, coloring.colors[part.indices], entries, row_numbers(part), step)
 
 
-def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) -> tuple[Group, ...]:
+def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes, step: int) -> tuple[Group, ...]:
     """Cotangents for the chosen entries: those of the transpose."""
     part = pattern if chosen is None else _part(pattern, chosen)
     if not part.nnz:
@@ -169,7 +170,7 @@ def _by_rows(pattern: Any, chosen: np.ndarray[Any, Any] | None, shapes: Shapes) 
     coloring = color_columns(part.T.tocsr(), shapes)
     coloring = coloring._replace(colors=np.where(np.diff(part.indptr) > 0, coloring.colors, np.int32(-1)))
     entries = None if chosen is None else np.flatnonzero(chosen)
-    return _group(pattern, False, coloring, coloring.colors[row_numbers(part)], entries, part.indices)
+    return _group(pattern, False, coloring, coloring.colors[row_numbers(part)], entries, part.indices, step)
 
 
 def _part(pattern: Any, chosen: np.ndarray[Any, Any]) -> Any:
@@ -185,12 +186,12 @@ def _group(
     colors: np.ndarray[Any, Any],
     entries: np.ndarray[Any, Any] | None,
     read: np.ndarray[Any, Any],
+    step: int,
 ) -> tuple[Group, ...]:
     """Products from which the entries are read at a color and a position."""
     if not len(colors):
         return ()
     width = pattern.shape[0 if forward else 1]
-    step = max(CHUNK_BYTES // (8 * sum(pattern.shape)), 1)
     if coloring.number <= step:
         index = colors.astype(np.intp) * width + read
         return (Group(forward, coloring, (Chunk(0, coloring.number, entries, index),)),)
