@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import tenferro_runtime as tr
-from tenferro_ad.implicit._real_space import Parts, RealSpace, added, scaled
+from tenferro_ad.implicit._real_space import Parts, RealSpace, added, dot, norm, scaled
+from tenferro_runtime.trees import flatten
+from tenferro_tensor import Tensor
 
 RESTART: Final = 30
 """Number of vectors that are kept orthogonal."""
@@ -28,17 +30,21 @@ class _Cycle(NamedTuple):
 
     Attributes:
         k: number of steps.
-        basis: k + 1 orthonormal vectors, as rows.
+        vector: the latest of k + 1 orthonormal vectors.
+        basis: these vectors, as rows.
         rotation: orthogonal matrix that makes the matrix of the steps triangular.
         triangle: its columns, as rows.
+        first: norm of the residual at the start.
         residual: norm of the residual.
         growth: the greatest norm that a unit vector was mapped to.
     """
 
     k: Any
+    vector: Parts
     basis: Parts
     rotation: Any
     triangle: Any
+    first: Any
     residual: Any
     growth: Any
 
@@ -83,10 +89,10 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
 
     def improved(now: _Iterate) -> _Iterate:
         done = _cycle(space, apply, now, steps, eps * scale)
-        x = added(now.x, 1.0, _combined(done, now.norm, steps, eps))
+        x = added(now.x, 1.0, _on_elements(_combined, _compiled_combined, done))
         residual = added(b, -1.0, apply(x))
-        norm = space.norm(residual)
-        return _Iterate(x, residual, norm, now.norm, tr.maximum(now.growth, done.growth), now.cycles + 1)
+        left = space.norm(residual)
+        return _Iterate(x, residual, left, now.norm, tr.maximum(now.growth, done.growth), now.cycles + 1)
 
     first = _Iterate(scaled(0.0, b), b, scale, scale * 2, tr.zeros_like(scale), tr.asarray(0))
     last = tr.while_loop(unfinished, improved, first)
@@ -96,30 +102,39 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
 
 def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, steps: int, enough: Any) -> _Cycle:
     """Build an orthonormal basis from the residual, until the equation is solved in its span."""
-    start = [tr.zeros((steps + 1, *p.shape), dtype=p.dtype).at[0].set(p) for p in scaled(1 / now.norm, now.residual)]
+    vector = scaled(1 / now.norm, now.residual)
+    start = [tr.zeros((steps + 1, *p.shape), dtype=p.dtype).at[0].set(p) for p in vector]
     eye = tr.eye(steps + 1, dtype=space.dtype)
-    first = _Cycle(tr.asarray(0), start, eye, tr.zeros((steps, steps + 1), dtype=space.dtype), now.norm, now.growth)
+    empty = tr.zeros((steps, steps + 1), dtype=space.dtype)
+    first = _Cycle(tr.asarray(0), vector, start, eye, empty, now.norm, now.norm, now.growth)
 
     def step(c: _Cycle) -> _Cycle:
-        w = apply([p[c.k] for p in c.basis])
-        size = space.norm(w)
-        h = space.dot(c.basis, w)
-        w = [p - tr.astype(h, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
-        again = space.dot(c.basis, w)
-        w = [p - tr.astype(again, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
-        length = space.norm(w)
-        length = tr.where(length > float(np.finfo(space.dtype).eps) * size, length, 0.0)  # else it is rounding alone
-        inverse = tr.where(length > 0, 1 / tr.where(length > 0, length, 1.0), 0.0)
-        basis = [v.at[c.k + 1].set(p) for v, p in zip(c.basis, scaled(inverse, w), strict=True)]
-        column = c.rotation @ (h + again).at[c.k + 1].set(length)
-        rotation, column = _rotated(c.rotation, column, c.k)
-        residual = now.norm * tr.abs(rotation[c.k + 1, 0])
-        triangle = c.triangle.at[c.k].set(column)
-        return _Cycle(
-            c.k + 1, basis, rotation, triangle, tr.where(length > 0, residual, 0.0), tr.maximum(c.growth, size)
-        )
+        return _on_elements(_extended, _compiled_extended, c, apply(c.vector))  # type: ignore[no-any-return]
 
     return tr.while_loop(lambda c: (c.k < steps) & (c.residual > enough), step, first)  # type: ignore[no-any-return]
+
+
+def _on_elements(f: Callable[..., Any], compiled: Callable[..., Any], *args: Any) -> Any:
+    """Call a function: compiled where elements are known, and as it is in a trace."""
+    return (compiled if all(x.__class__ is Tensor for x in flatten(args)[0]) else f)(*args)
+
+
+def _extended(c: _Cycle, w: Parts) -> _Cycle:
+    """The next step, w being what the latest vector is mapped to."""
+    dtype = c.rotation.dtype
+    size = norm(w, dtype)
+    h = dot(c.basis, w, dtype)
+    w = [p - tr.astype(h, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
+    again = dot(c.basis, w, dtype)
+    w = [p - tr.astype(again, p.dtype) @ v for p, v in zip(w, c.basis, strict=True)]
+    length = norm(w, dtype)
+    length = tr.where(length > float(np.finfo(dtype).eps) * size, length, 0.0)  # else it is rounding alone
+    vector = scaled(tr.where(length > 0, 1 / tr.where(length > 0, length, 1.0), 0.0), w)
+    basis = [v.at[c.k + 1].set(p) for v, p in zip(c.basis, vector, strict=True)]
+    rotation, column = _rotated(c.rotation, c.rotation @ (h + again).at[c.k + 1].set(length), c.k)
+    residual = tr.where(length > 0, c.first * tr.abs(rotation[c.k + 1, 0]), 0.0)
+    triangle = c.triangle.at[c.k].set(column)
+    return _Cycle(c.k + 1, vector, basis, rotation, triangle, c.first, residual, tr.maximum(c.growth, size))
 
 
 def _rotated(rotation: Any, column: Any, k: Any) -> tuple[Any, Any]:
@@ -133,11 +148,12 @@ def _rotated(rotation: Any, column: Any, k: Any) -> tuple[Any, Any]:
     return turned, column.at[k].set(length).at[k + 1].set(0.0)
 
 
-def _combined(c: _Cycle, norm: Any, steps: int, eps: float) -> Parts:
+def _combined(c: _Cycle) -> Parts:
     """The combination of the basis with the least residual, by back substitution."""
-    rhs = norm * c.rotation[:, 0]
+    steps, dtype = c.triangle.shape[0], c.rotation.dtype
+    rhs = c.first * c.rotation[:, 0]
     rows = tr.matrix_transpose(c.triangle)
-    least = eps * tr.max(tr.abs(c.triangle))
+    least = float(np.finfo(dtype).eps) * tr.max(tr.abs(c.triangle))
 
     def solve(j: Any, z: Any) -> Any:
         i = steps - 1 - j
@@ -146,5 +162,9 @@ def _combined(c: _Cycle, norm: Any, steps: int, eps: float) -> Parts:
         value = (rhs[i] - rows[i] @ z) / tr.where(there, pivot, 1.0)
         return z.at[i].set(tr.where(there, value, 0.0))
 
-    z = tr.fori_loop(0, steps, solve, tr.zeros((steps,), dtype=norm.dtype))
+    z = tr.fori_loop(0, steps, solve, tr.zeros((steps,), dtype=dtype))
     return [tr.astype(z, p.dtype) @ p[:steps] for p in c.basis]
+
+
+_compiled_extended: Final = tr.compile(_extended)
+_compiled_combined: Final = tr.compile(_combined)

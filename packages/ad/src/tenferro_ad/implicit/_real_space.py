@@ -52,13 +52,19 @@ class RealSpace:
             leaves.append(tr.reshape(flat, s.shape))
         return unflatten(self.tree, leaves)
 
-    def dot(self, a: Sequence[Any], b: Sequence[Any]) -> Any:
-        """The inner product; of stacked vectors `a`, that of each row."""
-        return sum([tr.astype(p @ q, self.dtype) for p, q in zip(a, b, strict=True)], tr.zeros((), dtype=self.dtype))
-
     def norm(self, a: Parts) -> Any:
         """The Euclidean norm."""
-        return tr.sqrt(self.dot(a, a))
+        return norm(a, self.dtype)
+
+
+def dot(a: Sequence[Any], b: Sequence[Any], dtype: Any) -> Any:
+    """The inner product in a dtype; of stacked vectors `a`, that of each row."""
+    return sum([tr.astype(p @ q, dtype) for p, q in zip(a, b, strict=True)], tr.zeros((), dtype=dtype))
+
+
+def norm(a: Parts, dtype: Any) -> Any:
+    """The Euclidean norm."""
+    return tr.sqrt(dot(a, a, dtype))
 
 
 def added(a: Parts, scale: Any, b: Parts) -> Parts:
