@@ -54,7 +54,7 @@ def slots_within(
     Args:
         forward: the first part of the loop.
         params: metadata of the loop.
-        copied: whether the way back works on a copy of the slots.
+        copied: whether the loop and its way back run apart, each with memory of its own for states.
         most: the greatest number where nobody knows how many steps there are.
     """
     body, consts, carry = params["body"], params["consts"], params["carry"]
@@ -68,7 +68,8 @@ def slots_within(
     beside += 2 * sum([weight(s, body.examples) for s in (*states, *body.inputs[:consts])])
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
     # What is needed beside the states counts as states: both grow with the same sizes.
-    budget = params["memory_budget"] // (2 if copied else 1)
+    copies = 1 if not copied else 2 if params["cond"] is None else 4
+    budget = params["memory_budget"] // copies
     found: DimLike = budget // size - -(-beside // state)
     if found.__class__ is int:
         found = max(found, MIN_SLOTS)

@@ -1,0 +1,142 @@
+"""Which states a loop keeps while nobody knows when it will end.
+
+Few slots: the state is given up whose loss costs least if the loop ended now. Many slots: since the choice looks at all
+of them, several states are given up at a time, so that the gaps become those of binomial checkpointing for a horizon, a
+number of steps somewhat ahead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from tenferro_ad.control_flow._binomial import repeated_steps, repetition
+from tenferro_ad.control_flow._stored_states import number, row, with_row
+from tenferro_runtime import cond, fori_loop, maximum, where, while_loop
+
+NEVER: Final = 2**62
+"""The number of a step that no loop reaches."""
+
+MANY: Final = 256
+"""Above this number of slots many states are given up at a time."""
+
+AHEAD: Final = 50
+"""The horizon is a part of so many ahead."""
+
+
+class Ranks(NamedTuple):
+    """What is known of states, without them.
+
+    Attributes:
+        steps: by rank the number of the step that the state is before.
+        places: by rank the slot.
+        count: number of slots in use.
+    """
+
+    steps: Any
+    places: Any
+    count: Any
+
+
+def with_room(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, Any]:
+    """The ranks with a free slot for the state before step `k`, and the horizon."""
+
+    def fresh(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
+        return ranks._replace(places=with_row(ranks.places, ranks.count, ranks.count)), horizon
+
+    def few(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
+        full = ranks.count == slots
+        return cond(full, lambda ranks: without_one(ranks, k, slots), lambda ranks: ranks, ranks), horizon
+
+    def used(ranks: Ranks, horizon: Any) -> tuple[Ranks, Any]:
+        spread = lambda ranks, horizon: spread_out(ranks, k, slots, horizon)
+        return cond(slots > MANY, spread, few, ranks, horizon)  # type: ignore[no-any-return]
+
+    return cond(k < slots, fresh, used, ranks, horizon)  # type: ignore[no-any-return]
+
+
+def spacing(k: Any, count: Any, slots: Any, horizon: Any) -> Any:
+    """After how many steps the state after that before step `k` is stored, of which `count` are stored now."""
+
+    def later() -> Any:
+        wide = lambda: gap(slots - count + 1, slots, horizon)
+        return cond(slots > MANY, wide, lambda: maximum(repetition(k, slots).r - 1, 1))
+
+    return where(slots > 1, cond(k + 1 < slots, lambda: number(1), later), NEVER)
+
+
+def without_one(ranks: Ranks, k: Any, slots: Any) -> Ranks:
+    """Full slots without the state whose loss costs least if the loop ends before step `k`.
+
+    A state of rank j has ``slots - j`` slots for the steps behind it, and one more where an earlier one is given up.
+    """
+    steps, places, count = ranks
+
+    def cost(j: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        rank = slots - 1 - j
+        least, which, end, shifted, own = state
+        start, before = row(steps, rank), row(steps, rank - 1)
+        room = slots - rank + 1
+        moved = repeated_steps(end - start, room)
+        own_before = repeated_steps(start - before, room)
+        loss = repeated_steps(end - before, room) - own_before - own + shifted
+        better = loss < least
+        return where(better, loss, least), where(better, rank, which), start, shifted + moved - own, own_before
+
+    tail = row(steps, slots - 1)
+    first = (number(NEVER), slots - 1, k, number(0), repeated_steps(k - tail, number(1)))
+    _, which, *_ = fori_loop(0, slots - 1, cost, first)
+    free = row(places, which)
+
+    def move(rank: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([with_row(x, rank, row(x, rank + 1)) for x in arrays])
+
+    steps, places = fori_loop(which, slots - 1, move, (steps, places))
+    return Ranks(steps, with_row(places, slots - 1, free), count - 1)
+
+
+def gap(room: Any, slots: Any, horizon: Any) -> Any:
+    """The number of steps between a state with `room` slots for the steps behind it and the next state.
+
+    With r repetitions for the horizon, gaps between beta(room, r - 2) and beta(room, r - 1) serve.
+    """
+    r, reach, below = repetition(horizon, slots)
+    widest = fori_loop(1, r, lambda j, b: b * (room + j) // j, number(1))
+    narrowest = widest * (r - 1) // maximum(room + r - 1, 1)
+    return maximum(narrowest + (widest - narrowest) * (horizon - below) // maximum(reach - below, 1), 1)
+
+
+def spread_out(ranks: Ranks, k: Any, slots: Any, horizon: Any) -> tuple[Ranks, Any]:
+    """Ranks with room, and the horizon for which gaps have been made wider."""
+
+    def wider(state: tuple[Ranks, Any]) -> tuple[Ranks, Any]:
+        ranks, horizon = state
+        horizon = maximum(horizon, k)
+        horizon = horizon + maximum(horizon // AHEAD, 1)
+        return _with_gaps(ranks, slots, horizon), horizon
+
+    return while_loop(lambda state: state[0].count == slots, wider, (ranks, horizon))  # type: ignore[no-any-return]
+
+
+def _with_gaps(ranks: Ranks, slots: Any, horizon: Any) -> Ranks:
+    """The states nearest to where gaps end; those that are given up have the last ranks."""
+
+    def look(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        rank, last, goal, (steps, places, count) = state
+        here, before = row(steps, rank), row(steps, rank - 1)
+
+        def keep(steps: Any, places: Any, count: Any) -> tuple[Any, ...]:
+            nearer = (rank - 1 > last) & (goal - before < here - goal)
+            chosen, step = where(nearer, rank - 1, rank), where(nearer, before, here)
+            mine, other = row(places, chosen), row(places, count)
+            places = with_row(with_row(places, chosen, other), count, mine)
+            goal_after = step + gap(slots - count, slots, horizon)
+            return where(nearer, rank, rank + 1), chosen, goal_after, with_row(steps, count, step), places, count + 1
+
+        def drop(steps: Any, places: Any, count: Any) -> tuple[Any, ...]:
+            return rank + 1, last, goal, steps, places, count
+
+        rank_after, last, goal_after, *rest = cond(here < goal, drop, keep, steps, places, count)
+        return rank_after, last, goal_after, Ranks(*rest)
+
+    first = (number(1), number(0), gap(slots, slots, horizon), ranks._replace(count=number(1)))
+    return while_loop(lambda state: state[0] < slots, look, first)[3]  # type: ignore[no-any-return]
