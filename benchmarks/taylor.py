@@ -162,22 +162,35 @@ def row(name: str, order: int, rounds: int) -> None:
 COLUMNS = ("taylor", "compiled", "nested", "nested compiled", "jet compiled")
 
 
-def laplacians(rounds: int) -> None:
-    """The Laplacian of the network beside the trace of its Hessian."""
-    f, x = network(tr), tr.asarray(FUNCTIONS["network 20-64-64"][1])
-    one, two = laplacian(f), lambda x: hessian(f)(x).trace()
-    np.testing.assert_allclose(one(x).item(), two(x).item(), rtol=1e-9)
-    fast, slow = tr.compile(one), tr.compile(two)
+P1, P3, P32 = R.normal(size=(1, 32)), R.normal(size=(3, 32)) / 2, R.normal(size=(32, 32)) / 6
+
+
+def particles(x: Any) -> Any:
+    """A wave function: features of particles and of pairs, which meet in the last layer."""
+    h = tr.tanh(tr.tanh(x @ P3) @ P32)
+    d = x[:, None, :] - x[None, :, :]
+    pairs = tr.tanh(tr.tanh(tr.sqrt(tr.sum(d * d, axis=-1, keepdims=True) + 0.1) @ P1) @ P32)
+    h = tr.tanh(h + tr.sum(pairs, axis=1) @ P32)
+    return tr.sum(tr.log(1 + tr.sum(h * h, axis=1)))
+
+
+def laplacians(name: str, f: Callable[[Any], Any], x: Any, rounds: int) -> None:
+    """The Laplacian beside the trace of the Hessian."""
+    one, two = laplacian(f), lambda x: hessian(f)(x).reshape(x.size, x.size).trace()
+    fast, slow, sparse = tr.compile(one), tr.compile(two), tr.compile(laplacian(f, sparse=True))
+    for g in (one, fast, sparse):
+        np.testing.assert_allclose(g(x).item(), two(x).item(), rtol=1e-9)
     calls: dict[str, Call] = {
         "laplacian": lambda: one(x),
         "hessian": lambda: two(x),
         "laplacian compiled": lambda: fast(x),
+        "sparse compiled": lambda: sparse(x),
         "hessian compiled": lambda: slow(x),
     }
     for call in calls.values():
         call()
-    for name, spent in least(calls, rounds).items():
-        print(f"network 20-64-64: {name:20} {spent:9.3f} ms {kilobytes(calls[name]):9.0f} kB")
+    for which, spent in least(calls, rounds).items():
+        print(f"{name:18} {which:20} {spent:9.3f} ms {kilobytes(calls[which]):9.0f} kB")
 
 
 def main() -> None:
@@ -194,7 +207,8 @@ def main() -> None:
         for order in given.orders if given.only in name else ():
             row(name, order, given.rounds)
     if given.only in "laplacian":
-        laplacians(given.rounds)
+        laplacians("network 20-64-64", network(tr), tr.asarray(FUNCTIONS["network 20-64-64"][1]), given.rounds)
+        laplacians("16 particles", particles, tr.asarray(R.normal(size=(16, 3))), given.rounds)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,11 @@ import tenferro_runtime as tr
 from rule_cases import CASES, Case
 from tenferro_ad import grad, jacfwd, jvp, laplacian, taylor
 from tenferro_ad.power_series._colors import VariableColors
-from tenferro_runtime.extension import ArgumentError, GradientError
+from tenferro_ad.power_series._slots import SlotPlan
+from tenferro_ad.power_series._slotted import SlotPlans
+from tenferro_runtime.extension import ArgumentError, Builder, GradientError
 from tenferro_tensor import Spec, tensor
+from tenferro_tensor.catalog import tanh
 
 R = np.random.default_rng(0)
 X, W = R.normal(size=(2, 3)), R.normal(size=(6, 5))
@@ -57,8 +60,67 @@ def trace_of_hessian(f: Any, x: np.ndarray) -> np.ndarray:
 def test_against_the_hessian(name: str) -> None:
     f = FUNCTIONS[name]
     want = trace_of_hessian(f, X)
-    for g in (laplacian(f), tr.compile(laplacian(f)), laplacian(f, memory_budget=2000)):
+    for g in (
+        laplacian(f),
+        tr.compile(laplacian(f)),
+        laplacian(f, memory_budget=2000),
+        laplacian(f, sparse=True),
+        tr.compile(laplacian(f, sparse=True)),
+    ):
         np.testing.assert_allclose(g(X).numpy(), want, rtol=1e-9, atol=1e-12)
+
+
+P1, P3, P8 = R.normal(size=(1, 8)), R.normal(size=(3, 8)) / 2, R.normal(size=(8, 8)) / 3
+
+
+def particles(x: Any) -> Any:
+    """Features of particles and of pairs, which meet late."""
+    h = tr.tanh(tr.tanh(x @ P3) @ P8)
+    d = x[:, None, :] - x[None, :, :]
+    pairs = tr.tanh(tr.tanh(tr.sqrt(tr.sum(d * d, axis=-1, keepdims=True) + 0.1) @ P1) @ P8)
+    h = tr.tanh(h + tr.sum(pairs, axis=1) @ P8)
+    return tr.sum(tr.log(1 + tr.sum(h * h, axis=1)))
+
+
+def test_few_variables_for_each_element() -> None:
+    x = R.normal(size=(6, 3))
+    builder = Builder()
+    program = builder.close([particles(builder.input(tensor(x).spec))])
+    plan = SlotPlan(program, [18])
+    slots = [step.number for eq, step in zip(program.equations, plan.steps, strict=True) if eq.op.primitive is tanh]
+    assert slots == [3, 3, 6, 6, 18]
+    for g in (laplacian(particles, sparse=True, with_jacobian=True), laplacian(particles, with_jacobian=True)):
+        value, jacobian, found = g(x)
+        np.testing.assert_allclose(value.numpy(), particles(tensor(x)).numpy())
+        np.testing.assert_allclose(jacobian.numpy(), grad(particles)(x).numpy(), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found.numpy(), trace_of_hessian(particles, x), rtol=1e-10)
+    step = 1e-5 * R.normal(size=x.shape)
+    energy = laplacian(particles, sparse=True)
+    slope = (energy(x + step).item() - energy(x - step).item()) / 2
+    for f in (energy, tr.compile(energy)):
+        assert tr.sum(grad(f)(x) * step).item() == pytest.approx(slope, rel=1e-5)
+    np.testing.assert_allclose(tr.vmap(energy)(x[None]).numpy(), [energy(x).item()])
+
+
+def test_plans_follow_indices() -> None:
+    """Programs that differ in their indices alone have plans of their own."""
+    x = R.normal(size=(4, 2))
+    for order in ([0, 1, 2, 3], [3, 3, 0, 1], [2, 1, 2, 1]):
+        of = {"order": np.asarray(order)}
+
+        def f(x: Any, of: Any = of) -> Any:
+            return tr.sum(tr.exp(x * x[of["order"]] * x), axis=1) * tr.sum(x)
+
+        energy = laplacian(f, sparse=True, has_aux=False)
+        np.testing.assert_allclose(energy(x).numpy(), trace_of_hessian(f, x), rtol=1e-9)
+    kept = SlotPlans()
+    plans = []
+    for order in ([0, 1, 2], [2, 1, 0], [0, 1, 2]):
+        builder = Builder()
+        v = builder.input(tensor(x[:3]).spec)
+        program = builder.close([tr.take(tr.sin(v), np.asarray(order), axis=0)])
+        plans.append(kept.of(program, (6,)))
+    assert plans[0] is plans[2] is not plans[1]
 
 
 @settings(max_examples=15, deadline=None)
@@ -83,6 +145,14 @@ def test_value_and_jacobian_come_along() -> None:
         np.testing.assert_allclose(value.numpy(), network(tensor(X)).numpy())
         np.testing.assert_allclose(jacobian.numpy(), grad(network)(X).numpy())
         np.testing.assert_allclose(found.numpy(), trace_of_hessian(network, X))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_value_of_a_decomposition_comes_along(sparse: bool) -> None:
+    f = FUNCTIONS["eigenvalues"]
+    value, jacobian, _ = laplacian(f, with_jacobian=True, sparse=sparse)(X)
+    np.testing.assert_allclose(value.numpy(), f(tensor(X)).numpy())
+    np.testing.assert_allclose(jacobian.numpy(), jacfwd(f)(X).numpy(), rtol=1e-10)
 
 
 def test_containers() -> None:
@@ -203,8 +273,6 @@ def test_what_does_not_fit() -> None:
         tr.trace(laplacian(lambda x: tr.sum(x * x), memory_budget=10), Spec((tr.dim("n"),), X.dtype))
     with pytest.raises(ArgumentError, match="sparse=True needs sizes that are numbers"):
         tr.trace(laplacian(lambda x: tr.sum(x * x), sparse=True), Spec((tr.dim("n"),), X.dtype))
-    with pytest.raises(ArgumentError, match="do not give the Jacobian"):
-        laplacian(network, sparse=True, with_jacobian=True)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.xs is not None], ids=str)
@@ -212,9 +280,14 @@ def test_every_primitive(case: Case) -> None:
     xs = case.xs or ()
     nums = tuple(range(len(xs)))
     found = laplacian(case.f, nums)(*xs).numpy()
+    in_slots = laplacian(case.f, nums, sparse=True, with_jacobian=True)(*xs)
+    rows = jacfwd(case.f, nums)(*map(tensor, xs))
+    for a, b in zip(in_slots[1], rows, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-12)
     second = jacfwd(jacfwd(case.f, nums), nums)(*map(tensor, xs))
     want = np.zeros(found.shape, found.dtype)
     for i, x in enumerate(xs):
         h = second[i][i].numpy()
         want = want + h.reshape(*found.shape, x.size, x.size).trace(axis1=-2, axis2=-1)
-    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-10 * max(1.0, np.abs(want).max(initial=0)))
+    for h in (found, in_slots[2].numpy()):
+        np.testing.assert_allclose(h, want, rtol=1e-9, atol=1e-10 * max(1.0, np.abs(want).max(initial=0)))

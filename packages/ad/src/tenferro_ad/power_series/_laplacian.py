@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from tenferro_ad._basis import bytes_of_one
-from tenferro_ad._trees import Picked
+from tenferro_ad._trees import Picked, as_values, split_aux
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Term
 from tenferro_ad.power_series._colors import VariableColors
+from tenferro_ad.power_series._mean import first_lane, mean_over_lanes
 from tenferro_ad.power_series._series import Collapse
+from tenferro_ad.power_series._slotted import SlotPlans, run_slotted
 from tenferro_ad.power_series._taylor import SeriesRun
 from tenferro_ad.sparse._coloring import Coloring
 from tenferro_runtime import asarray, concat, eye, vmap
-from tenferro_runtime.batching import Batched
+from tenferro_runtime.extension import Builder, optimise
 from tenferro_runtime.ir import here
 from tenferro_runtime.trees import flatten, unflatten
-from tenferro_tensor import Spec, catalog
-from tenferro_tensor.functions import mean
+from tenferro_tensor import Array, Spec, catalog
 from tenferro_tensor_core import ArgumentError, GradientError
 
 
@@ -46,9 +47,10 @@ def laplacian(
         argnums: the positional argument whose variables count, or several of them.
         has_aux: the function returns a pair (value, aux); aux is then the last result.
         with_jacobian: return ``(value, jacobian, laplacian)``: the run finds all three.
-        sparse: variables without a second derivative in common share a direction, of which there are as many as a
-            coloring needs: two for a chain of any length. Which they are is read off the traced function, once for
-            each kind of arguments and their sizes.
+        sparse: use the sparsity of derivatives, which is read off the traced function, once for each kind of arguments
+            and their sizes. Variables without a second derivative in common share a direction: there are two for a
+            chain of any length. Where that does not help, values on the way have derivatives by the variables that
+            each element depends on, as long as these are few.
         memory_budget: bytes that the values on the way may take: so many directions as fit are treated at a time. By
             default it is all of them.
 
@@ -58,26 +60,27 @@ def laplacian(
 
     Raises:
         GradientError: an argument is not real floating-point, or a value is not floating-point.
-        ArgumentError: there is a budget or `sparse`, and sizes are open; or the Jacobian is asked for, which shared
-            directions do not give.
+        ArgumentError: there is a budget or `sparse`, and sizes are open.
+        TracingError: with `sparse`, the function cannot be traced.
 
     >>> import tenferro_runtime as tr
     >>> from tenferro_ad import laplacian
     >>> laplacian(lambda x: tr.sum(x**3))(tr.asarray([1.0, 2.0]))
     Tensor(18.)
     """
-    if sparse and with_jacobian:
-        raise ArgumentError(
-            "laplacian with sparse=True has directions that variables share, which do not give the Jacobian; take it "
-            "from grad, jacfwd or sparse_jacobian"
-        )
-    colors = VariableColors(f, argnums, has_aux) if sparse else None
+    colors, plans = (VariableColors(f, argnums, has_aux), SlotPlans()) if sparse else (None, None)
 
     @wraps(f)
     def summed(*args: Any, **kwargs: Any) -> Any:
         picked = Picked(args, argnums, "laplacian")
-        run = _Directions(f, picked, kwargs, has_aux, None if colors is None else colors.of(args, kwargs))
-        found = run.on_all(memory_budget)
+        coloring = None if colors is None else colors.of(args, kwargs)
+        count: Any = sum([x.spec.size for x in picked.values])
+        shared = coloring is not None and not with_jacobian and 2 * coloring.number <= count
+        run = _Directions(f, picked, kwargs, has_aux, coloring if shared else None)
+        if plans is None or shared or memory_budget is not None:
+            found = run.on_all(memory_budget)
+        else:
+            found = run.in_slots(plans)
         results = [run.unflattened(found)] if not with_jacobian else run.with_jacobian(found)
         results += [run.aux] if has_aux else []
         return results[0] if len(results) == 1 else tuple(results)
@@ -109,7 +112,7 @@ class _Directions:
                     "its real and imaginary parts as the arguments"
                 )
         self.picked, self.values, self.has_aux, self.colors = picked, picked.values, has_aux, colors
-        self.f = lambda *leaves: picked.call(f, leaves, kwargs)
+        self.f: Callable[..., Any] = lambda *leaves: picked.call(f, leaves, kwargs)
         self.leaves = flatten(tuple(picked.values))[1]
 
     def on_all(self, memory_budget: int | None) -> list[tuple[Any, Any]]:
@@ -131,6 +134,23 @@ class _Directions:
             for leaf in zip(*parts, strict=True)
         ]
 
+    def in_slots(self, plans: SlotPlans) -> list[tuple[Any, Any]]:
+        """The same with derivatives by the variables that each element depends on."""
+        builder = Builder()
+        out, aux = split_aux(self.f(*[builder.input(x.spec) for x in self.values]), self.has_aux, "laplacian")
+        outs, self.tree = flatten(out)
+        others, other_tree = flatten(aux)
+        arrays = [x for x in others if isinstance(x, Array)]
+        program = optimise(builder.close([*as_values(outs, self.tree, "the result of the function"), *arrays]))
+        values = [*self.values, *[x for x, _ in builder.captured]]
+        plan = plans.of(program, tuple([int(x.spec.size) for x in self.values]))
+        found = run_slotted(program, plan, values)
+        self.outs = [z for z, _, _ in found[: len(outs)]]
+        self._require_floats()
+        made = iter([z for z, _, _ in found[len(outs) :]])
+        self.aux = unflatten(other_tree, [next(made) if isinstance(x, Array) else x for x in others])
+        return [(rows, term) for _, rows, term in found[: len(outs)]]
+
     def _bytes_of_one(self) -> int:
         def push(*directions: Any) -> list[Any]:
             terms = self._series(directions, None)
@@ -150,11 +170,11 @@ class _Directions:
 
         def lanes(*directions: Any) -> Any:
             level = directions[0].level
-            terms = self._series(directions, lambda term: _mean(term, level))
-            first = [zeros_like(z) if t is None else t for z, (t, _) in zip(self.outs, terms, strict=True)]
-            second = [
-                zeros_like(z) if t is None else _mean(t, level) for z, (_, t) in zip(self.outs, terms, strict=True)
-            ]
+            terms = self._series(directions, lambda term: mean_over_lanes(term, level))
+            self.outs = [first_lane(z, level) for z in self.outs]
+            pairs = [*zip(self.outs, terms, strict=True)]
+            first = [zeros_like(z) if t is None else t for z, (t, _) in pairs]
+            second = [zeros_like(z) if t is None else mean_over_lanes(t, level) for z, (_, t) in pairs]
             return first, second
 
         first, second = vmap(lanes, out_axes=(0, None))(*directions)
@@ -171,13 +191,16 @@ class _Directions:
         curves = [[x, d] for x, d in zip(self.values, directions, strict=True)]
         found = SeriesRun(self.f, self.leaves, 2, "laplacian", self.has_aux, collapse).run(curves)
         self.outs, self.tree, self.aux = found.outs, found.tree, found.aux
-        for z in found.outs:
+        self._require_floats()
+        return [(x[1], x[2]) for x in found.terms]
+
+    def _require_floats(self) -> None:
+        for z in self.outs:
             if not z.spec.inexact:
                 raise GradientError(
                     f"laplacian needs a function with real or complex floating-point values, but one value is "
                     f"{z.spec!r}; leave it out of the result"
                 )
-        return [(x[1], x[2]) for x in found.terms]
 
     def unflattened(self, found: list[tuple[Any, Any]]) -> Any:
         """The Laplacians in the containers of the value."""
@@ -200,8 +223,3 @@ class _Directions:
             columns.append(catalog.reshape(part, shape=(*shape, *x.spec.shape)))
             start += n
         return columns
-
-
-def _mean(term: Any, level: int) -> Any:
-    """The mean over all lanes of a batch: it does what each lane does, for what follows is linear in the term."""
-    return mean(term.value, axis=0) if term.__class__ is Batched and term.level == level else term
