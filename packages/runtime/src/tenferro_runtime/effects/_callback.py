@@ -11,7 +11,7 @@ from tenferro_runtime._rules import Inactive
 from tenferro_runtime.effects._recording import run_or_record
 from tenferro_runtime.ir._effects import CALLBACKS, EFFECTS
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
-from tenferro_tensor import HOST, REGISTRY, Array, Primitive, Spec
+from tenferro_tensor import HOST, REGISTRY, Array, Op, Primitive, Spec
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import bool_
 
@@ -46,8 +46,13 @@ def _debug_callback(*xs: Spec, callback: Callback) -> Spec:
     return Spec((), bool_, HOST)
 
 
+class _CallbackPrimitive(Primitive):
+    def op(self, **params: Any) -> Op:
+        return Op(self, params)  # no two are equal, so that no table needs to keep them
+
+
 _debug_callback.__name__ = "debug_callback"
-callback_primitive = Primitive(_debug_callback)
+callback_primitive = _CallbackPrimitive(_debug_callback)
 
 
 def _kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, callback: Callback) -> Callable[..., Any]:
@@ -70,7 +75,8 @@ def call_back(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     places = [i for i, x in enumerate(leaves) if _is_number(x)]
     values = [value(leaves[i]) for i in places]
     rest = [None if i in places else x for i, x in enumerate(leaves)]
-    run_or_record(callback_primitive.op(callback=Callback(f, tree, rest, places)), values)
+    callback = Callback(f, tree, rest, places)
+    run_or_record(lambda: callback_primitive.op(callback=callback), values, callback)
 
 
 def _is_number(x: Any) -> bool:

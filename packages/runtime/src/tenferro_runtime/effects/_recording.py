@@ -10,7 +10,7 @@ from typing import Any, Final
 from tenferro_runtime.ir._effects import effectful
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staging import stage_above
-from tenferro_runtime.tracing._traced import TracedTensor, innermost
+from tenferro_runtime.tracing._traced import TracedTensor, innermost, recording
 from tenferro_tensor import Op, Tensor
 from tenferro_tensor_core import decisions
 
@@ -25,20 +25,30 @@ def ambient() -> Builder | None:
     return max(found, key=lambda b: b.level, default=None)
 
 
-def run_or_record(op: Op, values: Sequence[Any]) -> None:
-    """Apply an op that has an effect to the values inside of differentiated ones.
+def run_or_record(op: Callable[[], Op], values: Sequence[Any], now: Callable[..., Any]) -> None:
+    """Let an effect take place on the values inside of differentiated ones, or record it.
 
     It belongs to the innermost recording, even where all its operands come from outside or are concrete.
+
+    Args:
+        op: makes the op that is recorded.
+        values: the operands.
+        now: the effect on NumPy arrays.
     """
     inner = [innermost(v) for v in values]
     top = max(inner, key=lambda v: v.level, default=None)
     builder = ambient()
     if top is not None and top.__class__ is TracedTensor and (builder is None or top.home.level > builder.level):
         builder = top.home
-    if builder is None or (top is not None and top.level > builder.level):
-        _perform(partial(op, *inner))  # now, or lane by lane
-        return
-    builder.emit(op, inner)
+    if builder is not None and (top is None or top.level <= builder.level):
+        builder.emit(op(), inner)
+    elif top is None or top.level == 0:
+        _perform(partial(now, *[v.numpy() for v in inner]))
+    elif builder is None and all(recording(v) is None for v in inner):
+        for k in range(top.value.spec.shape[0]):
+            run_or_record(op, [innermost(v.value)[k] if v.level == top.level else v for v in inner], now)
+    else:
+        op()(*inner)
 
 
 def apply_here(op: Op, operands: Sequence[Any]) -> Any:
