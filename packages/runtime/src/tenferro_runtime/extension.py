@@ -32,8 +32,7 @@ from tenferro_runtime.rendering._render import render
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import TracedTensor, is_traced
-from tenferro_runtime.trees._containers import register_dataclass
-from tenferro_runtime.trees._tree import flatten, flatten_like, map_tree, unflatten
+from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import (
     HOST,
     REGISTRY,
@@ -138,20 +137,17 @@ __all__ = [
     "check_rule",
     "family_id",
     "flatten",
-    "flatten_like",
     "get_backend",
     "index_map",
     "inexact_of",
     "interpret",
     "is_traced",
     "library",
-    "map_tree",
     "next_level",
     "optimise",
     "primitive",
     "promote",
     "real_of",
-    "register_dataclass",
     "render",
     "require_equal",
     "sized",
