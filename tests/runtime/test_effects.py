@@ -193,6 +193,11 @@ def test_a_number_that_becomes_an_array_makes_its_step_once(notes: Notes) -> Non
         notes.clear()
         run(XS)
         assert [value for _, value in notes] == [0, 1, 3]
+    unrolled = lambda x, xs: tr.scan(lambda c, y: ((note("c", c), c + y)[1], None), x, xs, unroll=True)[0]
+    for first in (0.0, tr.asarray(0.0)):
+        notes.clear()
+        tr.compile(unrolled)(first, XS)
+        assert [value for _, value in notes] == [0, 1, 3]
 
 
 def test_a_body_that_turns_out_to_be_traced_has_no_effects_twice(notes: Notes) -> None:

@@ -65,3 +65,8 @@ def test_a_loop_over_captured_values_is_recorded_in_blocks():
 def test_what_unroll_may_be(unroll):
     with pytest.raises(ArgumentError, match=r"all steps \(unroll=True\) or a positive number of them in each round"):
         tr.scan(lambda c, v: (c + v, None), 0.0, tensor(np.ones(3)), unroll=unroll)
+
+
+def test_a_traced_number_that_starts_an_unrolled_loop_becomes_an_array() -> None:
+    f = tr.compile(lambda x: tr.scan(lambda c, y: (c * 0.5 + y, None), x, tr.asarray([1.0, 2.0]), unroll=True)[0])
+    assert f(0.8).item() == (0.8 * 0.5 + 1.0) * 0.5 + 2.0 and f(1).item() == 2.75

@@ -7,11 +7,11 @@ from typing import Any
 
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import keep_written_out
-from tenferro_runtime.control_flow._values import kind_of, leaf_values
+from tenferro_runtime.control_flow._values import kind_of, leaf_values, weak_class
 from tenferro_runtime.effects._recording import Attempt
 from tenferro_runtime.tracing._traced import is_traced
 from tenferro_runtime.trees._tree import flatten, unflatten
-from tenferro_tensor import SCALARS, Tensor
+from tenferro_tensor import SCALARS, Tensor, catalog
 from tenferro_tensor.functions import asarray
 
 
@@ -47,7 +47,7 @@ class Carry:
         A number that the body turns into an array becomes one, and the step is made again with it. Where the carry
         turns out to be traced, nothing is kept and the result is ``None``, unless the loop is unrolled.
         """
-        if not SCALARS.isdisjoint([leaf.__class__ for leaf in self.leaves]):
+        if any(leaf.__class__ is not Tensor and weak_class(leaf) is not None for leaf in self.leaves):
             with Attempt() as attempt:
                 made = self._step(body, unroll)
                 if made is None or not made:
@@ -78,7 +78,9 @@ class Carry:
         arrays = [i for i, kind in enumerate(kinds) if kind.weak is None and entry[i].weak is not None]
         if arrays:
             for i in arrays:
-                self.leaves[i] = in_kind(self.leaves[i], kinds[i])
+                x = in_kind(self.leaves[i], kinds[i])
+                # A traced value that stands for a number stays one unless it is said to be an array.
+                self.leaves[i] = x if weak_class(x) is None else catalog.convert(x, dtype=kinds[i].spec.dtype)
             return ()
         brought = same_carry(self.what, list(self.tree.paths()), kinds, outs, self.f)
         self.leaves = [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_runtime._rules import Inactive
-from tenferro_runtime.effects._recording import run_or_record
+from tenferro_runtime.effects._recording import perform, run_or_record
 from tenferro_runtime.ir._effects import CALLBACKS, EFFECTS
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_tensor import HOST, REGISTRY, Array, Op, Primitive, Spec
@@ -30,12 +31,12 @@ class Callback:
         self.f, self.tree, self.leaves, self.arrays = f, tree, leaves, arrays
 
     def __call__(self, *raws: Any) -> None:
-        """Call the function; the arrays are copies of its own."""
+        """Call the function, now or when an attempt has succeeded; the arrays are copies of its own."""
         leaves = list(self.leaves)
         for i, raw in zip(self.arrays, raws):
             leaves[i] = np.array(raw)
         args, kwargs = unflatten(self.tree, leaves)
-        self.f(*args, **kwargs)
+        perform(partial(self.f, *args, **kwargs))
 
     def __repr__(self) -> str:
         return getattr(self.f, "__qualname__", type(self.f).__name__)

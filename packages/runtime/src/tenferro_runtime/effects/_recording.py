@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, Final
 
 from tenferro_runtime.ir._effects import effectful
@@ -33,7 +32,7 @@ def run_or_record(op: Callable[[], Op], values: Sequence[Any], now: Callable[...
     Args:
         op: makes the op that is recorded.
         values: the operands.
-        now: the effect on NumPy arrays.
+        now: lets the effect take place, on NumPy arrays.
     """
     inner = [innermost(v) for v in values]
     top = max(inner, key=lambda v: v.level, default=None)
@@ -43,7 +42,7 @@ def run_or_record(op: Callable[[], Op], values: Sequence[Any], now: Callable[...
     if builder is not None and (top is None or top.level <= builder.level):
         builder.emit(op(), inner)
     elif top is None or top.level == 0:
-        _perform(partial(now, *[v.numpy() for v in inner]))
+        now(*[v.numpy() for v in inner])
     elif builder is None and all(recording(v) is None for v in inner):
         for k in range(top.value.spec.shape[0]):
             run_or_record(op, [innermost(v.value)[k] if v.level == top.level else v for v in inner], now)
@@ -78,17 +77,17 @@ class Attempt:
     def __exit__(self, *error: object) -> None:
         _waiting.reset(self._token)
         for effect in self._held:
-            _perform(effect)
+            perform(effect)
 
     def give_up(self) -> None:
         """Forget the effects so far, so that none takes place twice."""
         self._held.clear()
-        builder = self._builder
-        if builder is not None and any(effectful(eq.op) for eq in builder.since(self._mark)):
-            builder.forget(self._mark)
+        if self._builder is not None:
+            self._builder.silence(self._mark)
 
 
-def _perform(effect: Callable[[], Any]) -> None:
+def perform(effect: Callable[[], Any]) -> None:
+    """Let an effect take place, now or when the attempt around it has succeeded."""
     waiting = _waiting.get()
     if waiting is None:
         effect()

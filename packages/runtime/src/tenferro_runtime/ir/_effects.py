@@ -47,23 +47,31 @@ def without_effects(program: Program) -> Program:
     return found
 
 
+def silenced(eq: Equation) -> Equation | None:
+    """An equation that only computes; ``None`` for one that does nothing else than to have an effect."""
+    if not effectful(eq.op):
+        return eq
+    if eq.op.primitive in EFFECTS:
+        return None
+    params = {name: _without_effects(value) for name, value in eq.op.params.items()}
+    return Equation(eq.op.primitive.op(**params), eq.operands, eq.results, eq.source)
+
+
 def _silent(program: Program) -> Program:
     equations: list[Equation] = []
     constants: dict[int, Tensor] = dict(program.constants)
     for eq in program.equations:
-        if eq.op.primitive in EFFECTS:
+        quiet = silenced(eq)
+        if quiet is None:
             constants[eq.results[0]] = tensor(False)
-        elif effectful(eq.op):
-            params = {name: _silenced(value) for name, value in eq.op.params.items()}
-            equations.append(Equation(eq.op.primitive.op(**params), eq.operands, eq.results, eq.source))
         else:
-            equations.append(eq)
+            equations.append(quiet)
     read = {v for eq in equations for v in eq.variables} | {*program.output_ids}
     kept = {v: c for v, c in constants.items() if v in program.constants or v in read}
     return program.with_(equations=tuple(equations), constants=kept)
 
 
-def _silenced(value: Any) -> Any:
+def _without_effects(value: Any) -> Any:
     if isinstance(value, Program):
         return without_effects(value)
-    return tuple([_silenced(v) for v in value]) if value.__class__ is tuple else value
+    return tuple([_without_effects(v) for v in value]) if value.__class__ is tuple else value

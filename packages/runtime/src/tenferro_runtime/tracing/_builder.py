@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.ir._effects import effectful, silenced
 from tenferro_runtime.ir._inference import INFERRED, infer
 from tenferro_runtime.ir._program import WRITTEN_OUT, Equation, Literal, Operand, Program, inner_programs
 from tenferro_runtime.ir._source import Source, here, user_line, where
@@ -122,21 +123,15 @@ class Builder:
         self._indexed = min(self._indexed, len(self._equations))
 
     def mark(self) -> int:
-        """Number of equations so far, for `since` and `forget`."""
+        """Number of equations so far, for `silence`."""
         return len(self._equations)
 
-    def since(self, mark: int) -> list[Equation]:
-        """The equations recorded after a mark."""
-        return self._equations[mark:]
-
-    def forget(self, mark: int) -> None:
-        """Drop the equations recorded after a mark, whose values nobody may use any more."""
-        gone = {v for eq in self._equations[mark:] for v in eq.results}
-        del self._equations[mark:]
-        self._indexed = min(self._indexed, mark)
-        self._made = {v: eq for v, eq in self._made.items() if v not in gone}
-        self._size_values = {op: value for op, value in self._size_values.items() if value.id not in gone}
-        self._defined = {v: d for v, d in self._defined.items() if v not in gone}
+    def silence(self, mark: int) -> None:
+        """Take the effects out of the equations recorded after a mark; their values stay what they are."""
+        later = self._equations[mark:]
+        if any(effectful(eq.op) for eq in later):
+            self._equations[mark:] = [silent for eq in later if (silent := silenced(eq)) is not None]
+            self._indexed = min(self._indexed, mark)
 
     def _variable(self, spec: Spec) -> TracedTensor:
         v = _new(TracedTensor)
