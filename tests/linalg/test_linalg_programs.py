@@ -8,7 +8,7 @@ import pytest
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from linalg_checks import adjoint, hermitian, inner, numbers, real
-from tenferro_ad import check_grads, grad, jacfwd, jvp, linearize
+from tenferro_ad import check_grads, checkpoint, grad, jacfwd, jvp, linearize
 from tenferro_linalg import DegenerateError, GaugeError
 from tenferro_runtime.extension import Spec, check_program, optimise
 from tenferro_tensor import functions as fn
@@ -287,3 +287,38 @@ def test_a_compiled_gradient_of_a_kink_stays_refused():
         with pytest.raises(DegenerateError, match="no common limit"):
             f(x)
         np.testing.assert_allclose(f(y)._concrete(), grad(loss)(y)._concrete(), atol=1e-14)
+
+
+def test_where_the_function_is_recorded_in_parts():
+    """A checkpointed function is run again beside the point as any other; the body of a recorded loop is not."""
+    b = numbers(24, (3, 3))
+
+    def sine(y):
+        w, u = la.eigh(y)
+        return la.matmul(u * columns(fn.sin(w)), adjoint(u))
+
+    def looped(y):
+        return inner(tr.scan(lambda carry, _: (sine(carry), None), y, None, length=2)[0], b)
+
+    x = tensor(hermitian((1, 1, 2), "float64", 25))
+    twice = lambda y: inner(sine(sine(y)), b)
+    kept = lambda y: inner(checkpoint(sine)(sine(y)), b)
+    np.testing.assert_allclose(grad(kept)(x)._concrete(), grad(twice)(x)._concrete(), atol=1e-11)
+    np.testing.assert_allclose(grad(looped)(x)._concrete(), grad(twice)(x)._concrete(), atol=1e-11)
+    with pytest.raises(DegenerateError):
+        tr.compile(grad(looped))(x)
+    apart = tensor(hermitian((1, 1.5, 2), "float64", 25))
+    np.testing.assert_allclose(tr.compile(grad(looped))(apart)._concrete(), grad(twice)(apart)._concrete(), atol=1e-11)
+
+
+def test_a_rough_function_takes_shorter_steps():
+    """``exp(40 w)`` changes by much within the usual step."""
+    x, b = hermitian((0.2, 0.2, 1.0), "float64", 26), numbers(27, (3, 3))
+
+    def rough(y):
+        w, u = la.eigh(y)
+        return inner(la.matmul(u * columns(fn.exp(40 * w)), adjoint(u)), b)
+
+    exact = grad(lambda y: inner(la.spectral_function(y, lambda w: fn.exp(40 * w)), b))
+    expected = exact(tensor(x))._concrete()
+    np.testing.assert_allclose(grad(rough)(tensor(x))._concrete(), expected, atol=1e-9 * np.abs(expected).max())

@@ -21,12 +21,11 @@ from typing import Any, Final, TypeVar, cast
 
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._modes import _count
-from tenferro_ad._rules import rule_of
 from tenferro_runtime.batching import all_with_lanes
 from tenferro_runtime.compiling import RECOURSES, Recourse
-from tenferro_runtime.extension import REGISTRY, General, Spec, call, catalog, primitive
-from tenferro_runtime.ir import named, replayed, sizes_for
-from tenferro_tensor import Op
+from tenferro_runtime.extension import REGISTRY, General, Spec, catalog, primitive
+from tenferro_runtime.ir import ProgramPrimitive, named, replayed, sizes_for
+from tenferro_tensor import Op, next_level
 from tenferro_tensor_core import DimLike, GradientError
 
 R = TypeVar("R")
@@ -36,6 +35,9 @@ WEIGHTS: Final = {1: 0.75, -1: 0.75, 2: -0.3, -2: -0.3, 3: 0.05, -3: 0.05}
 
 FEWER: Final = {1: 2 / 3, -1: 2 / 3, 2: -1 / 6, -2: -1 / 6}
 """The limit from four of them."""
+
+SCALES: Final = (1.0, 4.0, 0.25)
+"""Lengths of the step, tried one after the other: longer ones have less noise, shorter ones suit rougher functions."""
 
 TOLERANCE: Final = {"f": 1e-2, "d": 1e-6, "F": 1e-2, "D": 1e-6}
 """What tests allow, relative to the derivatives, by dtype."""
@@ -53,13 +55,14 @@ class Rerun:
         side: which of the two is taken.
         count: number of decompositions so far.
         quiet: whether ops are not counted: those that a moved op, or a rule, runs on values inside.
+        level: values of higher levels belong to transforms and traces that begin during the run.
     """
 
-    __slots__ = ("count", "directions", "multiple", "quiet", "side")
+    __slots__ = ("count", "directions", "level", "multiple", "quiet", "side")
 
     def __init__(self, directions: list[tuple[Any, Any]], multiple: float = 0.0, side: int = 0) -> None:
         self.directions, self.multiple, self.side = directions, multiple, side
-        self.count, self.quiet = 0, False
+        self.count, self.quiet, self.level = 0, False, next_level()
 
 
 _rerun: ContextVar[Rerun | None] = ContextVar("tenferro rerun beside a point", default=None)
@@ -95,17 +98,18 @@ def moved(op: Op, operands: tuple[Any, ...]) -> Any:
     rerun = _rerun.get()
     if rerun is None or rerun.quiet:
         return None
-    if op.primitive is call:
+    if isinstance(op.primitive, ProgramPrimitive):
         program = op.params["program"]
         sizes = named(program, sizes_for(program, [x.spec for x in operands], op.params["sizes"]))
         return replayed(program, operands, sizes)
-    rule = rule_of(op)
+    rule = REGISTRY.find("rule", op.primitive)
     if not isinstance(rule, General) or rule.apart is None:
         return None
+    x, bare = operands[0], tuple([_bare(a) for a in operands])
+    if any(a.level > rerun.level for a in bare):  # in the body of a loop, or a lane: its operands are no constants
+        return None
     with quiet():
-        x = operands[0]
         if not rerun.multiple:
-            bare = tuple([_bare(a) for a in operands])
             rerun.directions.append(tuple([rule.apart(bare, side, **op.params) for side in (0, 1)]))
             return op(*operands)
         direction = rerun.directions[rerun.count][rerun.side]
@@ -189,7 +193,6 @@ def limit(
     outer = _rerun.get()
     if not _is_beside(error) or (outer is not None and outer.multiple):
         raise error
-    found: dict[tuple[int, int], Sequence[Any]] = {}
     directions: list[tuple[Any, Any]] = []
     with _running(Rerun(directions)):
         at = run()
@@ -197,18 +200,25 @@ def limit(
         raise error
     if outer is not None and known is not None:
         outer.directions[known:] = directions
-    try:
-        for side, multiples in ((0, WEIGHTS), (1, FEWER)):
-            for m in multiples:
-                with _running(Rerun(directions, float(m), side)):
-                    found[side, m] = derivative()
-    except (GradientError, IndexError):
-        raise error from None
-    arrays = zip(*found.values(), strict=True)
-    return at, [
-        None if all(v is None for v in values) else _agreeing(values, size, error)
-        for values, size in zip(arrays, sizes(at), strict=True)
-    ]
+    for scale in SCALES:
+        try:
+            found = [_derivatives(derivative, directions, side, scale) for side in (0, 1)]
+            arrays = zip(*found[0].values(), *found[1].values(), strict=True)
+            return at, [_agreeing(values, size, error) for values, size in zip(arrays, sizes(at), strict=True)]
+        except (GradientError, IndexError) as seen:  # the function goes other ways there, or the limit is not reached
+            last = seen
+    raise last if isinstance(last, type(error)) else error from None
+
+
+def _derivatives(
+    derivative: Callable[[], Sequence[Any]], directions: list[tuple[Any, Any]], side: int, scale: float
+) -> dict[int, Sequence[Any]]:
+    """Derivatives along one of the directions, by the multiple."""
+    found = {}
+    for m in (WEIGHTS, FEWER)[side]:
+        with _running(Rerun(directions, m * scale, side)):
+            found[m] = derivative()
+    return found
 
 
 def size(*arrays: Any) -> Any:
@@ -227,6 +237,8 @@ def ratio(above: Any, below: Any) -> Any:
 
 def _agreeing(values: Sequence[Any], size: Any, error: GradientError) -> Any:
     """The limit of one array, after the tests."""
+    if all(v is None for v in values):
+        return None
     given = dict(zip([*[(0, m) for m in WEIGHTS], *[(1, m) for m in FEWER]], values, strict=True))
     six, four = (_sum([(c, given[0, m]) for m, c in weights.items()]) for weights in (WEIGHTS, FEWER))
     other = _sum([(c, given[1, m]) for m, c in FEWER.items()])

@@ -168,7 +168,11 @@ class Compiled:
         if found.outer or found.captured:
             if definitions(form.program):
                 return form.result(form.program.run(*found.leaves, *found.captured))
-            return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+            try:
+                return form.result(call(*found.leaves, *found.captured, program=form.program, sizes=sizes))
+            except Exception as error:
+                other = self._instead(error)
+            return other(values)
         fresh = same_data(self.slots) if self.slots else None
         if effects:
             fresh = partial(_outside, fresh)
@@ -196,16 +200,17 @@ class Compiled:
         try:
             outs = hit.run(hit.values, *raws)
         except Exception as error:
-            recourse = recourse_of(error) if hit.failed(error) else None
-            if recourse is None or self.signature.donated or not isinstance(self.scope, nullcontext):
-                raise
-            other = self._in_scope(recourse, error)
+            hit.failed(error)
+            other = self._instead(error)
         else:
             return hit.finish(outs)
         return other(values)
 
-    def _in_scope(self, recourse: Recourse, error: BaseException) -> Compiled:
-        """This function, traced in another scope."""
+    def _instead(self, error: BaseException) -> Compiled:
+        """This function, traced in the scope for calls that fail so; the error itself is raised where there is none."""
+        recourse = recourse_of(error)
+        if recourse is None or self.signature.donated or not isinstance(self.scope, nullcontext):
+            raise error
         with self.lock:
             other = self.others.get(recourse)
             if other is None:
