@@ -8,6 +8,7 @@ from tenferro_ad import (  # noqa: F401 - how values record
     _expansion_rules,
     _record,
     _transfers,
+    checkpoint_policies,
     control_flow,
     implicit,
 )
@@ -20,6 +21,7 @@ from tenferro_ad._jacobian import hessian, hvp, jacfwd, jacrev
 from tenferro_ad._linearize import linear_transpose, linearize
 from tenferro_ad._modes import no_grad, record_sources
 from tenferro_ad._reverse import grad, value_and_grad, vjp
+from tenferro_ad._saving import checkpoint_name
 from tenferro_ad._variable import variable
 from tenferro_tensor_core.deferred import deferred
 
@@ -48,6 +50,8 @@ __all__ = [
     "check_grads",
     "check_primitive",
     "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
     "custom_linear_solve",
     "custom_root",
     "custom_rule",

@@ -10,26 +10,38 @@ from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._dual import JVP_RULES
-from tenferro_ad._eager import EagerTensor, watched, wrap_many
+from tenferro_ad._eager import EagerTensor, watched, wrap, wrap_many
 from tenferro_ad._node import make_node
 from tenferro_ad._partition import split_reverse
 from tenferro_ad._record import RECORDERS
+from tenferro_ad._saving import Policy, kept_values, marked, named, saved
 from tenferro_ad._zeros import full
 from tenferro_runtime.batching import calling
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.derived import derived
-from tenferro_runtime.extension import REGISTRY, Builder, Program, call, flatten, interpret, optimise
+from tenferro_runtime.extension import (
+    REGISTRY,
+    ArgumentError,
+    Builder,
+    Equation,
+    Literal,
+    Program,
+    TracedTensor,
+    call,
+    flatten,
+    optimise,
+)
 from tenferro_runtime.ir import (
     ProgramPrimitive,
     called,
     chosen,
     definitions,
     filled,
-    named,
     sizes_for,
     substitute,
     without_effects,
 )
+from tenferro_runtime.ir import named as named_sizes
 from tenferro_runtime.running import call_kernel
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor.calls import Node
@@ -68,10 +80,10 @@ checkpointed = _Checkpointed(_infer, family="tenferro-ad.checkpointed.v1")
 
 
 class _Recomputed(NamedTuple):
-    """Operands and cotangents to cotangents.
+    """Operands, kept values and cotangents to cotangents.
 
     Attributes:
-        program: runs the function again, and the sweep.
+        program: runs the function again, and the backward pass.
         active: which outputs carry a derivative.
         places: positions of its outputs among the results; the others are zero.
     """
@@ -84,14 +96,48 @@ class _Recomputed(NamedTuple):
 def _recomputing(need: tuple[int, ...], program: Program, builder: Builder) -> _Recomputed:
     level = next_level()
     xs = [builder.input(s) for s in program.inputs]
+    kept = [builder.input(program.specs[v]) for v in kept_values(program)]
     ins: list[Any] = [watched(x, level) if i in need else x for i, x in enumerate(xs)]
-    outs: Any = interpret(without_effects(program), ins)
+    outs, stands_for = _with_kept(without_effects(program), ins, kept, level)
     active = tuple([o.__class__ is EagerTensor and o.level == level for o in outs])
     reached = backward_pass([(o.node, builder.input(o.spec)) for o, there in zip(outs, active) if there])
     pulled = [reached.get(ins[i].node) for i in need]
     places = tuple([k for k, c in enumerate(pulled) if c is not None])
-    back = optimise(builder.close([pulled[k] for k in places], examples=program.examples))
-    return _Recomputed(back, active, places)
+    back = builder.close([pulled[k] for k in places], examples=program.examples)
+    return _Recomputed(optimise(_reading(back, stands_for)), active, places)
+
+
+def _with_kept(
+    program: Program, values: list[Any], kept: list[Any], level: int
+) -> tuple[tuple[Any, ...], dict[int, int]]:
+    """The outputs of a program where kept values are given, and which variable stands for which that is made again."""
+    env: dict[int, Any] = {**program.constants, **dict(zip(program.input_ids, values))}
+    made = {v: eq for eq in program.equations for v in eq.results}
+    given, stands_for = iter(kept), dict[int, int]()
+    for eq in program.equations:
+        if eq.op.primitive is not saved:
+            out = eq.op(*[v.value if isinstance(v, Literal) else env[v] for v in eq.operands])
+            env.update(zip(eq.results, out if isinstance(out, tuple) else (out,), strict=True))
+            continue
+        (v,), x = eq.variables, next(given)
+        own = env[v].__class__ is EagerTensor and env[v].level == level
+        env[eq.results[0]] = wrap(x, level, env[v].node) if own else x
+        same = [v, *made[v].variables] if v in made and made[v].op.primitive is named else [v]
+        for y in [env[u] for u in same]:
+            inside = y.value if y.__class__ is EagerTensor and y.level == level else y
+            if inside.__class__ is TracedTensor and inside.home is x.home:
+                stands_for[inside.id] = x.id
+    return tuple([env[v] for v in program.output_ids]), stands_for
+
+
+def _reading(program: Program, stands_for: Mapping[int, int]) -> Program:
+    """The program reading other variables for some."""
+    stands_for = {v: x for v, x in stands_for.items() if v not in program.input_ids}
+    if not stands_for:
+        return program
+    read = lambda v: stands_for.get(v, v) if isinstance(v, int) else v
+    equations = [Equation(eq.op, tuple(map(read, eq.operands)), eq.results, eq.source) for eq in program.equations]
+    return program.with_(equations=tuple(equations), output_ids=tuple(map(read, program.output_ids)))
 
 
 def _unified(found: _Recomputed, equalities: Mapping[str, DimLike]) -> _Recomputed:
@@ -100,12 +146,14 @@ def _unified(found: _Recomputed, equalities: Mapping[str, DimLike]) -> _Recomput
 
 def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
     program = op.params["program"]
-    sizes = named(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
+    sizes = named_sizes(program, sizes_for(program, [x.spec for x in lower], op.params["sizes"]))
     if definitions(program):
         return _record_late(op, sizes, level, lower, need, parents)
     back, active, places = derived(program, ("recompute", need), sizes, partial(_recomputing, need), _unified)
-    outs = checkpointed(*lower, program=program, sizes=op.params["sizes"])
-    specs = [s.with_(shape=filled(s.shape, sizes)) for s in back.inputs[len(lower) :]]
+    kept = kept_values(program)
+    found = checkpointed(*lower, program=_with_outputs(program, kept), sizes=op.params["sizes"])
+    outs, values = found[: len(active)], found[len(active) :]
+    specs = [s.with_(shape=filled(s.shape, sizes)) for s in back.inputs[len(lower) + len(kept) :]]
 
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         those = [g for g, there in zip(gs, active) if there]
@@ -117,8 +165,18 @@ def _record(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents
         return results
 
     pull.op = op  # type: ignore[attr-defined]
-    wrapped = wrap_many(outs, level, make_node(pull, parents, tuple(lower)))
+    wrapped = wrap_many(outs, level, make_node(pull, parents, (*lower, *values)))
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, active)])
+
+
+def _with_outputs(program: Program, more: tuple[int, ...]) -> Program:
+    """The program with further outputs; kept with it."""
+    if not more:
+        return program
+    found: Program | None = program.memo.get("with kept values")
+    if found is None:
+        found = program.memo["with kept values"] = program.with_(output_ids=(*program.output_ids, *more))
+    return found
 
 
 def _record_late(
@@ -146,7 +204,15 @@ REGISTRY.batching(checkpointed, calling(checkpointed))
 
 
 class _Function(Compiled):
-    """A compiled function that is called as one checkpointed operation."""
+    """A compiled function that is called as one checkpointed operation.
+
+    Attributes:
+        policy: which values are kept; ``None`` for none.
+    """
+
+    def __init__(self, f: Callable[..., Any], policy: Policy | None) -> None:
+        super().__init__(f, (), ())
+        self.policy = policy
 
     def __call__(self, values: tuple[Any, ...]) -> Any:
         dynamic, static = self.signature.split(values)
@@ -158,22 +224,35 @@ class _Function(Compiled):
             for x, state in before:
                 x.restore(state)
             return self.signature.apply(self.f, dynamic, static)
-        return form.result(checkpointed(*found.leaves, *found.captured, program=form.program, sizes=found.sizes))
+        program = form.program if self.policy is None else marked(form.program, self.policy)
+        return form.result(checkpointed(*found.leaves, *found.captured, program=program, sizes=found.sizes))
 
 
-def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function that keeps only its arguments for the reverse sweep, and runs again there.
+def checkpoint(f: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:
+    """Make a function that keeps only its arguments for the backward pass, and runs again there.
 
     Memory for the values inside is traded for a second run. The function is traced as by `compile`, once for each kind
     of arguments: it takes arrays and numbers in any containers, and cannot branch on their elements. Inside another
     trace, a function with sizes that depend on data becomes a part of that trace, and keeps what it would keep there.
+
+    Args:
+        f: the function.
+        policy: which values inside are kept, too, so that they are not computed again: one of `checkpoint_policies`,
+            or a function of an operation to a boolean.
+
+    Raises:
+        ArgumentError: the policy is no function.
 
     >>> from tenferro_ad import checkpoint, grad
     >>> block = checkpoint(lambda x: (x * x) * (x * x))
     >>> grad(block)(2.0)
     Tensor(32.)
     """
-    state = _Function(f, (), ())
+    if policy is not None and not callable(policy):
+        raise ArgumentError(
+            f"checkpoint takes a function of an operation as policy, got {policy!r}; see checkpoint_policies"
+        )
+    state = _Function(f, policy)
     entry: Any = state.entry
     entry.cache_info, entry.clear = state.info, state.clear
     return entry  # type: ignore[no-any-return]

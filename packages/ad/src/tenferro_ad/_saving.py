@@ -1,0 +1,90 @@
+"""What a checkpoint keeps besides its arguments: values that are named, and policies that choose.
+
+A policy is asked when a function is traced. The values that it chooses are marked in the program, by operations that
+return their operand, so that whatever is made of the program knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenferro_ad._trees import as_value
+from tenferro_runtime.extension import REGISTRY, Equation, Linear, Program
+from tenferro_tensor import Op, Primitive, Spec
+from tenferro_tensor_core import ArgumentError
+
+Policy = Callable[[Op], bool]
+"""Whether the results of an operation are kept."""
+
+
+def _named(x: Spec, *, name: str) -> Spec:
+    """`x` itself, under a name by which policies of checkpoints know it."""
+    return x
+
+
+def _saved(x: Spec) -> Spec:
+    """`x` itself, which a checkpoint keeps."""
+    return x
+
+
+_named.__name__, _saved.__name__ = "named", "saved"
+named = Primitive(_named, family="tenferro-ad.named.v1")
+saved = Primitive(_saved, family="tenferro-ad.saved.v1")
+
+REGISTRY.expansion(named, lambda x, name: x)
+REGISTRY.expansion(saved, lambda x: x)
+REGISTRY.rule(named, Linear(x=lambda g, name: g))
+REGISTRY.rule(saved, Linear(x=lambda g: g))
+REGISTRY.batching(named, lambda size, values, batched, name: named(values[0], name=name))
+REGISTRY.batching(saved, lambda size, values, batched: saved(values[0]))
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The array itself, under a name by which `save_names` knows it.
+
+    Args:
+        x: an array.
+        name: the name; several values may have one.
+
+    Raises:
+        ArgumentError: the name is no text.
+
+    >>> from tenferro_ad import checkpoint, checkpoint_name, checkpoint_policies, grad
+    >>> def f(x):
+    ...     y = checkpoint_name(tr.sin(x), "wave")
+    ...     return tr.sum(tr.exp(y) * y)
+    >>> grad(checkpoint(f, policy=checkpoint_policies.save_names("wave")))(tr.zeros(2))
+    Tensor([1., 1.])
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"checkpoint_name takes a text as name, got {name!r}")
+    return named(as_value(x), name=name)
+
+
+def marked(program: Program, policy: Policy) -> Program:
+    """The program with the values marked that a policy keeps; kept with it."""
+    found: Program | None = program.memo.get(("saved", policy))
+    return program.memo.setdefault(("saved", policy), _marked(program, policy)) if found is None else found
+
+
+def _marked(program: Program, policy: Policy) -> Program:
+    specs, now = dict(program.specs), {v: v for v in program.specs}
+    equations: list[Equation] = []
+    for eq in program.equations:
+        operands = tuple([now[v] if isinstance(v, int) else v for v in eq.operands])
+        equations.append(Equation(eq.op, operands, eq.results, eq.source))
+        if eq.op.primitive is saved or not policy(eq.op):
+            continue
+        for v in eq.results:
+            if specs[v].inexact:
+                now[v] = max(specs) + 1
+                specs[now[v]] = specs[v]
+                equations.append(Equation(saved.op(), (v,), (now[v],), eq.source))
+    outputs = tuple([now[v] for v in program.output_ids])
+    return program.with_(equations=tuple(equations), specs=specs, output_ids=outputs)
+
+
+def kept_values(program: Program) -> tuple[int, ...]:
+    """The variables of a program that a checkpoint keeps."""
+    return tuple([eq.results[0] for eq in program.equations if eq.op.primitive is saved])
