@@ -18,6 +18,9 @@ X = RNG.uniform(0.5, 1.5, 18)
 U = RNG.uniform(0.5, 1.5, (17, 19))
 S = RNG.uniform(0.5, 1.5, (3, 4, 4))
 WELL = S + 4 * np.eye(4)
+BAND = np.triu(np.tril(np.ones((18, 18)), 1), -1)
+FULL = np.ones((3, 18))
+BLOCKS = np.stack([np.eye(4), np.diag(np.ones(3), 1), np.zeros((4, 4))])
 POSITIONS = np.array([3, 1, 1, 7, 0])
 
 
@@ -72,7 +75,14 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
     ("known updates", lambda x: x.at[np.unique(POSITIONS)].set(x[:4] ** 2), X, True),
     ("known updates of one element", lambda x: x.at[POSITIONS].set(x[:5] ** 2), X, False),
     ("known additions", lambda x: x.at[POSITIONS].add(x[5:10] ** 2), X, True),
-    ("mask", lambda x: x * (np.arange(18) % 2), X, False),
+    ("mask", lambda x: x * (np.arange(18) % 2), X, True),
+    ("choice by a constant", lambda x: tr.where(np.arange(18) % 3 == 0, x, tr.roll(x, 1)), X, True),
+    ("constant band", lambda x: BAND @ x, X, True),
+    ("constant band on the right", lambda u: tr.sin(u[:, :18]) @ BAND, U, True),
+    ("gradient through a constant band", grad(lambda x: tr.sum((BAND @ x) ** 4)), X, True),
+    ("constant of many entries", lambda x: FULL @ x, X, True),
+    ("batches of constants", lambda s: tr.matmul(BLOCKS, s), S, True),
+    ("a mask in a loop", lambda x: tr.fori_loop(0, 30, lambda i, c: c + 0.1 * c * (np.arange(18) % 2), x), X, True),
     ("matrix product", lambda u: u.T @ u[:, :2], U, True),
     ("batched product", lambda s: s @ s, S, True),
     ("einsum", lambda s: einsum("bij,bjk->bi", s, s), S, True),

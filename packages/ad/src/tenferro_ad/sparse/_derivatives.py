@@ -17,7 +17,7 @@ from tenferro_ad.sparse._patterns import relations_of
 from tenferro_ad.sparse._plan import Compression, plan_hessian, plan_jacobian, require_mode
 from tenferro_ad.sparse._products import Products, SeededGroup, seeded
 from tenferro_runtime.costs import plan_memory
-from tenferro_runtime.extension import GradientError, Program
+from tenferro_runtime.extension import REGISTRY, GradientError, Program
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor import Spec
 
@@ -131,7 +131,7 @@ class SparseDerivative:
         program, tree, sizes = structure.flat.traced(given.leaves)
         assert sizes is not None, "the sizes of arrays are known"
         kept: dict[Any, _Prepared] = program.memo.setdefault("sparse derivatives", {})
-        key = (self._what, self.mode, self.memory_budget, given.chosen, tuple(sizes.items()))
+        key = (REGISTRY.count, self._what, self.mode, self.memory_budget, given.chosen, tuple(sizes.items()))
         found = kept.get(key)
         if found is None:
             if len(kept) >= MAX_SIZES:

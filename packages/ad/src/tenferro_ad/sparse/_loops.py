@@ -35,7 +35,7 @@ def _while(
     consts = list(ins[:count])
 
     def after_one(carry: list[Abstract]) -> list[Abstract]:
-        return reader.read(body, [*consts, *carry])
+        return Reader(reader.count, reader.lift, False).read(body, [*consts, *carry])
 
     return fixpoint(reader, [Abstract(x.relations) for x in ins[count:]], out_specs, after_one)
 
@@ -124,7 +124,7 @@ class _ScanRelations:
         self.reverse: bool = op.params["reverse"]
         first = op.params["consts"]
         self.carries: int = op.params["carry"]
-        self.inner = Reader(reader.count, (*reader.lift, self.length))
+        self.inner = Reader(reader.count, (*reader.lift, self.length), False)
         self.consts = list(ins[:first])
         self.init = [Abstract(x.relations) for x in ins[first : first + self.carries]]
         self.stacked = list(ins[first + self.carries :])

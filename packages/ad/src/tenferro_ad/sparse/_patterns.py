@@ -8,7 +8,7 @@ from typing import Any, Final
 from tenferro_ad.sparse import _equations, _loops  # noqa: F401 - register how branches, loops and solutions are read
 from tenferro_ad.sparse._read import program_environment
 from tenferro_ad.sparse._relation import Relation
-from tenferro_runtime.extension import Program, UnsupportedError
+from tenferro_runtime.extension import REGISTRY, Program, UnsupportedError
 from tenferro_runtime.ir import definitions, open_sizes, substitute, variables
 from tenferro_tensor_core import Dim, dim
 
@@ -49,7 +49,7 @@ def relations_of(program: Program, wanted: Sequence[int], sizes: Mapping[str, in
         small = given is not None and (given < OPEN_MIN or (high is not None and high < OPEN_MIN))
         filled[name] = given if small and given is not None else dim(name, max(OPEN_MIN, n.lower or 0), high)
     kept: dict[Any, Relations] = program.memo.setdefault("sparsity", {})
-    key = (tuple(wanted), tuple([(name, n) for name, n in filled.items() if isinstance(n, int)]))
+    key = (REGISTRY.count, tuple(wanted), tuple([(name, n) for name, n in filled.items() if isinstance(n, int)]))
     found = kept.get(key)
     if found is None:
         if len(kept) >= MAX_KEPT:

@@ -12,6 +12,7 @@ from tenferro_ad._rules import rule_of
 from tenferro_ad.sparse._known import KnownResult, known_constant
 from tenferro_ad.sparse._linear_forms import label, renumbered
 from tenferro_ad.sparse._relation import Relation, Shape, dense, identity, of_maps, reshaped
+from tenferro_ad.sparse._zeros import chosen_elements
 from tenferro_runtime.expanding import expansion_of, has_expansion
 from tenferro_runtime.extension import (
     REGISTRY,
@@ -60,10 +61,12 @@ class Reader:
     Attributes:
         count: number of arguments of interest.
         lift: extents of the loops around: each value has an axis for the steps of each.
+        exact: whether constants are looked at: positions and zeros. Relations found so have no closed form, by which
+            a fixpoint knows that it has been reached.
     """
 
-    def __init__(self, count: int, lift: Shape = ()) -> None:
-        self.count, self.lift = count, lift
+    def __init__(self, count: int, lift: Shape = (), exact: bool = True) -> None:
+        self.count, self.lift, self.exact = count, lift, exact
 
     @property
     def nothing(self) -> Abstract:
@@ -113,8 +116,27 @@ class Reader:
         if _inactive(op):
             return [self.nothing] * len(out_specs)
         if op.primitive.elementwise and _rule(op) is None:
-            return [self.joined(ins, out_specs[0])]
+            return [self._elementwise(op, ins, in_specs, out_specs)]
         return self._by_rule(op, ins, in_specs, out_specs)
+
+    def _elementwise(
+        self, op: Op, ins: Sequence[Abstract], in_specs: tuple[Spec, ...], out_specs: tuple[Spec, ...]
+    ) -> Abstract:
+        """What the result of an element-wise op depends on: the same elements, those that a constant leaves."""
+        (out,) = out_specs
+        chosen = None
+        if any(x.value is not None for x in ins):
+            chosen = chosen_elements(SparsityStep(op, in_specs, out_specs, self._values(ins)))
+        if chosen is None:
+            return self.joined(ins, out)
+        through = [
+            x if part is None or x.constant else self.mapped(x, self.local((part,), out, out))
+            for x, part in zip(ins, chosen, strict=True)
+        ]
+        return self.joined(through, out)
+
+    def _values(self, ins: Sequence[Abstract]) -> tuple[Any, ...]:
+        return tuple([x.value if self.exact else None for x in ins])
 
     def joined(self, ins: Sequence[Abstract], out: Spec) -> Abstract:
         """What an element-wise function of values depends on, or the outcome of a choice between them."""
@@ -167,7 +189,7 @@ class Reader:
             program = _expansion(op, in_specs)
             if program is not None:
                 return self.read(program, ins)
-        step = SparsityStep(op, in_specs, out_specs, tuple([x.value for x in ins]))
+        step = SparsityStep(op, in_specs, out_specs, self._values(ins))
         parts = None if rule is None else rule(step)
         found = []
         for k, out in enumerate(out_specs):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenferro_runtime.extension import IndexForm, IndexMap, SparsityStep, catalog, index_map
+from tenferro_ad.sparse._zeros import constant, contracted_with
+from tenferro_runtime.extension import IndexEntries, IndexForm, IndexMap, SparsityStep, catalog, index_map
 
-Parts = tuple[tuple[tuple[IndexMap, ...] | None, ...], ...]
+Parts = tuple[tuple[tuple[IndexMap | IndexEntries, ...] | None, ...], ...]
 
 
 def _dot_general(step: SparsityStep) -> Parts:
@@ -20,7 +21,10 @@ def _dot_general(step: SparsityStep) -> Parts:
     free_y = [names_y[j] for j in range(y.ndim) if j not in cy and j not in by]
     output = [*[names_x[i] for i in bx], *free_x, *free_y]
     (out,) = step.outs
-    return (((index_map(output, names_x, out, x),), (index_map(output, names_y, out, y),)),)
+    left, right = (constant(step, i) for i in (0, 1))
+    of_x = None if right is None else contracted_with(right, names_y, names_x, output, out, x)
+    of_y = None if left is None else contracted_with(left, names_x, names_y, output, out, y)
+    return (((of_x or index_map(output, names_x, out, x),), (of_y or index_map(output, names_y, out, y),)),)
 
 
 def _reduction(step: SparsityStep) -> Parts:
