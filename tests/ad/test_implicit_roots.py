@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tenferro_runtime as tr
@@ -96,3 +97,14 @@ def test_roots_of_systems_that_conjugate():
         lambda z: z + 0.3 * tr.conj(z) - a + 0.1 * z * tr.abs(z) ** 2, 0j, lambda f, z: relaxed(f, z)
     )
     check_grads(f, (1.0 + 0.5j,), order=3)
+
+
+@pytest.mark.parametrize("n", [40, 300])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_default_solver_for_many_unknowns(n, compiled):
+    rng = np.random.default_rng(n)
+    shift = 0.0 if n <= 256 else 2.0 * np.sqrt(n)  # beyond that GMRES restarts, and has to converge
+    a = tr.asarray(rng.normal(size=(n, n)) + shift * np.eye(n))
+    f = lambda b: size(custom_root(lambda x: a @ x - b, tr.zeros(n), lambda f, x: tr.linalg.solve(a, -f(x))))
+    b = tr.asarray(rng.normal(size=n))
+    close((tr.compile(grad(f)) if compiled else grad(f))(b), grad(lambda b: size(tr.linalg.solve(a, b)))(b), rtol=1e-7)

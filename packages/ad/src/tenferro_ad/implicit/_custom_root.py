@@ -40,7 +40,7 @@ def custom_root(
         solve: ``solve(f, initial_guess)``, a solution x.
         tangent_solve: ``tangent_solve(g, y)``, the solution of ``g(x) == y`` for a linear function g: J, and in reverse
             mode its adjoint J^H. A function that does not call g is transposed instead. By default the equation is
-            solved by restarted GMRES, which calls g alone.
+            solved by GMRES, which calls g alone and restarts beyond 256 unknowns.
         has_aux: `solve` returns a pair (x, aux), of which aux is passed on undifferentiated.
 
     Returns:

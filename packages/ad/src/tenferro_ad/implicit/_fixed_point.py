@@ -54,7 +54,7 @@ def fixed_point(
         tol: the tolerance; by default eps to the power 3/4, 2e-12 for float64.
         max_steps: the greatest number of steps.
         tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) == y`` for the linear function J - 1 or its adjoint; by
-            default restarted GMRES, which converges wherever the equation can be solved, be f a contraction or not.
+            default GMRES, which needs no contraction, and restarts beyond 256 unknowns.
         has_status: return a pair (x, `FixedPointStatus`), converged or not.
 
     Returns:

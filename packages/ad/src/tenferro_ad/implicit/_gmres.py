@@ -14,9 +14,13 @@ import tenferro_runtime as tr
 from tenferro_ad.implicit._real_space import Parts, RealSpace, added, dot, norm, scaled
 from tenferro_runtime.trees import flatten
 from tenferro_tensor import Tensor
+from tenferro_tensor_core import DimLike, ask, likely
+
+MAX_FULL: Final = 256
+"""Up to this number of real unknowns all vectors are kept orthogonal, and the last step is exact but for rounding."""
 
 RESTART: Final = 30
-"""Number of vectors that are kept orthogonal."""
+"""Number of vectors that are kept orthogonal for more unknowns."""
 
 MAX_CYCLES: Final = 200
 """Number of restarts after which the equation counts as unsolved."""
@@ -61,7 +65,8 @@ class _Iterate(NamedTuple):
 def gmres(g: Callable[[Any], Any], y: Any) -> Any:
     """Solve ``g(x) == y`` for a linear function of arrays in any containers, to the accuracy that rounding allows.
 
-    The elements are NaN if no solution is found, as for a singular function.
+    The elements are NaN if no solution is found: the function is singular, or there are more than `MAX_FULL` unknowns
+    and the restarts make no progress.
 
     >>> gmres(lambda x: {"a": x["a"] + x["b"], "b": 4 * x["b"]}, {"a": 1.0, "b": 2.0})
     {'a': Tensor(0.5), 'b': Tensor(0.5)}
@@ -75,7 +80,8 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
         return space.tree_of([p / q for p, q in zip(b, slope, strict=True)])
     scale = space.norm(b)
     eps = float(np.finfo(space.dtype).eps)
-    steps = RESTART if space.dimension is None else min(RESTART, space.dimension)
+    n = space.dimension
+    steps = n if likely(n, "<=", MAX_FULL) and ask(n, "<=", MAX_FULL) else RESTART
 
     def apply(v: Parts) -> Parts:
         return space.parts(g(space.tree_of(v)))
@@ -100,7 +106,7 @@ def gmres(g: Callable[[Any], Any], y: Any) -> Any:
     return space.tree_of([tr.where(solved, p, tr.astype(float("nan"), p.dtype)) for p in last.x])
 
 
-def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, steps: int, enough: Any) -> _Cycle:
+def _cycle(space: RealSpace, apply: Callable[[Parts], Parts], now: _Iterate, steps: DimLike, enough: Any) -> _Cycle:
     """Build an orthonormal basis from the residual, until the equation is solved in its span."""
     vector = scaled(1 / now.norm, now.residual)
     start = [tr.zeros((steps + 1, *p.shape), dtype=p.dtype).at[0].set(p) for p in vector]
@@ -153,7 +159,7 @@ def _combined(c: _Cycle) -> Parts:
     steps, dtype = c.triangle.shape[0], c.rotation.dtype
     rhs = c.first * c.rotation[:, 0]
     rows = tr.matrix_transpose(c.triangle)
-    least = float(np.finfo(dtype).eps) * tr.max(tr.abs(c.triangle))
+    least = float(np.finfo(dtype).eps) * tr.sqrt(tr.sum(c.triangle**2))
 
     def solve(j: Any, z: Any) -> Any:
         i = steps - 1 - j

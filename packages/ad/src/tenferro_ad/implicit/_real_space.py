@@ -12,7 +12,7 @@ from typing import Any
 import tenferro_runtime as tr
 from tenferro_ad.implicit._values import unknowns
 from tenferro_runtime.trees import unflatten
-from tenferro_tensor_core import promote, real_of
+from tenferro_tensor_core import DimLike, promote, real_of
 
 Parts = list[Any]
 """Real arrays with one axis; two of them for a complex leaf."""
@@ -23,15 +23,14 @@ class RealSpace:
 
     Attributes:
         dtype: the widest real dtype of a leaf.
-        dimension: the number of real coordinates; ``None`` where a size is open.
+        dimension: the number of real coordinates.
     """
 
     def __init__(self, like: Any) -> None:
         values, self.tree = unknowns(like, "the vector")
         self.specs = [v.spec for v in values]
         self.dtype = promote(*[real_of(s.dtype) for s in self.specs]) if self.specs else tr.float64
-        sizes = [s.size * (2 if s.cplx else 1) for s in self.specs]
-        self.dimension: int | None = sum(sizes) if all(n.__class__ is int for n in sizes) else None
+        self.dimension: DimLike = sum([s.size * (2 if s.cplx else 1) for s in self.specs])
 
     def parts(self, x: Any) -> Parts:
         """The coordinates of a tree."""

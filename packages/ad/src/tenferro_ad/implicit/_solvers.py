@@ -61,7 +61,7 @@ class Solution:
             if x.__class__ is Tensor and x.spec.place.on_host and not _finite(x):
                 raise NumericalError(
                     f"{self.name}{here()} returned a solution with elements that are not finite, at x{path}: the "
-                    "equation has no solution there, or its linear part is singular; regularise it, or look at the "
+                    "equation has no solution there, or its linear part is singular; regularise it, or give another "
                     "solver"
                 )
         return leaves
