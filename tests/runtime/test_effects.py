@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from simulated.installed import simulated
 from tenferro_ad import checkpoint, grad, hessian, jacrev, jvp, linearize, value_and_grad, vjp
 from tenferro_runtime.ir import has_effects, without_effects
 from tenferro_runtime.passes import PASSES, optimise
@@ -316,6 +317,17 @@ def test_printing(wrap: Any, capsys: pytest.CaptureFixture[str]) -> None:
 
     f(tr.asarray([0.5]), tr.asarray(2))
     assert capsys.readouterr().out == "0.50 row [0.5]    0.5\nstep {} 2 of 3\ndone\n"
+
+
+def test_values_of_an_accelerator_are_brought_by_the_function(notes: Notes) -> None:
+    @tr.compile
+    def f(x: Any) -> Any:
+        tr.debug_callback(lambda v: notes.append(v.tolist()), tr.to_device(tr.sum(x), "cpu:0"))
+        return x + 1.0
+
+    with simulated():
+        x = tr.asarray(XS).to_device("sim:0")
+        assert f(x).to_device("cpu:0").tolist() == [2.0, 3.0, 4.0] and notes == [6.0]
 
 
 def test_errors_of_callbacks_come_out(notes: Notes) -> None:

@@ -69,6 +69,11 @@ def test_all_lanes_share_a_bar(lines: Any) -> None:
     assert lines() == FOUR * 3
 
 
+def test_a_body_without_a_name_has_that_of_the_loop(lines: Any) -> None:
+    tr.scan(lambda c, x: (c + x, None), 0.0, XS[:2], progress=True)
+    assert lines() == ["scan  50% 1/2", "scan 100% 2/2"]
+
+
 def test_tqdm_draws_it_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 

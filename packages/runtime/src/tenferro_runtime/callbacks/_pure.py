@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.batching import all_with_lanes, lane_by_lane
 from tenferro_runtime.ir._effects import CALLBACKS
 from tenferro_runtime.trees._tree import TreeDef, flatten, flatten_like, unflatten
-from tenferro_tensor import REGISTRY, SCALARS, Primitive, Spec
+from tenferro_tensor import HOST, REGISTRY, SCALARS, Primitive, Spec
 from tenferro_tensor.operands import value
 from tenferro_tensor_core import ArgumentError, DimLike, DType, as_size, dtype
 
@@ -70,9 +70,11 @@ def _read_only(raw: Any) -> Any:
 
 def _pure_callback(
     *xs: Spec, function: HostFunction, shapes: tuple[Shape, ...], dtypes: tuple[DType, ...]
-) -> tuple[Spec, ...]:
+) -> Spec | tuple[Spec, ...]:
     """Apply a Python function on NumPy arrays to the operands; it has no effects, and no derivative."""
-    return tuple([Spec(shape, d) for shape, d in zip(shapes, dtypes, strict=True)])
+    place = xs[0].place if xs else HOST
+    outs = tuple([Spec(shape, d, place) for shape, d in zip(shapes, dtypes, strict=True)])
+    return outs[0] if len(outs) == 1 else outs
 
 
 _pure_callback.__name__ = "pure_callback"
@@ -81,8 +83,12 @@ pure_primitive = Primitive(_pure_callback)
 
 def _kernel(
     ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, function: HostFunction, shapes: Any, dtypes: Any
-) -> Callable[..., tuple[Any, ...]]:
-    return lambda *raws: function(outs, *raws)
+) -> Callable[..., Any]:
+    def run(*raws: Any) -> Any:
+        found = function(outs, *raws)
+        return found[0] if len(found) == 1 else found
+
+    return run
 
 
 def _batched(
@@ -148,7 +154,8 @@ def pure_callback(
     leaves, tree = flatten((args, kwargs))
     function = HostFunction(f, tree, made, vmap_method)
     shapes, dtypes = tuple([s.shape for s in specs]), tuple([s.dtype for s in specs])
-    return unflatten(made, pure_primitive(*map(value, leaves), function=function, shapes=shapes, dtypes=dtypes))
+    found = pure_primitive(*map(value, leaves), function=function, shapes=shapes, dtypes=dtypes)
+    return unflatten(made, found if isinstance(found, tuple) else (found,))
 
 
 def _spec(s: Any, path: str) -> Spec:

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any
 
 from tenferro_runtime.control_flow._cond import cond
-from tenferro_runtime.control_flow._values import name_of
 from tenferro_runtime.effects import PARTS, Bar, call_back
 from tenferro_tensor import Size
 from tenferro_tensor.functions import asarray
@@ -22,7 +21,7 @@ def reporting(
 
     The bar moves about `PARTS` times, whatever the number of steps: in the other steps one number is compared.
     """
-    bar = Bar(progress if isinstance(progress, str) else name_of(f).partition(" ")[0])
+    bar = Bar(progress if isinstance(progress, str) else _label(f))
     total, every = _known(n), _known(dim_max(n // PARTS, 1))
 
     def move(done: Any) -> None:
@@ -37,6 +36,11 @@ def reporting(
         return (done, carry), row
 
     return step, (asarray(0), init)
+
+
+def _label(f: Any) -> str:
+    name = str(getattr(f, "__name__", "<"))
+    return "scan" if name.startswith("<") else name
 
 
 def _known(d: DimLike) -> Any:
