@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import tenferro_runtime as tr
+from simulated.installed import simulated
 from tenferro_ad import grad, hessian, jacfwd, jacrev, sparse_hessian, sparse_jacobian, variable
 from tenferro_ad.sparse import Compression, _plan
 from tenferro_runtime._counters import COUNTERS
@@ -217,6 +218,15 @@ def test_what_cannot_be_done_is_said() -> None:
         sparse_jacobian(arrow, 1)(X)
     with pytest.raises(ArgumentError, match=r"has 10+ entries, which is too many"):
         sparse_jacobian(lambda x: tr.sum(x) * x)(np.ones(100_000))
+
+
+def test_on_an_accelerator() -> None:
+    """The products run where the arguments are; the result is an array of SciPy, in main memory."""
+    with simulated():
+        x = tr.to_device(tr.asarray(X), "sim:0")
+        for f in (arrow, lambda u: u[1:] * u[:-1]):
+            dense(sparse_jacobian(f)(x), jacfwd(f)(X))
+        dense(sparse_hessian(rosenbrock)(x), hessian(rosenbrock)(X))
 
 
 def test_without_scipy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

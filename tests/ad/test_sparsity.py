@@ -10,6 +10,7 @@ import tenferro_runtime as tr
 from tenferro_ad import Sparsity, checkpoint, custom_rule, grad, jacfwd, sparsity
 from tenferro_ad.sparse import _patterns, program_sparsity
 from tenferro_einsum import einsum
+from tenferro_runtime.extension import REGISTRY, General, RegistryError, SparsityStep, index_map, primitive
 from tenferro_tensor import Spec
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
@@ -202,3 +203,51 @@ def test_variables_of_a_program() -> None:
     out = program.output_ids[0]
     assert found[out][0].matrix(n=30).nnz == 30 and found[out][1].matrix(n=30).nnz == 1
     assert program_sparsity(program, [1])[out][0].source == ()
+
+
+def test_rule_of_a_stranger() -> None:
+    """A primitive is dense until it has a rule; taking the rule back makes it dense again."""
+
+    @primitive
+    def mirrored(x: Spec) -> Spec:
+        """Each row in reverse order."""
+        return x
+
+    REGISTRY.rule(mirrored, General(jvp=lambda primals, tangents, outs: (mirrored(tangents[0]),)))
+    spec = Spec((2, 3), np.dtype("float64"))
+    assert sparsity(mirrored, spec).matrix().nnz == 36
+    found = sparsity(lambda x: mirrored(x) * 2, spec)
+    assert found.matrix().nnz == 36
+
+    def rule(step: SparsityStep) -> Any:
+        (x,), (out,) = step.ins, step.outs
+        assert step.op.primitive is mirrored
+        return (((index_map("ij", "ik", out, x),),),)
+
+    registered = REGISTRY.sparsity(mirrored, rule)
+    assert found.matrix().nnz == 18
+    with pytest.raises(RegistryError, match="registered already"):
+        REGISTRY.sparsity(mirrored, lambda step: (((),),))
+    registered.undo()
+    assert found.matrix().nnz == 36
+
+
+def test_rule_with_another_signature_is_refused() -> None:
+    @primitive
+    def bent(x: Spec) -> Spec:
+        """Itself."""
+        return x
+
+    with pytest.raises(RegistryError, match=r"the sparsity of bent is called with \(step\)"):
+        REGISTRY.sparsity(bent, lambda: ())
+
+
+def test_expansion_of_a_stranger() -> None:
+    @primitive(family="tests-sparsity.shifted.v1")
+    def shifted(x: Spec) -> Spec:
+        """Products of neighbors."""
+        return x
+
+    REGISTRY.expansion(shifted, lambda x: x * tr.roll(x, 1))
+    found = sparsity(shifted, X).matrix().toarray()
+    assert np.array_equal(found, jacfwd(shifted)(X).numpy() != 0)

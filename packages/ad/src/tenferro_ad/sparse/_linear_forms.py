@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from tenferro_runtime.extension import IndexForm
 from tenferro_tensor_core import DimLike, decide
 
-ZERO = IndexForm(0)
-
 
 def label(k: int) -> IndexForm:
     """The form that is the label itself."""

@@ -103,8 +103,12 @@ def seeded(group: Group, specs: Sequence[Spec]) -> SeededGroup:
     sizes = [int(s.size) for s in specs]  # type: ignore[arg-type]
     bounds = np.cumsum([0, *sizes])
     of_all = group.coloring.colors
-    colors = tuple([tensor(of_all[a:b].reshape(s.shape)) for a, b, s in zip(bounds, bounds[1:], specs, strict=False)])
-    chunks = tuple([(tensor(np.arange(c.first, c.last, dtype=np.int32)), c) for c in group.chunks])
+    colors = tuple([
+        tensor(of_all[a:b].reshape(s.shape), device=s.place.device)
+        for a, b, s in zip(bounds, bounds[1:], specs, strict=False)
+    ])  # fmt: skip
+    device = specs[0].place.device
+    chunks = tuple([(tensor(np.arange(c.first, c.last, dtype=np.int32), device=device), c) for c in group.chunks])
     return SeededGroup(group.forward, colors, chunks, any(s.cplx for s in specs))
 
 

@@ -6,7 +6,7 @@ once all sizes are numbers. It may hold more pairs than there are nonzero deriva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -205,6 +205,3 @@ def _smaller(q: Any, p: Any) -> bool:
     if isinstance(p, int) and isinstance(q, int):
         return q < p
     return isinstance(q, int)
-
-
-Compute = Callable[[dict[str, int]], Any]
