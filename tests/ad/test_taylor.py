@@ -13,6 +13,8 @@ import tenferro_runtime as tr
 from rule_cases import CASES, Case
 from taylor_checks import check_taylor, random_terms
 from tenferro_ad import (
+    PrimitiveError,
+    check_primitive,
     custom_linear_solve,
     custom_root,
     custom_rule,
@@ -30,6 +32,7 @@ from tenferro_runtime.control_flow.primitives import cond, scan
 from tenferro_runtime.extension import (
     REGISTRY,
     ArgumentError,
+    General,
     GradientError,
     MissingRuleError,
     RegistryError,
@@ -262,6 +265,25 @@ def test_a_primitive_of_ones_own() -> None:
         found, want = (taylor(f, (V,), series)[1] for f in (quartered, lambda x: catalog.cos(x / 4)))
         for a, b in zip(found, want, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_check_primitive_compares_a_recurrence_with_the_derivative() -> None:
+    rule = General(jvp=lambda primals, tangents, outs: (catalog.sin(primals[0] / 4) * tangents[0] / -4,))
+
+    def halved(x: Any) -> Iterator[Any]:
+        for k, term in enumerate(coefficients(x)):
+            yield term if k < 2 else term * 0.5
+
+    left_out = ("files", "costs", "pruning", "lowering", "expansion", "batches", "dtypes")
+    with REGISTRY.rule(quartered, rule):
+        assert not check_primitive(quartered, V, skip=left_out).failed
+        with REGISTRY.taylor(quartered, coefficients):
+            assert not check_primitive(quartered, V, skip=left_out).failed
+        with (
+            REGISTRY.taylor(quartered, halved),
+            pytest.raises(PrimitiveError, match=r"power series: derivative 2 along a curve \(recurrence\)"),
+        ):
+            check_primitive(quartered, V, skip=left_out)
 
 
 # -- what is given and returned ---------------------------------------------------------------------------------------

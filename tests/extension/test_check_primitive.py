@@ -242,7 +242,7 @@ def test_a_planted_mistake_is_found(planted: str) -> None:
 
 def test_all_mistakes_are_listed_at_once() -> None:
     guest = Guest(kernel=lambda x: x**3 + 0 * np.max(x), rule=rule(lambda x: x), cost=lambda ins, outs: None)
-    text = r"cubed failed 3 of 15 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
+    text = r"cubed failed 3 of 16 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
     with pytest.raises(PrimitiveError, match=text):
         check_primitive(guest.op, X)
     report = check_primitive(Guest(cost=lambda ins, outs: None).op, X, skip=["costs"])

@@ -253,7 +253,7 @@ class Registry:
         found = self._look_up(table, primitive, key)
         if found is None and primitive.extension is not None:
             # No expansion and no loops are nothing amiss where kernels are registered already, by whomever.
-            optional = table in ("expansion", "loops", "batching", "sparsity") and self.backends_of(primitive)
+            optional = table in ("expansion", "loops", "batching", "sparsity", "taylor") and self.backends_of(primitive)
             if primitive.extension not in self._loaded and not optional:
                 self.load_extension(primitive.extension)
             # Also when it is loaded: another thread may have done that since the first look.

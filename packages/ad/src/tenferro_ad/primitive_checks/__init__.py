@@ -80,6 +80,7 @@ def check_primitive(
         "modes": _modes.modes,
         "batches": _modes.batches,
         "derivatives": partial(_derivatives.derivatives, order=order),
+        "power series": _derivatives.power_series,
         "files": _modes.files,
         "expansion": _modes.expansion,
         "pruning": _modes.pruning,

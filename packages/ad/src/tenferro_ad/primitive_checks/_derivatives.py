@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import factorial
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_ad._checking import check_grads
+from tenferro_ad._forward import jvp
 from tenferro_ad._reverse import vjp
 from tenferro_ad._rules import rule_of
+from tenferro_ad.power_series import taylor, taylor_kind
 from tenferro_ad.primitive_checks._report import LeftOut
 from tenferro_ad.primitive_checks._subject import Subject, close
 from tenferro_runtime import compile
 from tenferro_runtime.extension import check_rule
+from tenferro_tensor import tensor
 from tenferro_tensor_core import MissingRuleError, TenferroError
 
 DTYPES: Final = ("float64", "float32", "complex128", "complex64")
@@ -41,6 +45,66 @@ def derivatives(subject: Subject, order: int) -> Iterator[str]:
             yield f"{dtype}: {text}"
         if failed:  # the other dtypes would say the same again
             return
+
+
+SERIES_ORDER: Final = 3
+"""Order to which power series are compared with nested derivatives."""
+
+
+def power_series(subject: Subject) -> Iterator[str]:
+    """Taylor mode gives what nested forward mode gives, along a curve."""
+    moving = [i for i, s in enumerate(subject.specs) if s.inexact]
+    if not moving or not any(s.inexact for s in subject.infer(subject.specs) or ()):
+        raise LeftOut("no operand or no result is a real or complex floating-point number")
+    try:
+        rule_of(subject.op)
+    except TenferroError as error:
+        raise LeftOut(str(error)) from None
+    kind = taylor_kind(subject.op.primitive)
+    rng = np.random.default_rng(0)
+    made = [subject.put([_random(rng, a) for a in subject.arrays]) for _ in range(SERIES_ORDER)]
+    terms = [[operands[i] for operands in made] for i in moving]
+
+    def f(*xs: Any) -> list[Any]:
+        operands: list[Any] = list(subject.operands)
+        for i, x in zip(moving, xs, strict=True):
+            operands[i] = x
+        return [y for y in subject.call(operands) if y.spec.inexact]
+
+    def along(t: Any) -> list[Any]:
+        curves = []
+        for i, series in zip(moving, terms, strict=True):
+            x, power = subject.operands[i], t
+            for k, term in enumerate(series, 1):
+                x = x + term * (power / float(factorial(k))).astype(term.dtype)
+                power = power * t
+            curves.append(x)
+        return f(*curves)
+
+    try:
+        found = taylor(f, tuple([subject.operands[i] for i in moving]), terms)[1]
+    except Exception as error:
+        yield f"on power series ({kind}), the op raises {type(error).__name__} ({error}); correct the rule"
+        return
+    g: Callable[[Any], list[Any]] = along
+    for k, derivatives in enumerate(found, 1):
+        g = _pushed(g)
+        for got, want in zip(derivatives, g(tensor(0.0)), strict=True):
+            if not close(got.numpy(), want.numpy(), 1e-3 if got.dtype.itemsize == 4 else 1e-7):
+                yield f"derivative {k} along a curve ({kind}) differs from that of nested jvp; correct the Taylor rule"
+                return
+
+
+def _pushed(g: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    return lambda t: jvp(g, (t,), (1.0,))[1]
+
+
+def _random(rng: np.random.Generator, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Random numbers of the shape and dtype of an array."""
+    x: Any = rng.normal(size=array.shape)
+    if array.dtype.kind == "c":
+        x = x + 1j * rng.normal(size=array.shape)
+    return np.asarray(x).astype(array.dtype)
 
 
 def _of_one_dtype(subject: Subject, operands: list[Any], order: int) -> Iterator[str]:
