@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenferro_cpu.native.builder._emitter import Module
 from tenferro_cpu.native.builder._lanewise import declaration
+from tenferro_cpu.native.builder._scalars import Flag
 from tenferro_cpu.native.builder._types import LLVM_TYPES, number
 from tenferro_cpu.native.builder._vectors import Block, Vec
 
@@ -44,8 +45,8 @@ class ScalarBlock(Block):
     def first_lane(self, x: Vec) -> str:
         return x.names[0]
 
-    def _any(self, mask: Vec) -> str:
-        return mask.names[0]
+    def any(self, mask: Vec) -> Flag:
+        return Flag(self, mask.names[0])
 
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
         kind, t = usual.kind, self.vector(usual.kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tenferro_cpu.native.builder._emitter import Emitter
 from tenferro_cpu.native.builder._lanewise import INVALID, declaration, lane_loop
-from tenferro_cpu.native.builder._scalars import Int
+from tenferro_cpu.native.builder._scalars import Flag, Int
 from tenferro_cpu.native.builder._types import BITS, LLVM_TYPES, indices, number
 
 
@@ -86,16 +86,17 @@ class Block(Emitter):
         """Finish all writes before those that follow."""
         self.do("fence seq_cst")
 
-    def _any(self, mask: Vec) -> str:
-        """Whether a lane of the mask is set, as one bit."""
+    def any(self, mask: Vec) -> Flag:
+        """Whether a lane of the mask is set."""
         union = mask.names[0]
         for name in mask.names[1:]:
             union = self.raw(f"or {self.vector('i1')} {union}, {name}")
-        return self.raw(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.vector('i1')} {union})")
+        name = self.raw(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.vector('i1')} {union})")
+        return Flag(self, name)
 
     def signal(self, mask: Vec) -> None:
         """Raise the processor's flag for an invalid operation where a lane of the mask is set."""
-        hit, odd, after = self._any(mask), self.new_label("odd"), self.new_label("after")
+        hit, odd, after = self.any(mask).name, self.new_label("odd"), self.new_label("after")
         self.module.require("invalid", lambda: INVALID)
         self.branch(hit, odd, after, rarely=True)
         self.begin(odd)
@@ -105,7 +106,7 @@ class Block(Emitter):
 
     def rare(self, mask: Vec, usual: Vec, function: str, *args: Vec) -> Vec:
         """`usual`, but the C library's `function` of `args` in the lanes of `mask`; a branch where there are none."""
-        kind, hit = usual.kind, self._any(mask)
+        kind, hit = usual.kind, self.any(mask).name
         here, slow, join = self.label, self.new_label("slow"), self.new_label("join")
         self.branch(hit, slow, join, rarely=True)
         self.begin(slow)

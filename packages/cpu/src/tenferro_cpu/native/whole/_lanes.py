@@ -19,7 +19,20 @@ from tenferro_cpu.native.operations._value import Pair, Value, kind_of
 from tenferro_cpu.native.whole._functions import is_function, looks_up
 from tenferro_tensor import Op
 from tenferro_tensor.catalog import arithmetic, bits
-from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Statement, Store, everything
+from tenferro_tensor.loop_ir import (
+    Affine,
+    Buffer,
+    For,
+    Let,
+    Load,
+    Order,
+    Position,
+    Reg,
+    Statement,
+    Store,
+    While,
+    everything,
+)
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
@@ -45,6 +58,7 @@ class Lanes:
         apart: how often lanes lie apart in memory; stores count twice.
         apart_inside: whether they do so at regular distances in a loop inside.
         depth: loops inside around the statement that is looked at.
+        leaving: loops around the statement that lanes leave when they are done.
         pairs: whether every other element is read and written by two vectors of neighbours; sums do not.
         combined: of each carry, how it accumulates, as `Combiner.kind` names it, and the term.
     """
@@ -60,6 +74,7 @@ class Lanes:
     apart: int = 0
     apart_inside: bool = False
     depth: int = 0
+    leaving: int = 0
     pairs: bool = False
     combined: list[tuple[str, Number]] = field(default_factory=list)
 
@@ -137,6 +152,8 @@ def _read(s: Statement) -> list[Number]:
             return [reg for reg, _ in at.terms]
         case For(carries=carries):
             return [number for c in carries for number in (c.first, c.following)]
+        case While(carries=carries, condition=condition):
+            return [condition, *[number for c in carries for number in (c.first, c.following)]]
     return []
 
 
@@ -163,32 +180,38 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
                 return buffer.number not in stored
             _vary(lanes, s, result)
             lanes.needs(result.dtype)
-            return _reach(lanes, step, buffer, 1)
+            # Lanes that have left must read nothing, and neighbours are read together.
+            return (not lanes.leaving or step == SCATTERED) and _reach(lanes, step, buffer, 1)
         case Store(buffer, at, _):
+            if lanes.leaving:
+                return False
             step = lanes.step(at)
             lanes.varying.append(s)
             lanes.needs(buffer.dtype)
             return not (step.__class__ is int and step == 0) and _reach(lanes, step, buffer, 2)
         case For():
-            return _take_loop(lanes, s, fused, stored)
+            return s.order is not Order.ANY and not s.swaps and _take_loop(lanes, s, s.body, fused, stored)
+        case While():
+            lanes.leaving += 1
+            taken = not s.swaps and _take_loop(lanes, s, (*s.test, *s.body), fused, stored)
+            lanes.leaving -= 1
+            return taken
     return False
 
 
-def _take_loop(lanes: Lanes, s: For, fused: bool, stored: set[int]) -> bool:
+def _take_loop(lanes: Lanes, s: For | While, body: Sequence[Statement], fused: bool, stored: set[int]) -> bool:
     """A loop inside, whose iterations all lanes run together."""
-    if s.order is Order.ANY or s.swaps:
-        return False
     outside = lanes.uniform, lanes.varying
     lanes.uniform, lanes.varying, lanes.depth = [], [], lanes.depth + 1
     lanes.differing |= {c.inside.number for c in s.carries}
     lanes.inside.add(s.index.number)
     for c in s.carries:
         lanes.needs(c.inside.dtype)
-    taken = all(_taken(lanes, each, fused, stored) for each in s.body)
-    for each in s.body:
+    taken = all(_taken(lanes, each, fused, stored) for each in body)
+    for each in body:
         if isinstance(each, Let | Position | Load):
             lanes.inside.add(each.result.number)
-        elif isinstance(each, For):
+        elif isinstance(each, For | While):
             lanes.inside |= {c.result.number for c in each.carries}
     (lanes.uniform, lanes.varying), lanes.depth = outside, lanes.depth - 1
     lanes.varying.append(s)

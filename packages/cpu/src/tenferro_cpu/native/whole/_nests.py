@@ -24,7 +24,7 @@ from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._vectors import SHORT_ROW, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
 from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Buffer, For, Let, Statement, While, everything
+from tenferro_tensor.loop_ir import Buffer, For, Let, Order, Statement, While, everything
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import Dim, DimLike
 
@@ -71,7 +71,11 @@ class Main(Writer):
     def for_(self, s: For) -> None:
         total = whole_work(s)
         if not self_contained(s):
-            super().for_(s)
+            vectors = vector_loop(self, s, self.nests.host) if s.order is Order.ANY else None
+            if vectors is None:
+                super().for_(s)
+            else:
+                vectors.write(Int(self.block, "0"), self.size(s.extent))
         elif isinstance(total, int) and total <= TINY and self.in_line < MOST_IN_LINE:
             self.in_line += 1
             super().for_(s)

@@ -6,12 +6,13 @@ lanes together and carry vectors, so that sums over rows stay in registers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Loop, Pointer, Vec
+from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.builder._types import indices
 from tenferro_cpu.native.kernels import _ports as ports
@@ -23,12 +24,26 @@ from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
+from tenferro_cpu.native.whole._inner_loops import together, until_all_leave
 from tenferro_cpu.native.whole._lanes import Lanes, every_other, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import Streams, streamed_bytes
 from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
 from tenferro_tensor.device_model import Access, Literal, Operand
-from tenferro_tensor.loop_ir import Affine, Buffer, For, Let, Load, Order, Position, Reg, Statement, Store, everything
+from tenferro_tensor.loop_ir import (
+    Affine,
+    Buffer,
+    For,
+    Let,
+    Load,
+    Order,
+    Position,
+    Reg,
+    Statement,
+    Store,
+    While,
+    everything,
+)
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 
@@ -126,6 +141,8 @@ def _operands(s: Statement) -> Sequence[Number]:
             return (value,)
         case For(carries=carries):
             return [number for c in carries for number in (c.first, c.following)]
+        case While(carries=carries, condition=condition):
+            return [condition, *[number for c in carries for number in (c.first, c.following)]]
     return ()
 
 
@@ -268,7 +285,7 @@ class VectorLoop:
             here = starts[k : k + some]
             b.interleave = len(here)
             self._body(here, mask)
-            found.append([parts(self._value(term, here)) for _, term in self.lanes.combined])
+            found.append([parts(self.value(term, here)) for _, term in self.lanes.combined])
         b.interleave = len(starts)
         return [
             joined([Vec(b, x[0].kind, tuple([name for v in x for name in v.names])) for x in zip(*term, strict=True)])
@@ -343,15 +360,16 @@ class VectorLoop:
         for s in everything(self.lanes.varying):
             for number in _operands(s):
                 if not (isinstance(number, Reg) and number.number in self.lanes.inside):
-                    self._fix(number)
+                    self.share(number)
         for _, term in self.lanes.combined:
-            self._fix(term)
+            self.share(term)
 
     def _open_port(self, s: Statement) -> None:
         if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
             self._ports[s.buffer.number, s.at] = self._port(s.buffer, s.at)
 
-    def _fix(self, number: Number) -> None:
+    def share(self, number: Number) -> None:
+        """A number that all iterations share, in every lane."""
         if isinstance(number, Reg) and not self.lanes.differs(number):
             b, value = self.block, self.writer.value(number)
             self._fixed[number.number] = [b.repeated(x.kind, LLVM_TYPES[x.kind], x.names[0]) for x in parts(value)]
@@ -382,7 +400,7 @@ class VectorLoop:
     def _one(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
         if isinstance(s, Let):
             dtypes = tuple([a.dtype for a in s.args])
-            args = [self._value(a, starts) for a in s.args]
+            args = [self.value(a, starts) for a in s.args]
             self._values[s.result.number] = apply(self.block, s.op, dtypes, s.result.dtype, *args)
         elif isinstance(s, Position) and self._is_scattered(s.result):
             self._values[s.result.number] = self._numbers(s.index, starts)
@@ -391,47 +409,38 @@ class VectorLoop:
         elif isinstance(s, Store):
             self._store(s, starts, mask)
         elif isinstance(s, For):
-            self._loop(s, starts, mask)
+            together(self, s, starts, mask)
+        elif isinstance(s, While):
+            until_all_leave(self, s, starts, mask)
 
-    def _loop(self, s: For, starts: Sequence[Int], mask: Vec | None) -> None:
-        """A loop inside; what it makes known is forgotten after it."""
-        w, b = self.writer, self.block
-        first = [self._value(c.first, starts) for c in s.carries]
-        known = dict(self._values), dict(self._places), dict(self._ports)
-        with Loop(b, [0], [x for value in first for x in parts(value)]) as loop:
-            (index,) = loop.counters
-            loop.leave_unless(index < Int(b, w.size(s.extent).name))
-            self._carry([c.inside for c in s.carries], loop.values)
-            w.registers[s.index.number] = Vec(w.block, "i64", (index.name,))
-            self._fix(s.index)
-            for each in s.body:
-                self._inside(each, starts, mask)
-            following = [self._value(c.following, starts) for c in s.carries]
-            loop.values = [x for value in following for x in parts(value)]
-            loop.counters = [index + 1]
-        self._values, self._places, self._ports = known
-        self._carry([c.result for c in s.carries], loop.values)
-
-    def _inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
+    def inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
         """A statement of a loop inside: places change from one of its iterations to the next."""
         scalar = self.writer.block
         scalar.take_over(self.block)
         if isinstance(s, Let | Position | Load) and not self.lanes.differs(s.result):
             self.writer.write((s,))
             self.block.take_over(scalar)
-            self._fix(s.result)
+            self.share(s.result)
             return
         self._place_one(s)
         self.block.take_over(scalar)
         self._open_port(s)
         self._one(s, starts, mask)
 
-    def _carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """A scope of a loop inside; what it makes known is forgotten after it."""
+        known = dict(self._values), dict(self._places), dict(self._ports)
+        yield
+        self._values, self._places, self._ports = known
+
+    def carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
+        """Let registers have these vectors in all lanes."""
         rest = iter(vectors)
         for reg in registers:
             self._values[reg.number] = joined([next(rest) for _ in range(1 + (reg.dtype.kind == "c"))])
 
-    def _value(self, number: Number, starts: Sequence[Int]) -> Value:
+    def value(self, number: Number, starts: Sequence[Int]) -> Value:
         b = self.block
         if isinstance(number, Literal):
             return literal(b, number.value, number.dtype)
@@ -449,7 +458,7 @@ class VectorLoop:
         columns = [b.repeated("i64", "i64", (first + by * start).name) + steps for start in starts]
         found = Vec(b, "i64", tuple([x.names[0] for x in columns]))
         for reg, coefficient in self._scattered_terms(at):
-            x = self._value(reg, starts)
+            x = self.value(reg, starts)
             assert isinstance(x, Vec)
             if x.kind != "i64":
                 x = resized(x, "i64", reg.dtype.kind == "i")
@@ -479,9 +488,11 @@ class VectorLoop:
         element, bases = self._elements(s.buffer)
         found = []
         for base in bases:
+            distances = self._distances(s, starts).names
+            masks = ("",) if mask is None else mask.names  # lanes leave a loop inside vector by vector
             names = [
-                memory.gather(b, memory.addresses(b, base, d), element, mask.names[0] if mask else "")
-                for d in self._distances(s, starts).names
+                memory.gather(b, memory.addresses(b, base, d), element, some)
+                for d, some in zip(distances, masks * (len(distances) // len(masks)), strict=True)
             ]
             if s.buffer.dtype.kind == "b":
                 names = [memory.as_mask(b, name) for name in names]
@@ -494,7 +505,7 @@ class VectorLoop:
         return [port.pointer.offset(start * port.stride) for start in starts]
 
     def _store(self, s: Store, starts: Sequence[Int], mask: Vec | None) -> None:
-        b, value = self.block, self._value(s.value, starts)
+        b, value = self.block, self.value(s.value, starts)
         port = self._ports.get((s.buffer.number, s.at))
         if port is not None and self.lanes.pairs and every_other(self.lanes.step(s.at), s.buffer):
             assert isinstance(value, Vec)

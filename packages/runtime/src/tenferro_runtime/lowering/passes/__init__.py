@@ -3,9 +3,9 @@
 `_order_loops` (along memory; at the end, the two along which arrays are read innermost), `_swap_copies` (two buffers
 in place of a copy in each iteration; `_windows` knows the nests of such copies), `_fuse_nests` (one loop for
 several), `_forward_loads` (no number twice), `_dead_code` (nothing for nobody), `_collapse_loops` (one level for
-two), `_pack_columns` (next to each other what is read again and again). `_reuse_memory` comes last, when it is known
-whose memory outputs lie in. `_contents` and `_footprint` say what statements contain, `_conflicts` whether iterations
-meet in memory.
+two), `_free_loops` (any order where iterations do not meet), `_pack_columns` (next to each other what is read again and
+again). `_reuse_memory` comes last, when it is known whose memory outputs lie in. `_contents` and `_footprint` say what
+statements contain, `_conflicts` whether iterations meet in memory.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tenferro_runtime.lowering.passes._collapse_loops import collapse_loops
 from tenferro_runtime.lowering.passes._dead_code import dead_code
 from tenferro_runtime.lowering.passes._footprint import Footprints
 from tenferro_runtime.lowering.passes._forward_loads import forward_loads
+from tenferro_runtime.lowering.passes._free_loops import free_loops
 from tenferro_runtime.lowering.passes._fuse_nests import fuse_nests
 from tenferro_runtime.lowering.passes._order_loops import order_loops, pair_loops
 from tenferro_runtime.lowering.passes._pack_columns import pack_columns
@@ -29,6 +30,7 @@ __all__ = [
     "collapse_loops",
     "dead_code",
     "forward_loads",
+    "free_loops",
     "fuse_nests",
     "improved",
     "may_take_over",
@@ -48,7 +50,7 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
     """
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
-    function = replace(function, body=collapse_loops(function.body))
+    function = free_loops(replace(function, body=collapse_loops(function.body)))
     if not cached:
         return function
     function = dead_code(pack_columns(function))
