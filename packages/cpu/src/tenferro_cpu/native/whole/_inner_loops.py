@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-from tenferro_cpu.native.builder import Int, Loop, Vec
+from tenferro_cpu.native.builder import Block, Int, Loop, Vec
+from tenferro_cpu.native.operations._value import Value
 from tenferro_cpu.native.whole._polls import write_poll
+from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import parts
-from tenferro_tensor.loop_ir import For, While
-
-if TYPE_CHECKING:
-    from tenferro_cpu.native.whole._vectors import VectorLoop
+from tenferro_tensor.loop_ir import For, Reg, Statement, While
+from tenferro_tensor.loop_ir import Value as Number
 
 
-def together(v: VectorLoop, s: For, starts: Sequence[Int], mask: Vec | None) -> None:
+class Vectors(Protocol):
+    """A loop over vectors, as loops inside of it see it.
+
+    Attributes:
+        block: instructions on vectors.
+        writer: of the function.
+    """
+
+    block: Block
+    writer: Writer
+
+    def value(self, number: Number, starts: Sequence[Int]) -> Value:
+        """A number in every lane."""
+
+    def share(self, number: Number) -> None:
+        """Have a number that all lanes share in each of them."""
+
+    def inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
+        """Write a statement of a loop inside."""
+
+    def carry(self, registers: Sequence[Reg], vectors: Sequence[Vec]) -> None:
+        """Let registers have these vectors."""
+
+    def forgetting(self) -> AbstractContextManager[None]:
+        """A scope after which what a loop made known is forgotten."""
+
+
+def together(v: Vectors, s: For, starts: Sequence[Int], mask: Vec | None) -> None:
     """A counted loop, which is as long for every lane."""
     w, b = v.writer, v.block
     first = [v.value(c.first, starts) for c in s.carries]
@@ -32,7 +60,7 @@ def together(v: VectorLoop, s: For, starts: Sequence[Int], mask: Vec | None) -> 
     v.carry([c.result for c in s.carries], loop.values)
 
 
-def until_all_leave(v: VectorLoop, s: While, starts: Sequence[Int], mask: Vec | None) -> None:
+def until_all_leave(v: Vectors, s: While, starts: Sequence[Int], mask: Vec | None) -> None:
     """A loop that each lane leaves when it is done: it keeps what it carries, and the others go on."""
     w, b = v.writer, v.block
     first = [v.value(c.first, starts) for c in s.carries]
