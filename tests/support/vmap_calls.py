@@ -1,4 +1,4 @@
-"""A call of every public function of arrays, for the table of `vmap`.
+"""A call of every public function of arrays and of every primitive, for the table of `vmap`.
 
 Operands are recipes for arrays of a dtype. Rows that have several calls of one function name the others after it, as
 in ``einsum, network``. Decompositions are called in a way that does not depend on the choice of their vectors.
@@ -16,6 +16,8 @@ import tenferro_einsum as te
 import tenferro_fft as tf
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from rule_cases import CASES, Case
+from tenferro_tensor_core import DTypeError
 
 Operand = Callable[[np.dtype[Any]], np.ndarray[Any, Any]]
 
@@ -102,7 +104,25 @@ def _table() -> dict[str, Call]:
     _linalg(put, each)
     _fft(put, each)
     _einsum(put)
+    for case in CASES:
+        table[f"primitives.{case}"] = Call(case.f, tuple([_of_case(case, i) for i in range(_arity(case))]))
     return table
+
+
+def _arity(case: Case) -> int:
+    given = case.zs if case.xs is None else case.xs
+    assert given is not None, case
+    return len(given)
+
+
+def _of_case(case: Case, i: int) -> Operand:
+    def make(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        given = case.zs if dtype.kind == "c" else case.xs
+        if given is None:
+            raise DTypeError(f"{case} is not for {dtype}")
+        return np.asarray(given[i])
+
+    return make
 
 
 def _elementwise(put: Any, each: Any) -> None:

@@ -1,4 +1,4 @@
-"""What `vmap` does with every public function, found out by comparing it with a loop over the lanes.
+"""What `vmap` does with every public function and primitive, found out by comparing it with a loop over the lanes.
 
 ``python3 dev run tests/support/vmap_table.py`` writes the page ``docs/reference/vmap.md``.
 """
@@ -166,9 +166,9 @@ def outcome(name: str, column: str, dtype: np.dtype[Any]) -> bool:
     Raises:
         AssertionError: it does not agree.
     """
-    call = CALLS[name]
-    f, xs = leaves_of(call.f), [make(dtype) for make in call.operands]
-    if not _takes(f, xs):
+    f = leaves_of(CALLS[name].f)
+    xs = _operands(name, f, dtype)
+    if xs is None:
         return False
     try:
         COLUMNS[column](f, xs)
@@ -180,13 +180,14 @@ def outcome(name: str, column: str, dtype: np.dtype[Any]) -> bool:
     return True
 
 
-def _takes(f: Function, xs: Arrays) -> bool:
-    """Whether one lane alone takes the dtype."""
+def _operands(name: str, f: Function, dtype: np.dtype[Any]) -> Arrays | None:
+    """What one lane is called on, or ``None`` where it does not take the dtype."""
     try:
+        xs = [make(dtype) for make in CALLS[name].operands]
         f(*map(tr.asarray, xs))
     except (ArgumentError, DTypeError):
-        return False
-    return True
+        return None
+    return xs
 
 
 def _require_none(f: Function, xs: Arrays) -> None:
@@ -202,9 +203,9 @@ def _require_none(f: Function, xs: Arrays) -> None:
 
 def refused(name: str, column: str, dtype: np.dtype[Any]) -> bool:
     """Whether a call whose sizes depend on data is refused with an error that says so; false as for `outcome`."""
-    call = CALLS[name]
-    f, xs = leaves_of(call.f), [make(dtype) for make in call.operands]
-    if not _takes(f, xs):
+    f = leaves_of(CALLS[name].f)
+    xs = _operands(name, f, dtype)
+    if xs is None:
         return False
     try:
         COLUMNS[column](f, xs)
@@ -227,8 +228,9 @@ def how(name: str) -> str:
     """Whether the program takes all lanes at once."""
     if name in OF_DATA:
         return "–"
-    call = CALLS[name]
-    program = tr.trace(tr.vmap(leaves_of(call.f)), *[lanes_of(make(DTYPES[0])) for make in call.operands])
+    f = leaves_of(CALLS[name].f)
+    xs = next(xs for dtype in DTYPES if (xs := _operands(name, f, dtype)) is not None)
+    program = tr.trace(tr.vmap(f), *map(lanes_of, xs))
     marked = [eq for p in _programs(program) for eq in p.equations if eq.where.endswith("lane by lane")]
     return "lane by lane" if marked else "at once"
 
@@ -248,7 +250,7 @@ def row(name: str) -> str:
 
 HEAD: Final = """# What vmap does with every function
 
-Every line is a call of a public function, compared with a loop over the lanes. The table is written by
+Every line is a call of a public function or a primitive, compared with a loop over the lanes. The table is written by
 `python3 dev run tests/support/vmap_table.py` from the outcome of these comparisons, and the tests compare each line
 with the outcome anew.
 

@@ -153,7 +153,7 @@ def _regular(array: np.ndarray[Any, Any]) -> Formula | None:
         value = Number(first.item(), array.dtype)
         return Formula(array.shape, array.dtype, lambda w, index: value)
     if array.ndim == 1 and array.dtype == INDEX:
-        by = int(array[1] - array[0])
+        by = int(array[1]) - int(array[0])
         if (np.diff(array) == by).all():
             return Formula(array.shape, array.dtype, lambda w, index: w.position(index[0] * by + int(first)))
     return None
