@@ -28,7 +28,7 @@ from tenferro_ad import (
     taylor_kind,
 )
 from tenferro_ad.power_series._kinds import PROGRAMS
-from tenferro_runtime.control_flow.primitives import cond, scan
+from tenferro_runtime.control_flow.primitives import budgeted, cond, scan
 from tenferro_runtime.extension import (
     REGISTRY,
     ArgumentError,
@@ -112,6 +112,10 @@ def scanned(x: Any, c: Any) -> Any:
     return tr.scan(lambda c, row: (tr.tanh(c + row), c * row), c, x)
 
 
+def within_budget(x: Any, c: Any) -> Any:
+    return tr.scan(lambda c, row: (tr.tanh(c + row), c * row), c, x, memory_budget=64)
+
+
 def chosen(x: Any, y: Any) -> Any:
     return tr.cond(x[0] > 100, lambda x, y: (tr.sin(x), y), lambda x, y: (x * x * 2.0, x), x, y)
 
@@ -126,11 +130,23 @@ A = np.random.default_rng(5).normal(size=(3, 4))
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("f", "xs"),
-    [(loop, (V,)), (growing, (V,)), (scanned, (A, V)), (chosen, (V, V + 1))],
-    ids=["fori_loop", "while_loop", "scan", "cond"],
+    [(loop, (V,)), (growing, (V,)), (scanned, (A, V)), (within_budget, (A, V)), (chosen, (V, V + 1))],
+    ids=["fori_loop", "while_loop", "scan", "scan within a budget", "cond"],
 )
 def test_branches_and_loops(f: Any, xs: Any, compiled: bool) -> None:
     check_taylor(tr.compile(f) if compiled else f, xs, 3)
+
+
+def test_coefficients_keep_the_budget_of_a_loop() -> None:
+    gradients = []
+    for f in (scanned, within_budget):
+
+        def second(x: Any, f: Any = f) -> Any:
+            return tr.sum(taylor(lambda c: f(x, c), (V,), ([V, V],))[1][1][0])
+
+        gradients.append(grad(second)(A).numpy())
+    np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-12, atol=1e-14)
+    assert taylor_kind(budgeted) == "program"
 
 
 def test_a_carry_gets_coefficients_in_the_loop() -> None:

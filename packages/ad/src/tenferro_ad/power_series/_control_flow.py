@@ -1,4 +1,4 @@
-"""Series through `cond`, `while_loop` and `scan`: branches and loops over coefficients."""
+"""Series through `cond`, `while_loop`, `scan` and `budgeted`: branches and loops over coefficients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenferro_ad.power_series._programs import (
     recomputed,
     with_terms,
 )
-from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
+from tenferro_runtime.control_flow.primitives import budgeted, cond, scan, while_loop
 from tenferro_runtime.extension import Builder, Program, optimise
 from tenferro_runtime.ir import applied
 from tenferro_tensor import Op
@@ -105,6 +105,19 @@ def _while(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
     return Recurrence(recomputed(run, xs, need), len(body.output_ids))
 
 
+def _budgeted(op: Op, xs: Terms, need: tuple[int, ...]) -> Recurrence:
+    """Loops over coefficients have the budget of the loops that they come from."""
+    program = op.params["program"]
+
+    def run(order: int) -> Found:
+        given = tuple([orders_of(x, order) for x in xs])
+        made = for_body(program, given, order)
+        found = budgeted(*with_terms(xs, given), program=made.program, memory_budget=op.params["memory_budget"])
+        return _values(op, xs, given, made.outputs(found, order))
+
+    return Recurrence(recomputed(run, xs, need), len(program.output_ids))
+
+
 def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
     """The condition as a program of operands with coefficients, which it does not read."""
     key = ("series", given)
@@ -120,6 +133,7 @@ def _on_values(condition: Program, given: tuple[Orders, ...]) -> Program:
     return found
 
 
+PROGRAMS[budgeted] = _budgeted
 PROGRAMS[cond] = _cond
 PROGRAMS[scan] = _scan
 PROGRAMS[while_loop] = _while
