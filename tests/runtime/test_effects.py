@@ -141,6 +141,22 @@ def test_reverse_mode_through_a_bounded_loop_repeats_nothing(notes: Notes) -> No
         assert notes == [("c", 2.0), ("c", 4.0), ("c", 8.0)]
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, tr.compile], ids=["eager", "compiled"])
+def test_what_a_backward_pass_computes_again_is_not_noted_again(wrap: Any, notes: Notes) -> None:
+    note = noted(notes)
+    late = checkpoint(lambda x: (note("late", x), tr.sum(tr.compress(x, x > 1) ** 2))[1])
+    wrap(grad(late))(XS)
+    assert notes == [("late", XS.tolist())]
+
+    def loop(x: Any) -> Any:
+        step = lambda c, y: ((note("c", c), tr.sin(c) * y)[1], None)
+        return tr.scan(step, x, tr.asarray(np.ones(12)), memory_budget=64)[0]
+
+    notes.clear()
+    wrap(grad(loop))(0.5)
+    assert len(notes) == 12 and notes == sorted(notes, reverse=True)
+
+
 @pytest.mark.parametrize("unroll", [False, True, 2])
 def test_loops_of_constants_and_of_nothing_keep_their_effects(unroll: bool | int, notes: Notes) -> None:
     note = noted(notes)

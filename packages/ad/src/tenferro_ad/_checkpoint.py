@@ -183,7 +183,7 @@ def _record_late(
     op: Op, sizes: Sizes, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]
 ) -> Any:
     """As `_record`, where sizes depend on data: the sweep begins with the forward part, which finds them again."""
-    split = split_reverse(op.params["program"], need, sizes)
+    split = split_reverse(without_effects(op.params["program"]), need, sizes)
     outs = op(*lower)
     if not any(split.active):
         return outs
