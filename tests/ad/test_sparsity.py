@@ -30,6 +30,12 @@ def heat(u: Any) -> Any:
     return u.at[1:-1, 1:-1].add(u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2])
 
 
+def moved(u: Any) -> Any:
+    """The first row and all rows of a matrix whose elements may have moved on by one, and then by two."""
+    v = tr.roll(tr.cond(u[0, 0] > 0, lambda w: w * w, lambda w: tr.roll(w, 1, axis=1), u), 2)
+    return v[0], v
+
+
 def ring(x: Any) -> Any:
     return x * tr.roll(x, 1) * tr.roll(x, -1)
 
@@ -119,6 +125,8 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
     ("a short recurrence", lambda u: tr.scan(lambda c, r: (c + r, c * r), u[0], u[:5])[1], U, False),
     ("a scan in a scan", lambda s: tr.scan(lambda c, m: (c, tr.scan(lambda d, r: (r, d * r), m[0], m)[1]), 0.0, s)[1],
      S, True),
+    ("flat neighbors in a scan", lambda u: tr.scan(lambda c, r: (r, c * tr.sum(r)), *moved(u))[1].reshape(1, -1),
+     U[:3, :4], False),
     ("while", lambda x: tr.while_loop(lambda c: tr.sum(c) < 100, lambda c: c * 2, x), X, True),
     ("while with neighbors", lambda x: tr.while_loop(lambda c: tr.sum(c) < 100, lambda c: c + tr.roll(c, 1), x), X,
      False),

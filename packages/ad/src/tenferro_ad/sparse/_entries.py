@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_ad.sparse._linear_forms import plus
 from tenferro_ad.sparse._relation import ProductStep, Relation, SameElements, Shape
 from tenferro_runtime.extension import IndexForm, IndexMap
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DimLike, evaluate
@@ -100,13 +101,28 @@ class EntryWriter:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
         rows = self._flat(m.output, shape, extents)
         columns = self._flat(m.operand, source, extents)
-        if not m.where:
+        where = [*m.where, *self._outside(m.output, shape, extents), *self._outside(m.operand, source, extents)]
+        if not where:
             return rows, columns
         kept = np.ones(tuple(extents), np.bool_)
-        for form in m.where:
+        for form in where:
             kept &= self._values(form, extents, np.int64) >= 0
         chosen = kept.reshape(-1)
         return rows[chosen], columns[chosen]
+
+    def _outside(self, forms: tuple[IndexForm, ...], shape: Shape, extents: list[int]) -> list[IndexForm]:
+        """Conditions for indices that may lie outside: a map knows fewer conditions than there were on the way."""
+        found = []
+        for form, n in zip(forms, shape, strict=True):
+            low = high = self.number(form.offset)
+            for k, step in form.terms:
+                span = self.number(step) * (extents[k] - 1)
+                low, high = low + min(span, 0), high + max(span, 0)
+            if low < 0:
+                found.append(form)
+            if high >= self.number(n):
+                found.append(plus(IndexForm(n - 1), form, -1))
+        return found
 
     def _flat(self, forms: tuple[IndexForm, ...], shape: Shape, extents: list[int]) -> Any:
         """The flat index of each value of the labels."""
