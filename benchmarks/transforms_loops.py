@@ -17,6 +17,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from contestants import limit, optional
@@ -81,7 +82,7 @@ def ours(n: int, m: int, budget: int) -> dict[str, tuple[Callable[[], Any], int]
     for name, f in (("fori_loop in budget", known), ("while_loop in budget", unknown)):
         derivative = grad(lambda x, f=f: f(x, budget))
         compiled = tr.compile(derivative)
-        found[name] = (lambda c=compiled: c(x), slots_of(tr.trace(derivative, x)))
+        found[name] = (partial(compiled, x), slots_of(tr.trace(derivative, x)))
     results = {name: np.asarray(run()) for name, (run, _) in found.items()}
     within = results["fori_loop in budget"]
     assert np.array_equal(results.get("stores everything", within), within), "gradients differ"
@@ -111,14 +112,17 @@ def theirs(n: int, m: int) -> dict[str, tuple[Callable[[], Any], int]]:
         inner = jax.checkpoint(lambda x: jax.lax.scan(step, x, None, length=n // outer)[0])
         return jnp.sum(jax.lax.scan(lambda x, _: (inner(x), None), x, None, length=outer)[0] ** 2)
 
-    found = {}
+    found: dict[str, tuple[Callable[[], Any], int]] = {}
     for name, f in (("jax stores everything", everything), (f"jax.checkpoint, {outer} blocks", sparing)):
         if f is everything and 8 * n * m > STORED_LIMIT:
             continue
         compiled = jax.jit(jax.grad(f)).lower(x).compile()
-        run = lambda c=compiled: c(x).block_until_ready()
-        found[name] = (run, int(compiled.memory_analysis().temp_size_in_bytes))
+        found[name] = (partial(_finished, compiled, x), int(compiled.memory_analysis().temp_size_in_bytes))
     return found
+
+
+def _finished(compiled: Any, x: Any) -> Any:
+    return compiled(x).block_until_ready()
 
 
 def timed(run: Callable[[], Any]) -> float:

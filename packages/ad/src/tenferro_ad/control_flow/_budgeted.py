@@ -35,8 +35,9 @@ from tenferro_runtime import scan as scan_over
 from tenferro_runtime import while_loop as while_over
 from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.control_flow.primitives import ProgramHolding, scan, while_loop
-from tenferro_runtime.extension import REGISTRY, Program
+from tenferro_runtime.extension import REGISTRY, Equation, Program
 from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.passes.accumulate import SUMMING
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike
@@ -64,8 +65,8 @@ def _loop_backward(
 ) -> tuple[Spec, ...]:  # fmt: skip
     """The cotangents of the operands at `need` of a loop.
 
-    The operands are those of the loop, the arrays of states if they are `stored`, and the cotangents of the results
-    that are `there`. Where the states are not stored, the loop is run again.
+    The operands are those of the loop, the arrays of states if they are `stored`, the cotangents of the results that
+    are `there`, and what the sums over all steps start from. Where the states are not stored, the loop is run again.
 
     `once`, `first` and `second` are the parts of a step; for the rest see `LoopForward` and `LoopBackward`.
     """
@@ -107,7 +108,8 @@ def _run_backward(*xs: Any, **params: Any) -> tuple[Any, ...]:
     count, start, which = _parts(params)
     operands = xs[:count]
     arrays = xs[count:start] if params["stored"] else _run_forward(*operands, **params)[len(params["there"]) :]
-    return _WayBack(operands, params).run(from_arrays(arrays), dict(zip(which, xs[start:], strict=True)))
+    end = start + len(which)
+    return _WayBack(operands, params).run(from_arrays(arrays), dict(zip(which, xs[start:end])), xs[end:])
 
 
 def _parts(params: Mapping[str, Any]) -> tuple[int, int, list[int]]:
@@ -126,12 +128,12 @@ class _WayBack:
         once = params["once"]
         self.once = applied(once, self.steps.fixed) if once.output_ids else ()
 
-    def run(self, states: StoredStates, cts: dict[int, Any]) -> tuple[Any, ...]:
+    def run(self, states: StoredStates, cts: dict[int, Any], sums: Sequence[Any]) -> tuple[Any, ...]:
         """Cotangents of the operands that are asked for."""
         p, specs = self.params, [x.spec for x in self.operands]
         consts, carry = p["consts"], p["carry"]
         first = [cts[i - consts] if i - consts in cts else full(specs[i], 0) for i in p["moving"]]
-        first += [full(specs[i], 0) for i in p["sums"]]
+        first += sums
         start = (states.total - 1, tuple(first), states)
         if p["cond"] is None:
             over = (self.steps.sliced, tuple([g for k, g in cts.items() if k >= carry]))
@@ -195,7 +197,8 @@ def _record(
         there = tuple([g is not None for g in gs])
         cts = [g for g in gs if g is not None]
         how = {**params, **_parts_of(forward, params, there), "need": need, "there": there, "stored": not again}
-        return list(loop_backward(*saved, *cts, **how))
+        zeros = [full(params["body"].inputs[i], 0) for i in how["sums"]]
+        return list(loop_backward(*saved, *cts, *zeros, **how))
 
     pull.op = op  # type: ignore[attr-defined]
     node = make_node(blamed(pull, outs[0]), parents, (*lower, *states))
@@ -295,7 +298,7 @@ def _record_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...]
         directions = {i: g for i, g in zip(op.params["need"], gs) if g is not None}
         cts = dict(zip(which, saved[start:]))
         tangents, back, _ = _joint(op, saved[:count], directions, cts, {})
-        found = dict(back)
+        found = {**back, **{start + len(which) + n: directions.get(i) for n, i in enumerate(op.params["sums"])}}
         found.update({start + n: tangents[k] for n, k in enumerate(which) if k in tangents})
         return [found.get(i) for i in need]
 
@@ -313,10 +316,20 @@ def _push_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], 
     cts = dict(zip(which, lower[start:]))
     pushed = {k: given[start + n] for n, k in enumerate(which) if start + n in given}
     _, back, _ = _joint(op, lower[:count], directions, cts, pushed)
+    for n, i in enumerate(op.params["sums"], start + len(which)):
+        if n in given:
+            back[i] = back[i] + given[n] if i in back else given[n]
     outs = op(*lower)
     return tuple([dual(z, back[i], level) if i in back else z for z, i in zip(outs, asked)])
 
 
+def _start_of_sum(eq: Equation, k: int) -> int | None:
+    """The position of the operand from which a sum over all steps starts."""
+    sums, i = eq.op.params["sums"], eq.op.params["need"][k]
+    return len(eq.operands) - len(sums) + sums.index(i) if i in sums else None
+
+
+SUMMING[loop_backward] = _start_of_sum
 REGISTRY.expansion(loop_forward, _run_forward)
 REGISTRY.expansion(loop_backward, _run_backward)
 RECORDERS[loop_forward] = _record_forward

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._rewriting import uniform
+from tenferro_tensor import Primitive
 from tenferro_tensor import catalog as c
 
 Maker = Callable[[Operand], Equation | None]
 
+SUMMING: Final[dict[Primitive, Callable[[Equation, int], int | None]]] = {}
+"""Primitives whose results may be sums that start from an operand: for a result, the position of that operand."""
+
 
 def start_loops_from_sums(program: Program) -> Program:
     """Where a loop sums into a carry from zero on, and its sum is added to a value, let it start from the value."""
-    loops = {v: eq for eq in program.equations if eq.op.primitive.name == "scan" for v in eq.results}
+    loops = {
+        v: eq
+        for eq in program.equations
+        if eq.op.primitive.name == "scan" or eq.op.primitive in SUMMING
+        for v in eq.results
+    }
     if not loops:
         return program
     uses = _uses(program)
@@ -49,6 +59,10 @@ def start_loops_from_sums(program: Program) -> Program:
 
 def _start_of(program: Program, loop: Equation, k: int) -> int | None:
     """The position of the operand that starts a sum, which is zero."""
+    starts = SUMMING.get(loop.op.primitive)
+    if starts is not None:
+        start = starts(loop, k)
+        return start if start is not None and is_zero(program, loop.operands[start]) else None
     params = loop.op.params
     i = params["consts"] + k
     if k >= params["carry"] or not is_zero(program, loop.operands[i]):
@@ -93,7 +107,7 @@ def _summed_into(body: Program, end: int) -> int | None:
             following, reads = eq.operands[0], 2
         elif p is c.add and body.specs[v] is body.specs.get(eq.operands[0]):  # type: ignore[arg-type]
             following = eq.operands[0]
-        elif p.name in ("scan", "cond"):
+        elif p.name in ("scan", "cond") or p in SUMMING:
             following = _summed_inside(eq, eq.results.index(v))
         else:
             return None
@@ -105,16 +119,19 @@ def _summed_into(body: Program, end: int) -> int | None:
 
 def _summed_inside(eq: Equation, k: int) -> Operand | None:
     """The operand of a loop or of branches that its result `k` adds to."""
-    params = eq.op.params
+    params, starts = eq.op.params, SUMMING.get(eq.op.primitive)
+    if starts is not None:
+        start = starts(eq, k)
+        return None if start is None else eq.operands[start]
     if eq.op.primitive.name == "scan":
         inner, i = params["body"], params["consts"] + k
         summing = k < params["carry"] and _sums(inner, inner.input_ids[i], inner.output_ids[k])
         return eq.operands[i] if summing else None
-    starts = set()
+    found = set()
     for branch in params["branches"]:
         v = _summed_into(branch, branch.output_ids[k])
-        starts.add(None if v is None else branch.input_ids.index(v))
-    i = starts.pop() if len(starts) == 1 else None
+        found.add(None if v is None else branch.input_ids.index(v))
+    i = found.pop() if len(found) == 1 else None
     return None if i is None else eq.operands[1 + i]
 
 

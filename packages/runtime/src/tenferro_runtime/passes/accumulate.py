@@ -12,7 +12,7 @@ from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Operand, Program
 from tenferro_runtime.passes._accumulating_branches import start_branches_from_sums
-from tenferro_runtime.passes._accumulating_loops import added_block, start_loops_from_sums
+from tenferro_runtime.passes._accumulating_loops import SUMMING, added_block, start_loops_from_sums
 from tenferro_runtime.passes._blocks import same_starts
 from tenferro_runtime.passes._kinds import Rounding
 from tenferro_runtime.passes._rewriting import Rewriting, Rules
@@ -21,7 +21,7 @@ from tenferro_tensor import HOST
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DimLike
 
-__all__ = ["accumulate", "accumulate_in_body"]
+__all__ = ["SUMMING", "accumulate", "accumulate_in_body"]
 
 _WINDOWED: Final = frozenset({c.scatter, c.dynamic_update_slice, c.pad, c.add})
 """Primitives whose results may be zero but for windows."""
