@@ -138,6 +138,33 @@ def test_a_function_that_is_rough_beside_large_eigenvalues(small):
     assert float(along(f, 2, "rf")(tensor(x), [v, v])) == pytest.approx(second, rel=1e-6)
 
 
+@pytest.mark.parametrize("gap", [1e-1, 1e-2, 3e-3, 1e-4, 1e-6, 1e-9, 1e-13, 0])
+@pytest.mark.parametrize("others", [(2.0, 3.0), (0.02, 1.0)])
+@pytest.mark.parametrize("name", ["exp", "inverse"])
+def test_the_accuracy_of_higher_derivatives_does_not_depend_on_the_gap(name, others, gap):
+    """Against the power series and the solution of linear equations."""
+    f, reference = {"exp": (fn.exp, exponential), "inverse": (lambda w: 1 / w, la.inv)}[name]
+    first = others[0] / 2
+    x, b = hermitian((first, first * (1 + gap), *others), "float64", 40), numbers(41, (4, 4))
+    x = (x + x.T) / 2
+    vs = [v + v.T for v in (numbers(42 + i, (4, 4)) for i in range(3))]
+    for order, rtol in ((1, 1e-12), (2, 1e-10), (3, 1e-8)):
+        got, expected = [
+            float(along(lambda y, h=h: inner(h(y), b), order, "f" * order)(tensor(x), vs[:order]))
+            for h in (lambda y: la.spectral_function(y, f), reference)
+        ]
+        assert got == pytest.approx(expected, rel=rtol)
+
+
+def exponential(y):
+    """The power series."""
+    total = term = tensor(np.eye(4))
+    for k in range(1, 40):
+        term = la.matmul(term, y) * (1 / k)
+        total = total + term
+    return total
+
+
 def test_higher_derivatives_of_a_stack_compiled_and_mapped():
     x = np.stack([hermitian(s, "float64", 32) for s in [(1, 1, 2), (1, 2, 4), (2, 2, 2)]])
     v, b = numbers(33, x.shape), numbers(34, x.shape[1:])

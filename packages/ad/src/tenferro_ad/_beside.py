@@ -268,7 +268,7 @@ def _smooth_kernel(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, kind: Any, 
     tolerance = TOLERANCE[outs[0].dtype.char]
 
     def run(x: Any, fewer: Any, other: Any, bent: Any, size: Any, *values: Any) -> Any:
-        allowed = tolerance * max(FLOOR * float(size), *[float(abs(v).max(initial=0)) for v in values])
+        allowed = tolerance * max(FLOOR * float(size), *[float(abs(v).max()) for v in values if v.size])
         if not all(bool((abs(y) <= allowed).all()) for y in (x - fewer, x - other, bent)):
             raise kind(f"{reason}. Derivatives beside this point have no common limit either")
         return x

@@ -33,7 +33,7 @@ WIDE, NARROW = 1e-2, 5e-3
 """Most that a wide group spans of the largest eigenvalue, and a narrow one of its own smallest one."""
 
 ROUGH = 1e-9
-"""Relative size of the last coefficient above which the polynomial of a wide group is not trusted."""
+"""Relative size of the last coefficient above which the polynomial of a wide group is not trusted; or of rounding."""
 
 
 @primitive(family="tenferro-linalg.spectral_groups.v1", extension="linalg")
@@ -135,7 +135,8 @@ class _OrderData(NamedTuple):
 
 def _level(xp: Any, w: Any, group: Any, place: Any, values: Any) -> _OrderData:
     sizes = xp.abs(values[..., 0, :, :] @ xp.asarray(_to_coefficients(True)))
-    wide = sizes[..., -1] <= ROUGH * sizes.max(axis=-1, initial=0)
+    rough = max(ROUGH, 16 * multiplets.EPS[w.dtype])
+    wide = sizes[..., -1] <= rough * sizes.max(axis=-1)
     # Numbers of wide and of narrow groups must not be confused.
     number = xp.where(wide, group[..., 0, :], -1 - group[..., 1, :])
     inside = number[..., :, None] == number[..., None, :]
