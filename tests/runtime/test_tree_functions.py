@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import checkpoint, grad, jvp, linearize, value_and_grad, vjp
+from tenferro_ad import (
+    checkpoint,
+    custom_rule,
+    fixed_point,
+    grad,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    taylor,
+    value_and_grad,
+    vjp,
+)
 from tenferro_tensor_core import ArgumentError
 
 
@@ -88,6 +100,27 @@ def test_transforms_take_and_return_them(make: Any) -> None:
     tangent = make(np.ones(2), np.zeros(2))
     assert jvp(norm, (make(a, b),), (tangent,))[1].item() == (2 * a * b).sum()
     assert linearize(norm, make(a, b))[1](tangent).item() == (2 * a * b).sum()
+
+
+def test_lanes_are_taken_from_and_put_into_them(make: Any) -> None:
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    swap = lambda tree: make(*reversed(tr.tree_leaves(tree)))
+    for wrap in (lambda f: f, tr.compile):
+        same(wrap(tr.vmap(swap))(make(a, b)), make(b, a))
+        same(wrap(tr.vmap(grad(norm)))(make(a, b)), make(2 * a * b, a * a))
+        same(wrap(tr.vmap(swap, in_axes=(make(0, None),)))(make(a, b[0])), make(np.full(2, b[0]), a))
+        same(wrap(tr.vmap(norm, out_axes=0))(make(a, b)), a * a * b)
+
+
+def test_more_transforms_take_them(make: Any) -> None:
+    x, t = make(np.array(1.0), np.array(3.0)), make(np.array(1.0), np.array(0.0))
+    series = taylor(norm, (x,), ([t],))
+    assert series[0].item() == 3.0 and series[1][0].item() == 6.0
+    same(jacfwd(norm)(x), make(np.array(6.0), np.array(1.0)))
+    same(jacrev(norm)(x), make(np.array(6.0), np.array(1.0)))
+    twice = custom_rule(norm, jvp=lambda primals, tangents, outs: (2.0 * jvp(norm, primals, tangents)[1],))
+    same(grad(twice)(x), make(np.array(12.0), np.array(2.0)))
+    same(fixed_point(lambda tree, _: tr.tree_map(lambda v: 0.5 * v + 1.0, tree), x, 0.0), make(2.0, 2.0))
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tr.compile], ids=["eager", "compiled"])

@@ -11,7 +11,7 @@ from tenferro_runtime.batching._batched import Batched, batched
 from tenferro_runtime.batching._records import with_lanes
 from tenferro_runtime.control_flow._values import require_functions
 from tenferro_runtime.ir._source import here
-from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
+from tenferro_runtime.trees._tree import TreeDef, flatten, parts_like, unflatten
 from tenferro_tensor import SCALARS, next_level
 from tenferro_tensor.functions import asarray, moveaxis
 from tenferro_tensor_core import ArgumentError, AxisError, DimLike, ShapeError, as_size, ask
@@ -96,17 +96,13 @@ def spread(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Axis]:
     shape = flatten(prefix)[1]
     if shape.kind is None:
         raise ArgumentError(f"{name} of vmap holds axes, integers or None{here()}, not {prefix!r:.60}")
-    if shape.kind is not tree.kind or len(shape.children) != len(tree.children) or {*shape.names} != {*tree.names}:
+    parts = parts_like(tree, prefix)
+    if parts is None:
         raise ArgumentError(
             f"{name}={prefix!r:.80} of vmap does not fit {what}{here()}, which is {tree.show()}; give one axis for a "
             "container, or the same container with an axis for each part"
         )
-    parts = [prefix[n] for n in tree.names] if tree.kind is dict else _parts(prefix, tree)
     return [axis for part, child in zip(parts, tree.children, strict=True) for axis in spread(part, child, name, what)]
-
-
-def _parts(container: Any, tree: TreeDef) -> list[Any]:
-    return [getattr(container, n) for n in tree.names] if tree.names else list(container)
 
 
 def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Axis]:

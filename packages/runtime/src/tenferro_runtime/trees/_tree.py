@@ -281,16 +281,27 @@ def _match(treedef: TreeDef, tree: Any, leaves: list[Any], none: bool) -> bool:
     return True
 
 
-def _parts_in_order(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
-    """The parts of a tree of the right class, in the order of a shape; ``None`` where it has others."""
-    container = container_of(tree.__class__)
-    assert container is not None, "only containers have shapes"
-    parts, aux, names = container.take(tree)
-    if len(parts) != len(treedef.children) or key_of(aux) != key_of(treedef.aux):
+def parts_like(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
+    """The parts of a tree in the order of a shape; ``None`` where it has others. Static data are not compared."""
+    kind: Any = treedef.kind
+    container = None if kind is None or type(tree) is not kind else container_of(kind)
+    if container is None:
+        return None
+    parts, _, names = container.take(tree)
+    if len(parts) != len(treedef.children):
         return None
     if not container.keyed:
         return parts if names == treedef.names else None
     return None if tree.keys() != {*treedef.names} else [tree[name] for name in treedef.names]
+
+
+def _parts_in_order(treedef: TreeDef, tree: Any) -> Sequence[Any] | None:
+    """As `parts_like`, with the same static data."""
+    container = container_of(tree.__class__)
+    assert container is not None, "only containers have shapes"
+    if key_of(container.take(tree)[1]) != key_of(treedef.aux):
+        return None
+    return parts_like(treedef, tree)
 
 
 def _difference(treedef: TreeDef, tree: Any, none: bool) -> tuple[str, str] | None:
