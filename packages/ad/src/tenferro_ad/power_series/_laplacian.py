@@ -50,7 +50,8 @@ def laplacian(
         sparse: use the sparsity of derivatives, which is read off the traced function, once for each kind of arguments
             and their sizes. Variables without a second derivative in common share a direction: there are two for a
             chain of any length. Where that does not help, values on the way have derivatives by the variables that
-            each element depends on, as long as these are few.
+            each element depends on, as long as these are few. Indices that the function uses from outside must stay
+            what they were when it was first traced, as by `compile`.
         memory_budget: bytes that the values on the way may take: so many directions as fit are treated at a time. By
             default it is all of them.
 
