@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 import tenferro_runtime as tr
 from random_loops import SHAPES, Recipe, recipes
@@ -30,7 +30,9 @@ def check(recipe: Recipe, axes: tuple[int | None, ...], transform: Any) -> None:
     given = [tr.asarray(x if axis == 0 else x[1]) for x, axis in zip(batches, axes, strict=True)]
     lanes = [[x[k] if axis == 0 else x for x, axis in zip(given, axes, strict=True)] for k in range(LANES)]
     program = tr.trace(lambda *xs: flat(recipe.run(*xs)), *lanes[0])  # where an index out of range is the nearest one
-    alone = [[np.asarray(x) for x in program.run(*xs)] for xs in lanes]
+    with np.errstate(all="ignore"):
+        alone = [[np.asarray(x) for x in program.run(*xs)] for xs in lanes]
+    assume(all(np.all(np.abs(x.astype(np.complex128)) < 1e6) for outs in alone for x in outs if x.dtype.kind in "fc"))
     tolerance = 1e-4 if recipe.dtype == "float32" else 1e-9
     for i, x in enumerate(flat(transform(tr.vmap(recipe.run, axes))(*given))):
         found = np.asarray(x)
