@@ -182,6 +182,20 @@ def test_inputs_of_an_element() -> None:
     assert sparsity(tr.sum, Spec((tr.dim("n"),), np.dtype("float64"))).inputs_of((), n=2).tolist() == [[0], [1]]
 
 
+def test_many_steps_written_out() -> None:
+    """Relations of many steps one after the other are products, as many as there are steps."""
+
+    def f(u: Any) -> Any:
+        for _ in range(150):
+            u = u.at[1:-1].add(u[2:] * u[:-2])
+        return u
+
+    found = sparsity(f, Spec((tr.dim("n"),), np.dtype("float64"))).matrix(n=400)
+    rows, columns = found.nonzero()
+    assert abs(rows - columns).max() == 150
+    assert found[[200]].nnz == 301
+
+
 def test_missing_size_is_named() -> None:
     found = sparsity(ring, Spec((tr.dim("n"),), np.dtype("float64")))
     with pytest.raises(ArgumentError, match=r"\['n'\] have no value; give them by name, as in matrix\(n=100\)"):

@@ -152,6 +152,7 @@ class SparseDerivative:
                 )
             require_kind(outs, x, self.holomorphic, self._what)
         found = relations_of(program, tuple(range(given.chosen)), sizes)
+        writer = EntryWriter(sizes, [r for v in program.output_ids for r in found[v] if r is not None])
         sparse = scipy_sparse()
         grid = []
         for v, out in zip(program.output_ids, outs, strict=True):

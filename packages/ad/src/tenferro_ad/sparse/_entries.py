@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, Final
 
@@ -39,12 +40,39 @@ def scipy_sparse() -> Any:
     return scipy.sparse
 
 
-class EntryWriter:
-    """Writes relations out for given sizes; a relation that several others use is written once."""
+def _parts(relation: Relation) -> list[Relation]:
+    """The relations that one is computed from."""
+    found: list[Relation] = []
+    for step in relation.later:
+        if isinstance(step, ProductStep):
+            found += [step.outer, step.inner]
+        elif isinstance(step, SameElements):
+            found.append(step.relation)
+    return found
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+
+class EntryWriter:
+    """Writes relations out for given sizes; a relation that several others use is written once.
+
+    Args:
+        sizes: values of the open sizes by name.
+        roots: all relations that will be asked for; others are then dropped as soon as nothing needs them.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], roots: Iterable[Relation] = ()) -> None:
         self.sizes = dict(sizes)
         self._known: dict[int, tuple[Any, Any]] = {}
+        self._uses: Counter[int] = Counter()
+        seen: set[int] = set()
+        queue = list(roots)
+        self._uses.update(map(id, queue))
+        while queue:
+            relation = queue.pop()
+            if id(relation) not in seen:
+                seen.add(id(relation))
+                parts = _parts(relation)
+                self._uses.update(map(id, parts))
+                queue += parts
 
     def number(self, d: DimLike) -> int:
         return evaluate(d, self.sizes)
@@ -54,12 +82,27 @@ class EntryWriter:
 
     def matrix(self, relation: Relation) -> Any:
         """The relation as a boolean `csr_array` over flat indices, its rows sorted."""
-        found = self._known.get(id(relation))
-        if found is None:
-            made = self._written(relation)
-            made.sum_duplicates()
-            found = self._known[id(relation)] = made, relation
-        return found[0]
+        stack = [relation]  # no recursion: there may be as many steps as a loop has
+        while stack:
+            one = stack[-1]
+            missing = [] if id(one) in self._known else [r for r in _parts(one) if id(r) not in self._known]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if id(one) not in self._known:
+                made = self._written(one)
+                made.sum_duplicates()
+                self._known[id(one)] = made, one
+                for part in _parts(one):
+                    self._release(part)
+        return self._known[id(relation)][0]
+
+    def _release(self, relation: Relation) -> None:
+        if id(relation) in self._uses:
+            self._uses[id(relation)] -= 1
+            if not self._uses[id(relation)]:
+                del self._known[id(relation)]
 
     def _written(self, relation: Relation) -> Any:
         sparse = scipy_sparse()
@@ -68,9 +111,9 @@ class EntryWriter:
         total = None
         for step in relation.later:
             if isinstance(step, ProductStep):
-                one = self.matrix(step.outer) @ self.matrix(step.inner)
+                one = self._known[id(step.outer)][0] @ self._known[id(step.inner)][0]
             elif isinstance(step, SameElements):
-                one = self.matrix(step.relation)
+                one = self._known[id(step.relation)][0]
             else:
                 parts.append(step.compute(self.sizes))
                 continue

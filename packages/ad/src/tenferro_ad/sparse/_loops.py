@@ -15,7 +15,10 @@ from tenferro_runtime.extension import IndexForm, IndexMap, Op, Program, Spec
 from tenferro_tensor_core import DimLike
 
 MAX_UNROLLED: Final = 16
-"""Number of steps up to which a loop is followed step by step."""
+"""Number of steps up to which a loop is followed step by step in any case."""
+
+MAX_FOLLOWED: Final = 2000
+"""Number of equations, those of all steps, up to which a loop without an exact fixpoint is followed step by step."""
 
 EXACT_ROUNDS: Final = 3
 """Number of rounds in which the relation of a carry may grow before it is made larger than need be."""
@@ -40,12 +43,24 @@ def _while(
     return fixpoint(reader, [Abstract(x.relations) for x in ins[count:]], out_specs, after_one)
 
 
-def fixpoint(reader: Reader, carry: list[Abstract], specs: Sequence[Spec], after_one: Any) -> list[Abstract]:
-    """What a carry depends on after any number of steps."""
+def fixpoint(
+    reader: Reader, carry: list[Abstract], specs: Sequence[Spec], after_one: Any, larger_than_needed: Any = None
+) -> list[Abstract]:
+    """What a carry depends on after any number of steps.
+
+    Args:
+        reader: reads the body.
+        carry: what it depends on before the first step.
+        specs: its specs.
+        after_one: maps what a carry depends on to that after one more step.
+        larger_than_needed: called where the relation had to be made larger to come to an end.
+    """
     turn = 0
     while True:
         new = [reader.joined((a, b), s) for a, b, s in zip(carry, after_one(carry), specs, strict=True)]
         if turn >= EXACT_ROUNDS:
+            if turn == EXACT_ROUNDS and larger_than_needed is not None:
+                larger_than_needed()
             larger = loosened if turn < 2 * EXACT_ROUNDS + len(carry) else _all
             new = [_larger(a, b, larger) for a, b in zip(carry, new, strict=True)]
         if all(_same(a, b) for a, b in zip(carry, new, strict=True)):
@@ -108,6 +123,7 @@ class _ScanRelations:
         consts: what the constants depend on.
         init: what the first carry depends on.
         stacked: what the arrays depend on of which each step gets a slice.
+        loose: whether a fixpoint was reached only by making relations larger.
     """
 
     def __init__(
@@ -130,13 +146,19 @@ class _ScanRelations:
         self.stacked = list(ins[first + self.carries :])
         self.in_specs, self.out_specs = in_specs, out_specs
         self.carry_specs = out_specs[: self.carries]
+        self.loose = False
 
     def outputs(self) -> list[Abstract]:
         """What the last carry and the rows depend on."""
         length = self.length
         if length.__class__ is int and isinstance(length, int) and 0 < length <= MAX_UNROLLED:
             return self.step_by_step(length)
-        return self.by_shifts() or self.by_fixpoint()
+        found = self.by_shifts()
+        if found is None:
+            found = self.by_fixpoint()
+            if self.loose and isinstance(length, int) and length * len(self.body.equations) <= MAX_FOLLOWED:
+                found = self.step_by_step(length)
+        return found
 
     def step_by_step(self, length: int) -> list[Abstract]:
         """Exactly: one step after the other."""
@@ -205,15 +227,19 @@ class _ScanRelations:
             unused = [Abstract((None,) * self.reader.count) for _ in consts]
             return self.inner.read(self.body, [*unused, *carry, *self.slices()])[: self.carries]
 
-        first = fixpoint(self.reader, self.init, self.carry_specs, from_first)
+        first = fixpoint(self.reader, self.init, self.carry_specs, from_first, self.loosen)
         # What went into the carry at a step, with the axis of that step.
-        later = fixpoint(self.inner, [self.inner.nothing] * self.carries, self.carry_specs, from_slices)
+        later = fixpoint(self.inner, [self.inner.nothing] * self.carries, self.carry_specs, from_slices, self.loosen)
         carry, last = [], []
         for x, y, spec in zip(first, later, self.carry_specs, strict=True):
             before = self.inner.mapped(y, self.after_steps(spec))
             carry.append(self.inner.joined((self.lifted(x, spec), before), spec))
             last.append(self.reader.joined((x, self.dropped(y, spec, None)), spec))
         return [*last, *self.inner.read(self.body, [*consts, *carry, *self.slices()])[self.carries :]]
+
+    def loosen(self) -> None:
+        """Take note of a relation that is larger than it need be."""
+        self.loose = True
 
     def slices(self) -> list[Abstract]:
         """The slices at all steps: the stacked arrays themselves."""

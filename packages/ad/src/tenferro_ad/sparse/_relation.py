@@ -83,10 +83,22 @@ class Relation:
             return self
         if self.empty or other.is_dense():
             return other
+        for a, b in ((self, other), (other, self)):
+            step = b.only_product()
+            if step is not None and step.inner is a and step.outer.closed and a.shape == b.shape:
+                outer = identity(a.shape) | step.outer
+                return Relation(a.shape, a.source, (), (ProductStep(outer, a),))
         maps = list(self.maps)
         for m in other.maps:
             add_map(maps, m)
-        return Relation(self.shape, self.source, maps, (*self.later, *other.later))
+        return Relation(self.shape, self.source, maps, _merged([*self.later, *other.later]))
+
+    def only_product(self) -> ProductStep | None:
+        """The product that it is, if it is nothing else."""
+        if self.maps or len(self.later) != 1:
+            return None
+        step = self.later[0]
+        return step if isinstance(step, ProductStep) else None
 
     def after(self, inner: Relation) -> Relation:
         """The relation of a value to the operand of its operand: this one is that of the value to its operand."""
@@ -96,6 +108,11 @@ class Relation:
             return Relation(self.shape, inner.source, self.maps, self.later)
         if self.empty or inner.empty:
             return Relation(self.shape, inner.source)
+        step = inner.only_product()
+        if step is not None and self.closed and step.outer.closed:
+            outer = self.after(step.outer)
+            if outer.closed:
+                return Relation(self.shape, inner.source, (), (ProductStep(outer, step.inner),))
         product = Relation(self.shape, inner.source, (), (ProductStep(self, inner),))
         if not (self.closed and inner.closed):
             return product
@@ -115,6 +132,19 @@ class Relation:
 
     def __repr__(self) -> str:
         return f"Relation({self.shape} <- {self.source}, {len(self.maps)} maps, {len(self.later)} later)"
+
+
+def _merged(steps: Sequence[Later]) -> list[Later]:
+    """Steps of which no two are products with the same relation, where their other factors have a closed form."""
+    found: dict[int, Later] = {}
+    for step in steps:
+        closed = isinstance(step, ProductStep) and step.outer.closed
+        key = id(step.inner) if closed and isinstance(step, ProductStep) else id(step)
+        known = found.get(key)
+        if isinstance(known, ProductStep) and isinstance(step, ProductStep) and known is not step:
+            step = ProductStep(known.outer | step.outer, step.inner)
+        found[key] = step
+    return list(found.values())
 
 
 def add_map(maps: list[IndexMap], new: IndexMap) -> None:

@@ -53,7 +53,7 @@ class Sparsity:
         if relation is None:
             shape = (EntryWriter(known).extent(self.shape), EntryWriter(known).extent(self.source))
             return scipy_sparse().csr_array(shape, dtype=np.bool_)
-        return EntryWriter(known).matrix(relation).copy()
+        return EntryWriter(known, [relation]).matrix(relation)
 
     def inputs_of(self, index: int | tuple[int, ...], **sizes: int) -> np.ndarray[Any, Any]:
         """Indices of the elements of the argument that one element of the value depends on, one in each row.
