@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import check_grads, custom_rule, grad, hvp, jvp
+from tenferro_ad import check_grads, checkpoint, custom_rule, grad, hvp, jvp
 from tenferro_runtime.extension import flatten
 from tenferro_runtime.ir import inner_programs
 from tenferro_tensor_core import ArgumentError
@@ -280,6 +280,26 @@ def test_the_peak_is_within_the_budget() -> None:
         finally:
             tracemalloc.stop()
         assert memory_budget / 2 < peak <= memory_budget
+
+
+def test_a_checkpointed_body_runs_in_native_loops() -> None:
+    """It keeps the carries of all steps, and within a budget those of some."""
+
+    def body(c, x):
+        for _ in range(5):
+            c = tr.sin(c) + x
+        return c, None
+
+    c, xs = tr.asarray(RNG.random(512)), tr.asarray(RNG.random(100))
+    f = lambda body, **how: tr.compile(grad(lambda c: sum_of(tr.scan(body, c, xs, **how)[0])))
+    forms = [f(body), f(checkpoint(body)), f(checkpoint(body), memory_budget=2**16)]
+    same = [form(c).numpy() for form in forms]
+    for other in same[1:]:
+        np.testing.assert_allclose(other, same[0], rtol=1e-12)
+    peaks = [form.explain(c).peak_bytes for form in forms]
+    assert peaks[1] < peaks[0] / 3
+    assert peaks[2] <= 2**16
+    assert all("not lowered" not in str(form.explain(c)) for form in forms)
 
 
 def double(i, c):

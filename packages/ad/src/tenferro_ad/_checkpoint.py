@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._call import Sizes, pull_second, push_call, run_first
@@ -19,6 +19,7 @@ from tenferro_ad._zeros import full
 from tenferro_runtime.batching import calling
 from tenferro_runtime.compiling import Compiled, in_open_trace
 from tenferro_runtime.derived import derived
+from tenferro_runtime.expanding import specs_of
 from tenferro_runtime.extension import (
     REGISTRY,
     ArgumentError,
@@ -37,6 +38,7 @@ from tenferro_runtime.ir import (
     chosen,
     definitions,
     filled,
+    instance,
     sizes_for,
     substitute,
     without_effects,
@@ -46,6 +48,9 @@ from tenferro_runtime.running import call_kernel
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike, decisions
+
+if TYPE_CHECKING:
+    from tenferro_runtime.lowering import Step
 
 
 def _infer(*xs: Spec, program: Program, sizes: tuple[DimLike, ...] = ()) -> tuple[Spec, ...]:
@@ -197,7 +202,19 @@ def _record_late(
     return tuple([w if there else z for w, z, there in zip(wrapped, outs, split.active)])
 
 
+def _loop_nests(step: Step) -> Sequence[Any]:
+    """The program in line, inside of a loop: there it is repeated by another loop, so that nothing of it is shared."""
+    if step.w.statements is step.w.function:
+        raise step.unsupported("outside of loops, less memory is taken step by step")
+    params, specs = step.params, specs_of(step.body.program.specs, step.eq)
+    inner = params["program"]
+    inner = instance(inner, sizes_for(inner, specs, params["sizes"]))
+    operands = [step.operand(k, s.dtype) for k, s in enumerate(inner.inputs)]
+    return step.lowering.run(optimise(inner), operands)
+
+
 REGISTRY.kernel(checkpointed, "*", call_kernel)
+REGISTRY.loops(checkpointed, _loop_nests)
 RECORDERS[checkpointed] = _record
 JVP_RULES[checkpointed] = push_call
 REGISTRY.batching(checkpointed, calling(checkpointed))

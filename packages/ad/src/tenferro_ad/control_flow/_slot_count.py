@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tenferro_ad.control_flow._residuals import LoopForward
+from tenferro_runtime.extension import Program
+from tenferro_runtime.ir import inner_programs
 from tenferro_runtime.passes.schedule import peak_estimate, weight
 from tenferro_tensor import Spec
 from tenferro_tensor_core import DimLike, InconclusiveDimError, decide, dim_max, dim_min
@@ -64,7 +66,7 @@ def slots_within(
         size = size + bytes_of(s)
     second = forward.split.seconds.get(forward.split.active)
     programs = [forward.body] if second is None else [forward.body, second.program]
-    beside = sum([peak_estimate(p) for p in programs])
+    beside = sum(map(_peak, programs))
     beside += 2 * sum([weight(s, body.examples) for s in (*states, *body.inputs[:consts])])
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
     # What is needed beside the states counts as states: both grow with the same sizes.
@@ -80,3 +82,9 @@ def slots_within(
     elif params["max_steps"] is not None:
         most = dim_min(most, params["max_steps"])
     return dim_max(dim_min(found, most), 1)
+
+
+def _peak(program: Program) -> int:
+    """Bytes that the results of a program take up at once, and those of the largest program inside of it."""
+    inside = [_peak(p) for eq in program.equations for p in inner_programs(eq.op.params)]
+    return peak_estimate(program) + max(inside, default=0)
