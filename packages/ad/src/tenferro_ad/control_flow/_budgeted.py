@@ -258,7 +258,7 @@ def _push_forward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], t
 
 def _joint(
     op: Op, operands: Sequence[Any], directions: dict[int, Any], cts: dict[int, Any], pushed: dict[int, Any]
-) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
+) -> tuple[dict[int, Any], dict[int, Any]]:
     """Derivatives of a loop over values and tangents.
 
     Args:
@@ -269,7 +269,7 @@ def _joint(
         pushed: cotangents of the results.
 
     Returns:
-        The tangents of the results; the cotangents of the operands and those of their tangents, by position.
+        The tangents of the results, and the cotangents of the operands, by position.
     """
     below, above = next_level(), next_level()
     places = [i for i, x in enumerate(operands) if x.spec.inexact]
@@ -285,8 +285,7 @@ def _joint(
     roots = [(tangents[k], g) for k, g in cts.items() if k in tangents] + [(outs[k], g) for k, g in pushed.items()]
     reached = backward_pass([(y.node, g) for y, g in roots if y.__class__ is EagerTensor and y.level == below])
     inner = {k: y.value if y.__class__ is EagerTensor and y.level == below else y for k, y in tangents.items()}
-    back = [{i: reached[x.node] for i, x in leaves.items() if x.node in reached} for leaves in (values, moved)]
-    return inner, back[0], back[1]
+    return inner, {i: reached[x.node] for i, x in values.items() if x.node in reached}
 
 
 def _record_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], parents: tuple[Node, ...]) -> Any:
@@ -297,7 +296,7 @@ def _record_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...]
     def pull(gs: list[Any], saved: tuple[Any, ...]) -> list[Any]:
         directions = {i: g for i, g in zip(op.params["need"], gs) if g is not None}
         cts = dict(zip(which, saved[start:]))
-        tangents, back, _ = _joint(op, saved[:count], directions, cts, {})
+        tangents, back = _joint(op, saved[:count], directions, cts, {})
         found = {**back, **{start + len(which) + n: directions.get(i) for n, i in enumerate(op.params["sums"])}}
         found.update({start + n: tangents[k] for n, k in enumerate(which) if k in tangents})
         return [found.get(i) for i in need]
@@ -315,7 +314,7 @@ def _push_backward(op: Op, level: int, lower: list[Any], need: tuple[int, ...], 
     }
     cts = dict(zip(which, lower[start:]))
     pushed = {k: given[start + n] for n, k in enumerate(which) if start + n in given}
-    _, back, _ = _joint(op, lower[:count], directions, cts, pushed)
+    _, back = _joint(op, lower[:count], directions, cts, pushed)
     for n, i in enumerate(op.params["sums"], start + len(which)):
         if n in given:
             back[i] = back[i] + given[n] if i in back else given[n]

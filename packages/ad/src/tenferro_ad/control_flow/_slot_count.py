@@ -43,7 +43,7 @@ def everything_fits(forward: LoopForward, params: Mapping[str, Any]) -> bool:
     for s in forward.body.outputs[len(forward.split.active) :]:
         size = size + bytes_of(s)
     try:
-        return bool(decide(n * size, "<=", params["memory_budget"]))
+        return bool(decide(n * size + _beside(forward, params), "<=", params["memory_budget"]))
     except InconclusiveDimError:
         return False
 
@@ -59,15 +59,12 @@ def slots_within(
         copied: whether the loop and its way back run apart, each with memory of its own for states.
         most: the greatest number where nobody knows how many steps there are.
     """
-    body, consts, carry = params["body"], params["consts"], params["carry"]
+    body, carry = params["body"], params["carry"]
     states = body.outputs[:carry]
     size: DimLike = RANK_BYTES
     for s in states:
         size = size + bytes_of(s)
-    second = forward.split.seconds.get(forward.split.active)
-    programs = [forward.body] if second is None else [forward.body, second.program]
-    beside = sum(map(_peak, programs))
-    beside += 2 * sum([weight(s, body.examples) for s in (*states, *body.inputs[:consts])])
+    beside = _beside(forward, params)
     state = RANK_BYTES + sum([weight(s, body.examples) for s in states])
     # What is needed beside the states counts as states: both grow with the same sizes.
     copies = 1 if not copied else 2 if params["cond"] is None else 4
@@ -82,6 +79,15 @@ def slots_within(
     elif params["max_steps"] is not None:
         most = dim_min(most, params["max_steps"])
     return dim_max(dim_min(found, most), 1)
+
+
+def _beside(forward: LoopForward, params: Mapping[str, Any]) -> int:
+    """Bytes that a step of the way back needs beside what is stored, symbolic sizes as in the trace."""
+    body, consts, carry = params["body"], params["consts"], params["carry"]
+    second = forward.split.seconds.get(forward.split.active)
+    programs = [forward.body] if second is None else [forward.body, second.program]
+    held = sum([weight(s, body.examples) for s in (*body.outputs[:carry], *body.inputs[:consts])])
+    return sum(map(_peak, programs)) + 2 * held
 
 
 def _peak(program: Program) -> int:
