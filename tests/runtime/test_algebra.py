@@ -150,3 +150,21 @@ def test_division_by_a_power_of_two_is_a_product_to_the_bit(dtype: str, divisor:
     assert (after.equations[0].op.primitive is catalog.mul) == exact
     with np.errstate(all="ignore"):
         assert bits(interpret(after, [x])[0]) == bits(interpret(program, [x])[0])
+
+
+@pytest.mark.parametrize("number", [1.0, 100.0, -0.5, math.inf, math.nan])
+def test_a_number_that_is_not_zero_absorbs_nothing(number: float) -> None:
+    y = np.array(FLOATS)
+    program = tr.trace(lambda y: catalog.absorbing_mul(number, y), Spec(y.shape, y.dtype))
+    found = simplify(program)
+    assert catalog.absorbing_mul not in {eq.op.primitive for eq in found.equations}
+    with np.errstate(all="ignore"):
+        want, got = program.run(y)[0], interpret(remove_dead_code(found), (tensor(y),))[0]
+    np.testing.assert_array_equal(np.asarray(got).view(np.int64), np.asarray(want).view(np.int64))
+
+
+def test_a_zero_still_absorbs() -> None:
+    program = tr.trace(lambda y: catalog.absorbing_mul(0.0, y), Spec((3,), np.dtype("float64")))
+    np.testing.assert_array_equal(
+        np.asarray(simplify(program).run(np.array([math.inf, math.nan, 1.0]))[0]), np.zeros(3)
+    )

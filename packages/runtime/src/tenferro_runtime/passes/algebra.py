@@ -202,6 +202,16 @@ def _division_by_power_of_two(work: Rewriting, eq: Equation) -> int | None:
     return work.emit(c.mul.op(), (eq.operands[0], Literal(inverse)), spec, eq.source)
 
 
+def _nothing_absorbs(work: Rewriting, eq: Equation) -> int | None:
+    """A number that is not 0 absorbs nothing: what is left is a product."""
+    value, spec = work.number(eq.operands[0]), work.specs[eq.results[0]]
+    if value is None or value == 0 or eq.operands[1].__class__ is not int or spec.dtype.kind != "f":
+        return None
+    if value == 1 and work.specs[eq.operands[1]] is spec:
+        return eq.operands[1]
+    return work.emit(c.mul.op(), eq.operands, spec, eq.source)
+
+
 def _table(laws: Iterable[Law]) -> dict[Primitive, tuple[Rule, ...]]:
     table: dict[Primitive, list[Law]] = {}
     for law in laws:
@@ -214,5 +224,9 @@ def _table(laws: Iterable[Law]) -> dict[Primitive, tuple[Rule, ...]]:
 
 
 _EXACT: Final[Mapping[Primitive, tuple[Rule, ...]]] = _table(EXACT)
-_EXACT_RULES: Final[Rules] = {**_EXACT, c.div: (*_EXACT[c.div], _division_by_power_of_two)}
+_EXACT_RULES: Final[Rules] = {
+    **_EXACT,
+    c.div: (*_EXACT[c.div], _division_by_power_of_two),
+    c.absorbing_mul: (_nothing_absorbs,),
+}
 _ROUNDING_RULES: Final[Rules] = _table(ROUNDING)
