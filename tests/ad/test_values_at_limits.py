@@ -67,6 +67,37 @@ def test_second_derivatives_of_logsumexp_at_infinities(name: str, transform: str
     np.testing.assert_allclose(found, want, atol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_softmax_of_infinities_is_the_derivative_of_logsumexp(name: str, dtype: str) -> None:
+    given, value, shares = LIMITS[name]
+    x = tr.asarray(given, dtype=dtype)
+    logs = np.array([np.log(s) if s else -INF for s in shares])
+    slopes = np.diag(shares) - np.outer(shares, shares) if np.isfinite(value) else np.zeros((len(given),) * 2)
+    for of in (lambda f: f, tr.compile):
+        found = of(tr.softmax)(x)
+        assert str(found.dtype) == dtype
+        np.testing.assert_allclose(np.asarray(found), shares, rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(of(tr.log_softmax)(x)), logs, rtol=1e-6, atol=1e-15)
+        for jacobian in (jacfwd, jacrev):
+            np.testing.assert_allclose(np.asarray(of(jacobian(tr.softmax))(x)), slopes, atol=1e-7)
+
+
+def test_the_derivative_of_logsumexp_of_nan_is_nan() -> None:
+    x = tr.asarray([[np.nan, 1.0], [0.0, 0.0]])
+    for of in (lambda f: f, tr.compile):
+        found = np.asarray(of(grad(lambda v: tr.sum(tr.logsumexp(v, axis=1))))(x))
+        assert np.isnan(found[0]).all()
+        np.testing.assert_allclose(found[1], 0.5)
+
+
+def test_rows_of_softmax_do_not_mix() -> None:
+    x = np.array([[-INF, -INF], [1.0, 1.0], [INF, 0.0], [-INF, 3.0]])
+    rows: Callable[[Any], Any] = lambda v: tr.softmax(v, axis=1)
+    for f in (rows, tr.compile(rows), tr.vmap(tr.softmax)):
+        np.testing.assert_allclose(np.asarray(f(x)), [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+
+
 def test_rows_of_logsumexp_do_not_mix() -> None:
     x = np.array([[-INF, -INF], [1.0, 1.0], [INF, 0.0], [-INF, 3.0]])
     rows: Callable[[Any], Any] = lambda v: tr.logsumexp(v, axis=1)

@@ -1,5 +1,6 @@
 """Means and variances over axes, and exponentials that are normalised over axes."""
 
+from math import inf, nan
 from typing import Any
 
 from tenferro_tensor import catalog
@@ -64,10 +65,19 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     return catalog.select(equal, 0.0, catalog.sqrt(catalog.select(equal, 1.0, spread)))
 
 
-def _peak(x: Any, axis: Any) -> Any:
-    """The largest element as a shift, 0 where it is infinite; the result does not depend on it, so no derivative."""
-    peak = catalog.stop_gradient(_max(x, axis, keepdims=True))
-    return catalog.select(catalog.is_finite(peak), peak, 0.0)
+def _below_peak(x: Any, axes: Any) -> Any:
+    """The elements less the largest one, which is a shift that results do not depend on, so has no derivative.
+
+    Where the largest is infinite: 0 for those that attain it and minus infinity for all others, without derivative.
+    """
+    peak = catalog.stop_gradient(_max(x, axes, keepdims=True))
+    infinite = catalog.is_inf(peak)
+    known = host_elements(infinite)
+    if known is not None and not known.any():
+        return x - peak
+    attained = catalog.eq(x, catalog.select(infinite, peak, nan))
+    below = catalog.select(infinite, -inf, x - catalog.select(infinite, 0.0, peak))
+    return catalog.select(attained, 0.0, below)
 
 
 def _floating_real(x: Any, name: str) -> Any:
@@ -91,21 +101,24 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return catalog.log(_sum(x, axes, keepdims=keepdims))
     largest = _max(x, axes, keepdims=True)
-    finite = catalog.is_finite(largest)
-    known = host_elements(finite)
-    if known is not None and known.all():
+    infinite = catalog.is_inf(largest)
+    known = host_elements(infinite)
+    if known is not None and not known.any():
         peak = catalog.stop_gradient(largest)
         out = catalog.log(_sum(catalog.exp(x - peak), axes, keepdims=True)) + peak
     else:
-        peak = catalog.stop_gradient(catalog.select(finite, largest, 0.0))
-        total = catalog.select(finite, _sum(catalog.exp(x - peak), axes, keepdims=True), 1.0)
-        out = catalog.select(finite, catalog.log(total) + peak, largest)
+        peak = catalog.stop_gradient(catalog.select(infinite, 0.0, largest))
+        total = catalog.select(infinite, 1.0, _sum(catalog.exp(x - peak), axes, keepdims=True))
+        out = catalog.select(infinite, largest, catalog.log(total) + peak)
     rest = tuple([d for a, d in enumerate(x.spec.shape) if a not in axes])
     return out if keepdims else catalog.reshape(out, shape=rest)
 
 
 def softmax(x: Any, /, axis: Any = -1) -> Any:
     """``exp(x) / sum(exp(x))`` over axes, without overflow on the way.
+
+    Where the largest element is infinite, all that attain it share the sum equally, as in the derivative of
+    `logsumexp`; derivatives are 0 there.
 
     >>> tr.softmax(tr.asarray([0.0, 0.0]))
     Tensor([0.5, 0.5])
@@ -114,12 +127,14 @@ def softmax(x: Any, /, axis: Any = -1) -> Any:
     axes = axes_of("softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return x
-    e = catalog.exp(x - _peak(x, axes))
+    e = catalog.exp(_below_peak(x, axes))
     return e / _sum(e, axes, keepdims=True)
 
 
 def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     """Logarithm of `softmax`, accurate where a share is tiny.
+
+    Where the largest element is infinite, those that attain it have equal shares, and derivatives are 0.
 
     >>> tr.log_softmax(tr.asarray([0.0, 0.0]))
     Tensor([-0.69314718, -0.69314718])
@@ -128,5 +143,5 @@ def log_softmax(x: Any, /, axis: Any = -1) -> Any:
     axes = axes_of("log_softmax", axis, x.spec.ndim)
     if any(empty_extent(x.spec.shape[a]) for a in axes):
         return x
-    shifted = x - _peak(x, axes)
+    shifted = _below_peak(x, axes)
     return shifted - catalog.log(_sum(catalog.exp(shifted), axes, keepdims=True))
