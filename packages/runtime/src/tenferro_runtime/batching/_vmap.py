@@ -58,19 +58,29 @@ def vmap(
 
     @wraps(f)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
-        leaves, tree = flatten((args, kwargs))
-        axes = _axes_of(args, in_axes)
-        axes += [0 if getattr(x, "ndim", 0) else None for x in leaves[len(axes) :]]
-        paths = [("args" if path.startswith("[0]") else "kwargs") + path[3:] for path in tree.paths()]
+        leaves, tree = flatten(args)
+        axes = _axes_of(args, tree, in_axes)
+        named: list[Any] = []
+        if kwargs:
+            named, named_tree = flatten(kwargs)
+            axes += [0 if getattr(x, "ndim", 0) else None for x in named]
+
+        def path(i: int) -> str:
+            shape, at, of = (tree, i, "args") if i < tree.size else (named_tree, i - tree.size, "kwargs")
+            return of + list(shape.paths())[at]
+
         values = [
-            x if axis is None else _lanes_first(x, axis, path)
-            for x, axis, path in zip(leaves, axes, paths, strict=True)
+            x if axis is None else _lanes_first(x, axis, path, i)
+            for i, (x, axis) in enumerate(zip([*leaves, *named], axes, strict=True))
         ]
-        size = _number_of_lanes(values, axes, paths, axis_size)
+        size = _number_of_lanes(values, axes, path, axis_size)
         level = next_level()
         inside = [x if axis is None else batched(x, level) for x, axis in zip(values, axes, strict=True)]
-        positional, named = unflatten(tree, inside)
-        outs, out_tree = flatten(f(*positional, **named))
+        if kwargs:
+            result = f(*unflatten(tree, inside[: tree.size]), **unflatten(named_tree, inside[tree.size :]))
+        else:
+            result = f(*unflatten(tree, inside))  # type: ignore[call-arg]
+        outs, out_tree = flatten(result)
         placed = spread(out_axes, out_tree, "out_axes", "the result")
         return unflatten(out_tree, [_result(x, axis, level, size) for x, axis in zip(outs, placed, strict=True)])
 
@@ -105,36 +115,44 @@ def spread(prefix: Any, tree: TreeDef, name: str, what: str) -> list[Axis]:
     return [axis for part, child in zip(parts, tree.children, strict=True) for axis in spread(part, child, name, what)]
 
 
-def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[Axis]:
+def _axes_of(args: tuple[Any, ...], tree: TreeDef, in_axes: Any) -> list[Axis]:
     if in_axes.__class__ is tuple and len(in_axes) != len(args):
         raise ArgumentError(
             f"in_axes of vmap has {len(in_axes)} entries{here()}, but the function was called with {len(args)} "
             "positional arguments; give one entry for each, or one integer for all"
         )
-    return spread(in_axes, flatten(args)[1], "in_axes", "the arguments")
+    return spread(in_axes, tree, "in_axes", "the arguments")
 
 
-def _lanes_first(x: Any, axis: int, path: str) -> Any:
+def _lanes_first(x: Any, axis: int, path: Callable[[int], str], i: int) -> Any:
     if x.__class__ in SCALARS or not (value := asarray(x)).spec.ndim:
         raise AxisError(
-            f"{path} has no axis for the lanes of vmap{here()}: it is {x!r:.60}; say None for it in in_axes, as in "
+            f"{path(i)} has no axis for the lanes of vmap{here()}: it is {x!r:.60}; say None for it in in_axes, as in "
             "in_axes=(0, None), or pass an array of one entry for each lane"
+        )
+    if not -value.spec.ndim <= axis < value.spec.ndim:
+        raise AxisError(
+            f"in_axes of vmap puts the lanes of {path(i)} along axis {axis}{here()}, but it is {value.spec!r}; its "
+            f"axes go from {-value.spec.ndim} to {value.spec.ndim - 1}",
+            axis=axis,
+            ndim=value.spec.ndim,
         )
     return moveaxis(value, axis, 0) if axis else value
 
 
-def _number_of_lanes(values: list[Any], axes: list[Axis], paths: list[str], axis_size: Any) -> DimLike:
+def _number_of_lanes(values: list[Any], axes: list[Axis], path: Callable[[int], str], axis_size: Any) -> DimLike:
     size = None if axis_size is None else as_size(axis_size)
-    told = "axis_size"
-    for x, axis, path in zip(values, axes, paths, strict=True):
+    told: int | None = None
+    for i, (x, axis) in enumerate(zip(values, axes, strict=True)):
         if axis is None:
             continue
         n = x.spec.shape[0]
         if size is None:
-            size, told = n, path
+            size, told = n, i
         elif size is not n and not ask(size, "==", n):
+            first = "axis_size" if told is None else path(told)
             raise ShapeError(
-                f"vmap needs one number of lanes{here()}, but {told} has {size} and {path} has {n} along its axis "
+                f"vmap needs one number of lanes{here()}, but {first} has {size} and {path(i)} has {n} along its axis "
                 f"{axis}; correct in_axes, or the shapes",
                 sizes=(str(size), str(n)),
             )
@@ -153,9 +171,20 @@ def _result(x: Any, axis: Axis, level: int, size: DimLike) -> Any:
                 "where the lanes go",
                 spec=repr(x.spec),
             )
-        return moveaxis(x.value, 0, axis) if axis else x.value
+        return _placed(x.value, axis)
     value = asarray(x)
-    if axis is None:
+    return value if axis is None else _placed(with_lanes(size, value), axis)
+
+
+def _placed(value: Any, axis: int) -> Any:
+    """An array with the axis of the lanes brought from the front to where `out_axes` says."""
+    if not axis:
         return value
-    value = with_lanes(size, value)
-    return moveaxis(value, 0, axis) if axis else value
+    if not -value.spec.ndim <= axis < value.spec.ndim:
+        raise AxisError(
+            f"out_axes of vmap puts the lanes along axis {axis}{here()} of a result which has {value.spec.ndim} axes "
+            f"with theirs; say an axis from {-value.spec.ndim} to {value.spec.ndim - 1}",
+            axis=axis,
+            ndim=value.spec.ndim,
+        )
+    return moveaxis(value, 0, axis)

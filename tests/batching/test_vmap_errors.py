@@ -1,0 +1,41 @@
+"""Axes and lanes that do not fit: the error names the argument of `vmap` and the leaf."""
+
+from typing import Any
+
+import pytest
+
+import tenferro_runtime as tr
+from tenferro_tensor_core import AxisError, ShapeError
+
+
+def total(x: Any, y: Any = 0.0, *, scale: Any = 1.0) -> Any:
+    return tr.sum(x["a"] if isinstance(x, dict) else x) * scale + tr.sum(y)
+
+
+@pytest.mark.parametrize("axis", [2, -3, 5])
+@pytest.mark.parametrize("of", [lambda f: f, tr.compile], ids=["eager", "compiled"])
+def test_an_axis_that_an_argument_does_not_have(of: Any, axis: int) -> None:
+    with pytest.raises(AxisError, match=rf"in_axes of vmap puts the lanes of args\[0\]\['a'\] along axis {axis}"):
+        of(tr.vmap(total, in_axes=axis))({"a": tr.ones((3, 2))})
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_a_result_does_not_have(axis: int) -> None:
+    for f in (lambda x: x, lambda x: tr.ones(2)):
+        with pytest.raises(AxisError, match=rf"out_axes of vmap puts the lanes along axis {axis} .* has 2 axes"):
+            tr.vmap(f, out_axes=axis)(tr.ones((3, 2)))
+
+
+def test_lanes_that_differ_in_number_are_named() -> None:
+    x, y = tr.ones((3, 2)), tr.ones((4, 2))
+    with pytest.raises(ShapeError, match=r"args\[0\]\['a'\] has 3 and args\[1\] has 4 along its axis 0"):
+        tr.vmap(total)({"a": x}, y)
+    with pytest.raises(ShapeError, match=r"args\[0\] has 3 and kwargs\['scale'\] has 4 along its axis 0"):
+        tr.vmap(total)(x, scale=y[:, 0])
+    with pytest.raises(ShapeError, match=r"axis_size has 5 and args\[0\] has 3"):
+        tr.vmap(total, axis_size=5)(x)
+
+
+def test_an_argument_without_axes_is_named() -> None:
+    with pytest.raises(AxisError, match=r"args\[1\] has no axis for the lanes"):
+        tr.vmap(total)(tr.ones((3, 2)), 1.0)
