@@ -17,8 +17,9 @@ from tenferro_runtime.batching._records import Flags, Values, with_lanes
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import innermost, is_traced
-from tenferro_tensor import Op, next_level, tensor
-from tenferro_tensor.functions import asarray, concat, take
+from tenferro_tensor import Op, catalog, next_level
+from tenferro_tensor.functions import asarray, concat
+from tenferro_tensor.operands import own
 
 ROUNDS: Final = 64
 """Steps that the lanes of a loop make together; those that go on after them do so one by one, in native code."""
@@ -90,8 +91,20 @@ def _run(program: Program, size: int, values: Sequence[Any], flags: Flags) -> li
 def _taken(values: Sequence[Any], flags: Flags, at: Any, size: int) -> list[Any]:
     if len(at) == size:
         return list(values)
-    lanes = tensor(at)
-    return [take(v, lanes, axis=0) if there else v for v, there in zip(values, flags, strict=True)]
+    return [_rows(v, at) if there else v for v, there in zip(values, flags, strict=True)]
+
+
+def _rows(x: Any, at: Any) -> Any:
+    """The rows of an array at indices that are in range, which `take` would check for each array."""
+    shape = x.spec.shape
+    return catalog.gather(
+        x,
+        own(at.reshape(-1, 1).copy(), x.spec.place),
+        offset_dims=tuple(range(1, len(shape))),
+        collapsed_dims=(0,),
+        start_index_map=(0,),
+        slice_sizes=(1, *shape[1:]),
+    )
 
 
 def _together(groups: Sequence[tuple[Any, Sequence[Any]]], size: int) -> list[Any]:
@@ -100,5 +113,4 @@ def _together(groups: Sequence[tuple[Any, Sequence[Any]]], size: int) -> list[An
         return list(groups[0][1])
     order = np.empty(size, np.int64)
     order[np.concatenate([at for at, _ in groups])] = np.arange(size)
-    back = tensor(order)
-    return [take(concat(list(column)), back, axis=0) for column in zip(*[outs for _, outs in groups], strict=True)]
+    return [_rows(concat(list(column)), order) for column in zip(*[outs for _, outs in groups], strict=True)]

@@ -80,7 +80,9 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
     ) -> Any:
         lanes = [v.spec.with_(shape=v.spec.shape[1:]) if b else v.spec for v, b in zip(values, batched, strict=True)]
-        open_ = program.memo.setdefault("lanes", open_number_of_lanes())
+        open_ = program.memo.get("lanes")
+        if open_ is None:
+            open_ = program.memo.setdefault("lanes", open_number_of_lanes())
         known = {**named(program, sizes_for(program, lanes, sizes)), str(open_): size}
         made = derived(
             program,
