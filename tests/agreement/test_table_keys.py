@@ -61,6 +61,7 @@ def test_the_doors_tell_kinds_apart() -> None:
 OURS = {
     "steps of contractions", "tenferro_einsum: derivatives", "tenferro_einsum: paths",
     "tenferro_runtime: batching rules for specs", "tenferro_runtime: operations on one lane",
+    "tenferro_runtime: traced expansions",
 }  # fmt: skip
 """Tables with flags of our own, or seconds, in their keys."""
 
