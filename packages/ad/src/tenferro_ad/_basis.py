@@ -42,7 +42,7 @@ def on_basis(f: Callable[[Any], list[Any]], spec: Spec, unit: complex, memory_bu
 
 def _unit_vectors(spec: Spec, unit: complex, start: Any, count: Any) -> Any:
     matrix = eye(count, spec.size, k=start, dtype=spec.dtype, device=spec.place.device)
-    vectors = catalog.reshape(matrix, shape=(count, *spec.shape))
+    vectors = matrix if spec.ndim == 1 else catalog.reshape(matrix, shape=(count, *spec.shape))
     return vectors if unit == 1 else vectors * unit
 
 

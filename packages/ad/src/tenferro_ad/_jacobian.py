@@ -244,13 +244,13 @@ def require_kind(outs: Sequence[Spec], x: Spec, holomorphic: bool, what: str) ->
 
 def _first(x: Any, spec: Spec) -> Any:
     """Rows, one for each element of a spec, with the axes of the spec in front."""
-    return catalog.reshape(x, shape=(*spec.shape, *x.spec.shape[1:]))
+    return x if spec.ndim == 1 else catalog.reshape(x, shape=(*spec.shape, *x.spec.shape[1:]))
 
 
 def _last(x: Any, spec: Spec) -> Any:
     """Columns, one for each element of a spec, with the axes of the spec at the end."""
     turned = catalog.transpose(x, permutation=(*range(1, x.spec.ndim), 0))
-    return catalog.reshape(turned, shape=(*turned.spec.shape[:-1], *spec.shape))
+    return turned if spec.ndim == 1 else catalog.reshape(turned, shape=(*turned.spec.shape[:-1], *spec.shape))
 
 
 def _nested(out_tree: Any, in_tree: Any, blocks: list[list[Any]]) -> Any:

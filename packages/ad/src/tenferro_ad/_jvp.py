@@ -34,7 +34,7 @@ class Jvp(Derivative):
         return {i: a for i, a in enumerate(given) if a.__class__ in SCALARS}
 
     def otherwise(self, d: Derivation) -> Run:
-        return self.by_rule  # values and tangents may be of different levels
+        return self.by_rule  # tangents may be traced or batched where values are not: those stay as they are
 
     def derive(self, variant: Variant, numbers: Mapping[int, Any] | None) -> Derivation | None:
         site = self.site
