@@ -95,6 +95,7 @@ MEMOISED = {
     "batch_of",
     "lane_of",
     "_small_mask",
+    "_to_coefficients",
     "_unitary",
     "_ways",
     "device",
