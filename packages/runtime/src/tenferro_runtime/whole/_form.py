@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
@@ -25,9 +25,11 @@ from tenferro_runtime.whole._bits import keeps_bits
 from tenferro_runtime.whole._cost import gains, is_worth_waiting
 from tenferro_tensor import Spec, available_backends, get_backend
 from tenferro_tensor.backends import NativeProgram
-from tenferro_tensor.loop_ir import LoopFunction, plan_arena
 from tenferro_tensor_core import TenferroError, UnsupportedError, evaluate
 from tenferro_tensor_core.forks import cached_property, importing
+
+if TYPE_CHECKING:
+    from tenferro_tensor.loop_ir import LoopFunction
 
 FORM: Final = "whole"
 """Under this name a program remembers its forms: for one output by itself or a tuple, and by what is donated."""
@@ -201,6 +203,9 @@ def memory(program: Program, donated: tuple[int, ...] = ()) -> int | None:
     except UnsupportedError:
         return None
     fresh = [math.prod((b.dtype.itemsize, *b.shape)) for b in function.outputs if b not in function.inputs]
+    with importing():
+        from tenferro_tensor.loop_ir import plan_arena
+
     return sum([evaluate(n, sizes) for n in (*plan_arena(function).slots, *fresh)])
 
 
