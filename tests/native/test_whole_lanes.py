@@ -121,9 +121,10 @@ def test_lanes_of_any_lengths(lengths: list[int], most: int | None) -> None:
     np.testing.assert_array_equal(np.asarray(g(n)), want)
 
 
-def test_an_interrupt_ends_lanes_that_never_leave() -> None:
+@pytest.mark.parametrize("most", [None, 10**12])
+def test_an_interrupt_ends_lanes_that_never_leave(most: int | None) -> None:
     def endless(x: Any) -> Any:
-        return tr.while_loop(lambda c: c > -1.0, lambda c: c + 1.0, x)
+        return tr.while_loop(lambda c: c > -1.0, lambda c: c + 1.0, x, max_steps=most)
 
     f = tr.compile(tr.vmap(endless))
     with interrupt_after(0.5), pytest.raises(KeyboardInterrupt):

@@ -14,6 +14,9 @@ from tenferro_tensor_core import DimLike
 TRIPS: Final = 16
 """Iterations of a `While` that are assumed."""
 
+MOST_TRIPS: Final = 1 << 20
+"""Iterations of the longest `While` that need not be interrupted."""
+
 TEAM_MIN_WORK: Final = 1 << 19
 """Work for which the team is called: vectors do it in about 50 microseconds."""
 
@@ -62,13 +65,13 @@ def nested(statement: Statement) -> Iterator[Statement]:
 def self_contained(s: For) -> bool:
     """Whether a nest of loops may become a function of its own, which runs to its end without a poll.
 
-    It may not where it holds a `Call`, trades memory, or may never end.
+    It may not where it holds a `Call`, trades memory, or may run for ever.
     """
     return s.order is not Order.GIVEN and not s.swaps and all(map(_contained, s.body))
 
 
 def _contained(s: Statement) -> bool:
-    endless = isinstance(s, While) and s.most is None
+    endless = isinstance(s, While) and (s.most is None or (isinstance(s.most, int) and s.most > MOST_TRIPS))
     if isinstance(s, Call | Foreign) or endless or (isinstance(s, For | While) and s.swaps):
         return False
     return all(map(_contained, nested(s)))
