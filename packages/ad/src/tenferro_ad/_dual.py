@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
-from tenferro_ad._beside import moved
 from tenferro_ad._differentiated import Differentiated, split
 from tenferro_ad._jvp import Jvp
 from tenferro_ad._rules import rule_of
-from tenferro_runtime.tracing import stage_above
+from tenferro_ad._scopes import by_scope
 from tenferro_tensor import SCALARS, Op, Primitive, Spec
 from tenferro_tensor.calls import DualBase, Entry, state
 from tenferro_tensor.entries import device_of
@@ -76,14 +74,9 @@ def push(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     mask, parts, lower, duals = split(operands, Dual, level)
     tangents = [a.tangent for a in duals]
     if state.recording_scopes:
-        if _modes.silent(level):
-            return op(*lower)
-        inner = stage_above(level)
-        if inner is not None:
-            return inner.bind(op, operands)
-        beside = moved(op, operands)
-        if beside is not None:
-            return beside
+        found = by_scope(level, op, operands, lower)
+        if found is not None:
+            return found
     entry = op.entries.get((~mask, *parts))
     if entry is None:
         return _push_first(level, op, mask, lower, tangents)

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from tenferro_ad import _modes
 from tenferro_ad._apply import CallSite
-from tenferro_ad._beside import moved
 from tenferro_ad._blame import blamed
 from tenferro_ad._differentiated import split
 from tenferro_ad._eager import EagerTensor, wrap, wrap_many
 from tenferro_ad._node import SourcedNode, owned_all
 from tenferro_ad._rules import rule_of
+from tenferro_ad._scopes import by_scope
 from tenferro_ad._vjp import Vjp
-from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Primitive, Tensor
 from tenferro_tensor.calls import Entry, Node, state
 from tenferro_tensor.entries import device_of
@@ -42,14 +41,9 @@ def record(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     mask, parts, lower, recorded = split(operands, EagerTensor, level)
     parents: list[Node] = [a.node for a in recorded]
     if state.recording_scopes:
-        if _modes.silent(level):
-            return op(*lower)
-        inner = stage_above(level)
-        if inner is not None:
-            return inner.bind(op, operands)
-        beside = moved(op, operands)
-        if beside is not None:
-            return beside
+        found = by_scope(level, op, operands, lower)
+        if found is not None:
+            return found
     entry = op.entries.get((mask, *parts))
     if entry is None:
         return _record_first(level, op, mask, lower, parents)

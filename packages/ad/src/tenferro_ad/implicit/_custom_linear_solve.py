@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_ad._modes import no_grad
 from tenferro_ad._trees import require_convention
 from tenferro_ad.implicit._closing import Applied, closed
 from tenferro_ad.implicit._derived_programs import adjoint_of
 from tenferro_ad.implicit._primitives import linear_solve
-from tenferro_ad.implicit._solvers import Solution, solver_program, with_aux
-from tenferro_ad.implicit._values import constant, matched, plain, require_functions, unknowns
+from tenferro_ad.implicit._solvers import Solution, solved_now, solver_program, with_aux
+from tenferro_ad.implicit._values import constant, matched, require_functions, unknowns
 from tenferro_runtime.trees import unflatten
 
 Function = Callable[..., Any]
@@ -81,10 +80,7 @@ def custom_linear_solve(
     )
     solution = Solution("solve of custom_linear_solve", tree, specs, has_aux)
     if constant([*values, *equation.captured]):
-        with no_grad():
-            out = solve(Applied(equation.program, equation.captured, tree), unflatten(tree, values))
-        found = [plain(x) for x in solution.take(out)]
-        return with_aux(solution, found)
+        return solved_now(solve, equation, solution, values)
     count = len(equation.captured)
 
     def forward(f: Applied, rhs: list[Any]) -> Any:

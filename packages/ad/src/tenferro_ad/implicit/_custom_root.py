@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tenferro_ad._linearize import linear_transpose
-from tenferro_ad._modes import no_grad
 from tenferro_ad.implicit._closing import Applied, Closed, closed
 from tenferro_ad.implicit._derived_programs import adjoint_of, linearised
 from tenferro_ad.implicit._gmres import gmres
 from tenferro_ad.implicit._primitives import root
-from tenferro_ad.implicit._solvers import Solution, solver_program, with_aux
+from tenferro_ad.implicit._solvers import Solution, solved_now, solver_program, with_aux
 from tenferro_ad.implicit._values import constant, matched, plain, require_functions, unknowns
 from tenferro_runtime.trees import TreeDef, unflatten
 from tenferro_tensor_core import GradientError
@@ -75,9 +74,7 @@ def custom_root(
     )
     solution = Solution("solve of custom_root", tree, specs, has_aux)
     if constant([*values, *equation.captured]):
-        with no_grad():
-            out = solve(Applied(equation.program, equation.captured, tree), unflatten(tree, values))
-        return with_aux(solution, [plain(x) for x in solution.take(out)])
+        return solved_now(solve, equation, solution, values)
     every = [*values, *equation.captured]
     first = solver_program(lambda g, xs: solve(g, unflatten(tree, xs)), equation, solution, specs, every)
     tangents = _Linear(tangent_solve, tree, len(equation.captured))

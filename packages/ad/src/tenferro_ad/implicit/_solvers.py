@@ -9,7 +9,7 @@ from tenferro_ad._modes import no_grad
 from tenferro_ad._trees import as_value
 from tenferro_ad.implicit._closing import Applied, Closed, closed
 from tenferro_ad.implicit._hosted import hosted
-from tenferro_ad.implicit._values import matched
+from tenferro_ad.implicit._values import matched, plain
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import here
 from tenferro_runtime.tracing import is_traced, stage_above
@@ -123,3 +123,18 @@ def with_aux(solution: Solution, found: Sequence[Any]) -> Any:
     tree = solution.aux_tree
     assert tree is not None
     return x, solution.aux if len(found) == count else unflatten(tree, found[count:])
+
+
+def solved_now(solve: Callable[..., Any], equation: Closed, solution: Solution, values: Sequence[Any]) -> Any:
+    """The result of a solver that is called as it is, on known values that no derivative passes through.
+
+    Args:
+        solve: takes the function of the equation, and the values in their containers.
+        equation: the function.
+        solution: what the solver has to return.
+        values: leaves of the first guess, or of the right-hand side.
+    """
+    tree = solution.tree
+    with no_grad():
+        out = solve(Applied(equation.program, equation.captured, tree), unflatten(tree, values))
+    return with_aux(solution, [plain(x) for x in solution.take(out)])

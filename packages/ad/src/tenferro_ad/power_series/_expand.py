@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_ad import _modes
-from tenferro_ad._beside import moved
+from tenferro_ad._scopes import by_scope
 from tenferro_ad.power_series._coefficients import Coefficients, Mapped, constant, streamed
 from tenferro_ad.power_series._kinds import directly, recurrence_of
 from tenferro_ad.power_series._series import Series, coefficients_of, series
-from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import SCALARS, Op, Spec
 from tenferro_tensor.calls import state
 from tenferro_tensor.promotion import brought, describe, materialised, targets
@@ -26,14 +24,9 @@ def expand(level: int, op: Op, operands: tuple[Any, ...]) -> Any:
     found = [coefficients_of(a, level) for a in operands]
     values = [a if x is None else a.value for a, x in zip(operands, found)]
     if state.recording_scopes:
-        if _modes.silent(level):
-            return op(*values)
-        inner = stage_above(level)
-        if inner is not None:
-            return inner.bind(op, operands)
-        beside = moved(op, operands)
-        if beside is not None:
-            return beside
+        scoped = by_scope(level, op, operands, values)
+        if scoped is not None:
+            return scoped
     if not op.primitive.elementwise:
         operands, values = materialised(operands), list(materialised(tuple(values)))
     run = directly(op, operands)

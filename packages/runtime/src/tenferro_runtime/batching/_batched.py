@@ -7,11 +7,10 @@ values is the batching rule of its primitive, applied to the arrays inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, ClassVar, NoReturn
 
 from tenferro_runtime.batching._lanes import lane_by_lane
-from tenferro_runtime.batching._records import Shared
+from tenferro_runtime.batching._records import Shared, lane_of
 from tenferro_runtime.batching._replay import by_rule
 from tenferro_runtime.batching._rules import batching_rule, by_expansion
 from tenferro_runtime.expanding._apply import apply_expansion
@@ -112,18 +111,6 @@ class Batched(Array):
         self._refuse("pickling was asked for", "return the value and save it outside")
 
 
-@lru_cache(maxsize=4096)
-def lane_of(spec: Spec) -> Spec:
-    """The spec of one lane of a batch."""
-    return spec.with_(shape=spec.shape[1:])
-
-
-@lru_cache(maxsize=4096)
-def batch_of(spec: Spec, size: DimLike) -> Spec:
-    """The spec of a batch of lanes of a spec."""
-    return spec.with_(shape=(size, *spec.shape))
-
-
 def batched(value: Any, level: int) -> Batched:
     """A value whose leading axis is that of the lanes."""
     z = _new(Batched)
@@ -163,8 +150,9 @@ def apply_batched(op: Op, args: Sequence[Any], level: int, size: DimLike) -> Any
     if rule is not None:
         out = by_rule(rule, op, size, given, tuple(flags))
     elif by_expansion(op.primitive):
-        found = apply_expansion(op, materialised(tuple(args)))
-        return found if isinstance(op.infer(*[x.spec for x in materialised(tuple(args))]), tuple) else found[0]
+        operands = materialised(tuple(args))
+        found = apply_expansion(op, operands)
+        return found if isinstance(op.infer(*[x.spec for x in operands]), tuple) else found[0]
     else:
         out = lane_by_lane(op, size, given, tuple(flags))
     if out.__class__ is tuple:

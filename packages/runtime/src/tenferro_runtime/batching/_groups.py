@@ -13,7 +13,7 @@ import numpy as np
 
 from tenferro_runtime.batching._batched import Batched, batched
 from tenferro_runtime.batching._lanes import lane_by_lane
-from tenferro_runtime.batching._records import Flags, Values, with_lanes
+from tenferro_runtime.batching._records import Flags, Values, all_with_lanes, with_lanes
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.tracing._interpret import interpret
 from tenferro_runtime.tracing._traced import innermost, is_traced
@@ -52,8 +52,8 @@ def by_rounds(op: Op, size: int, values: Values, batched: Flags) -> list[Any] | 
     """
     cond, body, consts, max_steps = (op.params[name] for name in ("cond", "body", "consts", "max_steps"))
     flags = (*batched[:consts], *[True] * (len(values) - consts))
-    first = [v if lanes else with_lanes(size, v) for v, lanes in zip(values[consts:], batched[consts:], strict=True)]
-    state, there = (*values[:consts], *first), np.arange(size)
+    state = (*values[:consts], *all_with_lanes(size, values[consts:], batched[consts:]))
+    there = np.arange(size)
     done: list[tuple[Any, list[Any]]] = []
     rounds = 0
     while len(there):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.batching._records import Flags, Values, open_number_of_lanes
+from tenferro_runtime.batching._records import Flags, Values, batch_of, lane_specs, open_number_of_lanes
 from tenferro_runtime.control_flow import primitives
 from tenferro_runtime.ir import _source
 from tenferro_runtime.ir._program import Program, inner_programs
@@ -34,14 +34,15 @@ def lane_by_lane(op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
             f"{op.params['size']} is a size that depends on data, and under vmap it would be another one in each lane; "
             "keep the full extent and mask with where(), or take this step out of the mapped function"
         )
-    body = _body(op, tuple([v.spec for v in values]), batched)
+    lanes = lane_specs(values, batched)
+    body = _body(op, lanes, batched)
     fixed = [v for v, lanes in zip(values, batched, strict=True) if not lanes]
     sliced = [v for v, lanes in zip(values, batched, strict=True) if lanes]
     if any(map(is_traced, values)) or body.symbolic or isinstance(size, Dim):
         found = _scan(body, size, [*fixed, *sliced], len(fixed))
     else:
         found = _program(body, len(fixed)).run(*fixed, *sliced)
-    many = isinstance(op.infer(*_lanes(tuple([v.spec for v in values]), batched)), tuple)
+    many = isinstance(op.infer(*lanes), tuple)
     return found if many else found[0]
 
 
@@ -58,14 +59,9 @@ def _scan(body: Program, size: DimLike, operands: list[Any], consts: int) -> tup
         recorder.blame = before
 
 
-def _lanes(specs: tuple[Spec, ...], batched: Flags) -> list[Spec]:
-    return [s.with_(shape=s.shape[1:]) if lanes else s for s, lanes in zip(specs, batched, strict=True)]
-
-
-def _body(op: Op, specs: tuple[Spec, ...], batched: Flags) -> Program:
+def _body(op: Op, lanes: list[Spec], batched: Flags) -> Program:
     """The op on one lane: of the operands that all lanes share, then of those that are a lane's own."""
     held = inner_programs(op.params)
-    lanes = _lanes(specs, batched)
     key = ("lane by lane", op, tuple(lanes), batched)
     found: Program | None = held[0].memo.get(key) if held else BODIES.get(key)
     if found is None:
@@ -88,7 +84,7 @@ def _program(body: Program, consts: int) -> Program:
         size = open_number_of_lanes()
         builder = Builder()
         specs = body.inputs
-        values = [builder.input(s if i < consts else s.with_(shape=(size, *s.shape))) for i, s in enumerate(specs)]
+        values = [builder.input(s if i < consts else batch_of(s, size)) for i, s in enumerate(specs)]
         program = builder.close(_scan(body, size, values, consts))
         found = body.memo["lanes"] = current_runtime().optimise(program)
     return found

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from tenferro_runtime.batching._batched import Batched, batch_of, batched
-from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values, open_number_of_lanes, with_lanes
+from tenferro_runtime.batching._batched import Batched, batched
+from tenferro_runtime.batching._records import (
+    BatchingRule,
+    Flags,
+    Shared,
+    Values,
+    batch_of,
+    lane_specs,
+    open_number_of_lanes,
+    with_lanes,
+)
 from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
 from tenferro_runtime.ir._program import Program
@@ -79,7 +88,7 @@ def calling(primitive: ProgramPrimitive) -> BatchingRule:
     def rule(
         size: DimLike, values: Values, batched: Flags, *, program: Program, sizes: tuple[DimLike, ...] = ()
     ) -> Any:
-        lanes = [v.spec.with_(shape=v.spec.shape[1:]) if b else v.spec for v, b in zip(values, batched, strict=True)]
+        lanes = lane_specs(values, batched)
         open_ = program.memo.get("lanes")
         if open_ is None:
             open_ = program.memo.setdefault("lanes", open_number_of_lanes())

@@ -9,10 +9,11 @@ with operations, so that they can be traced and differentiated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from tenferro_tensor import Primitive, catalog
+from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import Dim, DimLike, dim
 
 Values = tuple[Any, ...]
@@ -40,6 +41,23 @@ _count = count().__next__
 def open_number_of_lanes() -> Dim:
     """A size that is the number of lanes of one program, and of no other: a program of lanes may get lanes itself."""
     return dim(f"lanes{_count()}")
+
+
+@lru_cache(maxsize=4096)
+def lane_of(spec: Spec) -> Spec:
+    """The spec of one lane of a batch."""
+    return spec.with_(shape=spec.shape[1:])
+
+
+@lru_cache(maxsize=4096)
+def batch_of(spec: Spec, size: DimLike) -> Spec:
+    """The spec of a batch of lanes of a spec."""
+    return spec.with_(shape=(size, *spec.shape))
+
+
+def lane_specs(values: Values, batched: Flags) -> list[Spec]:
+    """The specs of operands as one lane has them."""
+    return [lane_of(v.spec) if lanes else v.spec for v, lanes in zip(values, batched, strict=True)]
 
 
 def with_lanes(size: DimLike, value: Any) -> Any:
