@@ -18,7 +18,7 @@ FOUND_WRONG = (
     # Sizes of the program of all lanes: questions about it that the program of one lane had answered.
     Composition("slice", ("switch", "compile", "vmap y", "scan"), (2,), (1, 3, 3, 3)),
     Composition("slice", ("vjp", "checkpoint", "vmap y"), (1,), (1, 2, 3)),
-    # A program in the place of an operation, in the body of a loop.
+    # A program called like an operation, in the body of a loop.
     Composition("slice", ("switch", "checkpoint", "scan", "vmap last", "stop_gradient"), (2,), (4,) * 5),
     # A rule that comes to an operation with a tuple of one output.
     Composition("einsum", ("vmap last", "vmap last", "vjp", "hessian"), (2,), (3, 3, 2, 2)),

@@ -41,7 +41,7 @@ def derived(
         make: derives it from the program, or from one with numbers in the place of the sizes; the builder, which it
             may record with, also records values that are made of sizes alone.
         unified: puts sizes that turned out equal to others in the place of these.
-        otherwise: derives it from a program with numbers in the place of the sizes, where that takes another function.
+        otherwise: derives it from a program with numbers for its sizes; `make` by default.
     """
     kept: list[tuple[tuple[Guard, ...], D]] = program.memo.setdefault(key, [])
     for guards, found in kept:

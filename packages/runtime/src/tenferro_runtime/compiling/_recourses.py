@@ -1,4 +1,4 @@
-"""What is done in the place of a program that failed: the function is traced once more, in a scope that knows better.
+"""A second attempt after a program failed: the function is traced once more, in a scope that handles the failure.
 
 Differentiation needs this: whether a derivative is determined by what a rule sees, only the numbers tell.
 """

@@ -241,7 +241,7 @@ def recorded(
     """
     run, kinds, outs, (row, row_tree) = _traced_body(what, f, carry, slices, others)
     results = [*outs, *[asarray(x) if x.__class__ in SCALARS else x for x in row]]
-    if not results:  # a body that is there for its effects
+    if not results:  # the body runs for its effects alone
         results = [tensor(False)]
     (program,), captured = closed((run,), (results,))
     arrays = [in_kind(v, kind) for v, kind in zip(carry.leaves, kinds, strict=True)]

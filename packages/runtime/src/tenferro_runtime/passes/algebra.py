@@ -203,7 +203,7 @@ def _division_by_power_of_two(work: Rewriting, eq: Equation) -> int | None:
 
 
 def _nothing_absorbs(work: Rewriting, eq: Equation) -> int | None:
-    """A number that is not 0 absorbs nothing: what is left is a product."""
+    """A nonzero first factor absorbs nothing, so that the operation is an ordinary product."""
     value, spec = work.number(eq.operands[0]), work.specs[eq.results[0]]
     if value is None or value == 0 or eq.operands[1].__class__ is not int or spec.dtype.kind != "f":
         return None
