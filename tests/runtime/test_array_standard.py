@@ -76,7 +76,11 @@ def test_lists_for_type_checkers_are_the_modules_own():
 
     inner = [m.name for m in iter_modules(functions.__path__) if not m.name.startswith("_") and m.name != "updating"]
     own = [n for m in inner for n in import_module(f"tenferro_tensor.functions.{m}").__all__]
-    assert sorted(own) == sorted(functions.__all__)  # type: ignore[attr-defined]  # not for type checkers
+    at_once = functions.__all__  # type: ignore[attr-defined]  # not for type checkers
+    assert sorted(own) == sorted([*at_once, *functions.DEFERRED])
+    assert functions.DEFERRED.isdisjoint(at_once)
+    for module, names in functions.LATER.items():
+        assert names.split() == sorted(import_module(f"tenferro_tensor.functions.{module}").__all__)
     assert set(own) <= set(tr.__all__)
     assert [n for n in tr.__all__ if not hasattr(tr, n)] == []
 

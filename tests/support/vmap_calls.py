@@ -164,6 +164,10 @@ def _reductions(put: Any, each: Any) -> None:
         tr.logsumexp, tr.max, tr.mean, tr.min, tr.prod, tr.std, tr.sum, tr.var,
     ):  # fmt: skip
         put(tr, f.__name__, partial(f, axis=1), M)
+    put(tr, "average", lambda x, w: tr.average(x, axis=1, weights=w), M, between(0.5, 1.0, 4))
+    put(tr, "cov", lambda x, w: tr.cov(x, aweights=tr.abs(w)), M, between(0.5, 1.0, 4))
+    put(tr, "corrcoef", tr.corrcoef, M)
+    put(tr, "ptp", lambda x: tr.ptp(x, axis=1), M)
     for f in (tr.max, tr.mean, tr.sum, tr.std):
         put(tr, f"{f.__name__}, all axes", partial(f, keepdims=True), M)
     put(tr, "softmax", lambda x: tr.softmax(x, axis=0), M)

@@ -10,7 +10,7 @@ import math
 from importlib import import_module
 from typing import Any, Final
 
-from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, get_backend
+from tenferro_tensor import MAX_AXES, Array, ComputeDevice, available_backends, functions, get_backend
 from tenferro_tensor.dispatch import scoped_device
 from tenferro_tensor.entry_points import EXTENSIONS, installed, usurped
 from tenferro_tensor_core import (
@@ -108,7 +108,11 @@ def family(name: str) -> Any:
 
 
 def export(name: str) -> Any:
-    """Resolve a name that the namespace does not hold: to a family, or to the error that Python expects."""
+    """Resolve a name that the namespace does not hold: a function whose module waits, a family, or an error."""
+    if name in functions.DEFERRED:
+        found = getattr(functions, name)
+        setattr(Array.namespace, name, found)
+        return found
     if name in FAMILIES:
         return family(name)
     raise AttributeError(f"module 'tenferro_runtime' has no attribute {name!r}")

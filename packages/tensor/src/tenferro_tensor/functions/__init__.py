@@ -1,6 +1,7 @@
 """The public array functions: compositions of catalog primitives, hence one meaning for every kind of value.
 
 Names and semantics are those of the Array API standard where it has the function. ``axis`` may be given by position.
+Modules of functions that few programs use are imported when one of their names is first asked for.
 """
 # ruff: noqa: F403 - the `__all__` of the modules lists the names
 
@@ -27,10 +28,22 @@ from tenferro_tensor.functions.sorting import *
 from tenferro_tensor.functions.statistics import *
 from tenferro_tensor.functions.truncation import *
 from tenferro_tensor.functions.windows import *
+from tenferro_tensor_core.deferred import deferred as _deferred
+
+if typing.TYPE_CHECKING:
+    from tenferro_tensor.functions.averages import *
+
+LATER: typing.Final = {
+    "averages": "average corrcoef cov ptp",
+}
+"""Modules that are imported when they are needed, and the names of their functions."""
+
+DEFERRED: typing.Final = frozenset(" ".join(LATER.values()).split())
 
 if not typing.TYPE_CHECKING:  # type checkers follow the star imports
+    __getattr__ = _deferred(__name__, LATER)
     __all__ = sorted(
         name
         for name, found in globals().items()
-        if not name.startswith("_") and not isinstance(found, types.ModuleType)
+        if not name.startswith("_") and name not in ("DEFERRED", "LATER") and not isinstance(found, types.ModuleType)
     )

@@ -1,0 +1,178 @@
+"""Weighted means, covariances, and the distance between the extremes."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._floating import floating
+from tenferro_tensor.functions.joining import concat
+from tenferro_tensor.functions.linear_algebra import diagonal, matmul
+from tenferro_tensor.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, squeeze
+from tenferro_tensor.functions.reductions import max as _max
+from tenferro_tensor.functions.reductions import min as _min
+from tenferro_tensor.functions.reductions import sum as _sum
+from tenferro_tensor.functions.statistics import converted_like, mean
+from tenferro_tensor.operands import alike, axes_of, converted, count, value
+from tenferro_tensor_core import DTypeError, ShapeError, ask, bool_
+
+__all__ = ["average", "corrcoef", "cov", "ptp"]
+
+
+def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """Weighted mean over axes: ``sum(x * weights) / sum(weights)``; without weights, `mean`.
+
+    Weights whose sum is 0 give NaN or infinity.
+
+    Args:
+        x: the array.
+        axis: one axis, a tuple of axes, or ``None`` for all.
+        weights: of the shape of `x`, or of the extents of the axes, in the order in which `axis` names them.
+        returned: also return the sum of the weights, in the shape of the result.
+        keepdims: leave the reduced axes with extent 1.
+
+    Raises:
+        ShapeError: the weights fit neither the array nor the axes.
+
+    >>> tr.average(tr.asarray([1.0, 2.0, 4.0]), weights=tr.asarray([1, 0, 3]))
+    Tensor(3.25)
+    """
+    x = value(x)
+    if weights is None:
+        out = mean(x, axis, keepdims=keepdims)
+        if not returned:
+            return out
+        n = count(x, axes_of("average", axis, x.spec.ndim))
+        return out, broadcast_to(converted(value(n), out.spec.dtype), out.spec.shape)
+    x, weights = floating(x), value(weights)
+    weights = _beside(x, weights, axis)
+    x, weights = alike(x, weights)
+    scale = _sum(weights, axis, keepdims=keepdims)
+    out = catalog.div(_sum(catalog.mul(x, weights), axis, keepdims=keepdims), scale)
+    return (out, broadcast_to(scale, out.spec.shape)) if returned else out
+
+
+def _beside(x: Any, weights: Any, axis: Any) -> Any:
+    """Weights with the axes of `x`, so that they multiply it."""
+    shape, given = x.spec.shape, weights.spec.shape
+    if len(given) == len(shape) and all(map(_same, given, shape)):
+        return weights
+    axes = axes_of("average", axis, len(shape))
+    if axis is None or len(given) != len(axes) or not all(_same(d, shape[a]) for d, a in zip(given, axes, strict=True)):
+        wanted = "" if axis is None else f", or one weight for each index of axis {axis}"
+        raise ShapeError(f"average needs weights of the shape of the array, {x.spec!r}{wanted}, got {weights.spec!r}")
+    weights = catalog.transpose(weights, permutation=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+    return catalog.broadcast_in_dim(weights, shape=shape, dims=tuple(sorted(axes)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return ask(a, "==", b)
+
+
+def cov(
+    m: Any,
+    /,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    """Covariance matrix of variables, of which there are several observations each.
+
+    Args:
+        m: a matrix with a variable in each row, or a vector: one variable.
+        y: more variables in the same form.
+        rowvar: whether rows are the variables; else columns are.
+        bias: divide by the number of observations instead of that number less 1.
+        ddof: divide by the number less `ddof`, whatever `bias` says.
+        fweights: how often each observation counts, as integers.
+        aweights: relative weight of each observation.
+
+    Raises:
+        ShapeError: an argument has too many axes, or the numbers of observations differ.
+
+    >>> tr.cov(tr.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    x = _variables("cov", m, rowvar)
+    if y is not None:
+        x = concat(alike(x, _variables("cov", y, rowvar)), axis=0)
+    correction: Any = (0 if bias else 1) if ddof is None else ddof
+    frequencies = None if fweights is None else _weights("fweights", fweights, x)
+    relative = None if aweights is None else _weights("aweights", aweights, x)
+    if frequencies is not None and frequencies.spec.dtype.kind not in "iub":
+        raise DTypeError(f"cov takes integers as fweights, got {frequencies.spec!r}; use aweights for real weights")
+    weights = relative if frequencies is None else frequencies
+    if frequencies is not None and relative is not None:
+        weights = catalog.mul(*alike(frequencies, relative))
+    if weights is None:
+        x = catalog.sub(x, mean(x, 1, keepdims=True))
+        n = converted_like(count(x, (1,)), x)
+        scaled = x
+    else:
+        weights = floating(weights)
+        total = _sum(weights)
+        x = catalog.sub(x, average(x, 1, broadcast_to(weights, x.spec.shape), keepdims=True))
+        scaled = catalog.mul(*alike(x, weights))
+        n = total
+        if relative is not None:
+            correction = catalog.mul(catalog.div(_sum(catalog.mul(*alike(weights, relative))), total), correction)
+    x, scaled = alike(x, scaled)
+    turned = matrix_transpose(scaled)
+    product = matmul(x, catalog.conj(turned) if turned.spec.cplx else turned)
+    return squeeze_all(catalog.div(product, n - correction))
+
+
+def squeeze_all(x: Any) -> Any:
+    """A matrix without its axes of extent 1."""
+    axes = tuple([a for a, d in enumerate(x.spec.shape) if d == 1])
+    return squeeze(x, axes) if axes else x
+
+
+def _variables(name: str, m: Any, rowvar: bool) -> Any:
+    m = floating(m)
+    if m.spec.ndim > 2:
+        raise ShapeError(f"{name} takes a matrix of variables and observations, got {m.spec!r}; reshape it")
+    if m.spec.ndim < 2:
+        return catalog.reshape(m, shape=(1, m.spec.size))
+    return m if rowvar or ask(m.spec.shape[0], "==", 1) else matrix_transpose(m)
+
+
+def _weights(name: str, weights: Any, x: Any) -> Any:
+    weights = value(weights)
+    if weights.spec.ndim != 1 or not _same(weights.spec.shape[0], x.spec.shape[1]):
+        raise ShapeError(f"cov needs one of {name} for each of the observations of {x.spec!r}, got {weights.spec!r}")
+    return weights
+
+
+def corrcoef(x: Any, /, y: Any = None, rowvar: bool = True) -> Any:
+    """Correlation coefficients of variables: `cov` divided by the standard deviations, limited to [-1, 1].
+
+    >>> tr.corrcoef(tr.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar)
+    if not c.spec.ndim:
+        return catalog.div(c, c)
+    spread = catalog.sqrt(catalog.real(diagonal(c)) if c.spec.cplx else diagonal(c))
+    c = catalog.div(catalog.div(c, expand_dims(spread, axis=1)), spread)
+    if not c.spec.cplx:
+        return catalog.clamp(c, -1.0, 1.0)
+    return catalog.complex(*[catalog.clamp(part, -1.0, 1.0) for part in (catalog.real(c), catalog.imag(c))])
+
+
+def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Largest less smallest element over axes.
+
+    Raises:
+        ShapeError: there are no elements to choose from.
+
+    >>> tr.ptp(tr.asarray([[1, 5], [7, 2]]), axis=1)
+    Tensor([4, 5])
+    """
+    x = value(x)
+    if x.spec.dtype is bool_:
+        raise DTypeError("ptp subtracts elements, which booleans do not allow; convert them with astype first")
+    return catalog.sub(_max(x, axis, keepdims=keepdims), _min(x, axis, keepdims=keepdims))
