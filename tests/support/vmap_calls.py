@@ -12,10 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+import numpy_calls
 import tenferro_einsum as te
 import tenferro_fft as tf
 import tenferro_linalg as tl
 import tenferro_runtime as tr
+from array_oracles import array
 from rule_cases import CASES, Case
 from tenferro_tensor_core import DTypeError
 
@@ -101,12 +103,38 @@ def _table() -> dict[str, Call]:
     _reductions(put, each)
     _structure(put, each)
     _control_flow(put)
+    for name, found in numpy_calls.of_arrays().items():
+        put(tr, name, _of_numbers(found), *[_shaped(o, seed) for seed, o in enumerate(found.operands)])
     _linalg(put, each)
     _fft(put, each)
     _einsum(put)
     for case in CASES:
         table[f"primitives.{case}"] = Call(case.f, tuple([_of_case(case, i) for i in range(_arity(case))]))
     return table
+
+
+def _shaped(operand: numpy_calls.Operand, seed: int) -> Operand:
+    """An operand in the dtype that is asked for, also where it stands for indices or a mask."""
+
+    def make(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        return (operand(dtype.name) if callable(operand) else array(operand, dtype.name, seed)).astype(dtype)
+
+    return make
+
+
+def _of_numbers(found: numpy_calls.Call) -> Callable[..., Any]:
+    """The call with its indices and masks made of numbers, which differ between lanes."""
+    kinds = [x.dtype.kind for x in found.arrays("float64")]
+
+    def run(*xs: Any) -> Any:
+        made: dict[str, Callable[[Any], Any]] = {
+            "b": lambda x: tr.real(x) > 0.5,
+            "f": tr.asarray,
+            "i": lambda x: tr.cast(tr.floor(tr.real(x)), tr.int64),
+        }
+        return found.f(tr, *[made[k](x) for k, x in zip(kinds, xs, strict=True)])
+
+    return run
 
 
 def _arity(case: Case) -> int:
@@ -322,7 +350,7 @@ OF_DATA: Final = frozenset(
     f"tenferro_runtime.{name}"
     for name in (
         "compress", "nonzero", "truncate", "repeat, computed", "unique_all", "unique_counts", "unique_inverse",
-        "unique_values",
+        "unique_values", *numpy_calls.of_data(),
     )
 )  # fmt: skip
 """Calls whose results have sizes that depend on data: these would differ between lanes."""
@@ -343,6 +371,8 @@ NO_ARRAYS: Final = frozenset(
     tenferro_runtime.tree_flatten tenferro_runtime.tree_flatten_with_path tenferro_runtime.tree_leaves
     tenferro_runtime.tree_map tenferro_runtime.tree_map_with_path tenferro_runtime.tree_reduce
     tenferro_runtime.tree_structure tenferro_runtime.tree_transpose tenferro_runtime.tree_unflatten
+    tenferro_runtime.diag_indices tenferro_runtime.indices tenferro_runtime.mask_indices tenferro_runtime.tri
+    tenferro_runtime.tril_indices tenferro_runtime.triu_indices
     tenferro_runtime.zeros tenferro_fft.fftfreq tenferro_fft.rfftfreq tenferro_einsum.contract_path
     tenferro_einsum.load_paths tenferro_einsum.run_on tenferro_einsum.save_paths
     """.split()

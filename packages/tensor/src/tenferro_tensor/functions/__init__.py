@@ -32,9 +32,20 @@ from tenferro_tensor_core.deferred import deferred as _deferred
 
 if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.averages import *
+    from tenferro_tensor.functions.diagonals import *
+    from tenferro_tensor.functions.flat_indices import *
+    from tenferro_tensor.functions.index_grids import *
+    from tenferro_tensor.functions.orientation import *
+    from tenferro_tensor.functions.stacking import *
 
 LATER: typing.Final = {
     "averages": "average corrcoef cov ptp",
+    "diagonals": "diag diagflat tri",
+    "flat_indices": "argwhere flatnonzero ravel_multi_index unravel_index",
+    "index_grids": "diag_indices diag_indices_from indices ix_ mask_indices tril_indices tril_indices_from "
+    "triu_indices triu_indices_from",
+    "orientation": "atleast_1d atleast_2d atleast_3d fliplr flipud rollaxis rot90",
+    "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
 }
 """Modules that are imported when they are needed, and the names of their functions."""
 

@@ -1,0 +1,71 @@
+"""Diagonals as vectors and as matrices, and triangles of ones."""
+
+from typing import Any
+
+import numpy as np
+
+from tenferro_tensor import catalog
+from tenferro_tensor.backends import place_of
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions.linear_algebra import diagonal
+from tenferro_tensor.functions.manipulation import ravel
+from tenferro_tensor.operands import own, positions, size_of, whole
+from tenferro_tensor.origins import noted
+from tenferro_tensor_core import Dim, ShapeError, bool_, dim_max, float64, int64
+from tenferro_tensor_core import dtype as known_dtype
+
+__all__ = ["diag", "diagflat", "tri"]
+
+
+def diag(x: Any, /, k: int = 0) -> Any:
+    """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix; `k` counts above the main one.
+
+    Raises:
+        ShapeError: `x` is neither a vector nor a matrix.
+
+    >>> tr.diag(tr.asarray([1, 2]))
+    Tensor([[1, 0],
+            [0, 2]])
+    >>> tr.diag(tr.asarray([[1, 2], [3, 4]]), 1)
+    Tensor([2])
+    """
+    x = listed(x)
+    k = whole("diag", "k", k)
+    if x.spec.ndim == 2:
+        return diagonal(x, offset=k)
+    if x.spec.ndim != 1:
+        raise ShapeError(f"diag takes a vector or a matrix, got {x.spec!r}; use diagonal or ravel", shape=x.spec.shape)
+    n = x.spec.shape[0] + abs(k)
+    column = catalog.pad(x, False if x.spec.dtype is bool_ else 0, low=(0,), high=(abs(k),), interior=(0,))
+    # Above the main diagonal an element keeps its row, below it its column.
+    wide = catalog.broadcast_in_dim(column, shape=(n, n), dims=(0 if k >= 0 else 1,))
+    inside = catalog.eq(catalog.add(positions(wide, 0), k), positions(wide, 1))
+    return catalog.select(inside, wide, False if x.spec.dtype is bool_ else 0)
+
+
+def diagflat(x: Any, /, k: int = 0) -> Any:
+    """The matrix with all elements of `x`, in row-major order, on diagonal `k`.
+
+    >>> tr.diagflat(tr.asarray([[1, 2]]))
+    Tensor([[1, 0],
+            [0, 2]])
+    """
+    return diag(ravel(listed(x)), k)
+
+
+def tri(n_rows: Any, n_cols: Any = None, k: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+    """A matrix of ones on and below diagonal `k`, and zeros above it.
+
+    >>> tr.tri(2, 3)
+    Tensor([[1., 0., 0.],
+            [1., 1., 0.]])
+    """
+    dtype = float64 if dtype is None else known_dtype(dtype)
+    rows = size_of("tri", "n_rows", n_rows)
+    cols = rows if n_cols is None else size_of("tri", "n_cols", n_cols)
+    k = whole("tri", "k", k)
+    if not isinstance(rows, Dim) and not isinstance(cols, Dim):
+        return noted(own(np.tri(rows, cols, k, dtype), place_of(device)))
+    shape, place = (dim_max(rows, 0), dim_max(cols, 0)), place_of(device)
+    down, across = (catalog.iota(shape=shape, dtype=int64, axis=axis, place=place) for axis in (0, 1))
+    return catalog.convert(catalog.ge(catalog.add(down, k), across), dtype=dtype)

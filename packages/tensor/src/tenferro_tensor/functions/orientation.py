@@ -1,0 +1,120 @@
+"""Arrays turned, mirrored, and given as many axes as a function needs."""
+
+from typing import Any
+
+from tenferro_tensor import catalog
+from tenferro_tensor.functions._listed import listed
+from tenferro_tensor.functions.manipulation import flip, moveaxis, swapaxes
+from tenferro_tensor.operands import axes_of, axis_of, whole
+from tenferro_tensor_core import AxisError, ShapeError
+
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "fliplr", "flipud", "rollaxis", "rot90"]
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """Each array with at least one axis; a tuple of them for several arrays.
+
+    >>> tr.atleast_1d(tr.asarray(2.0))
+    Tensor([2.])
+    """
+    return _each(arrays, 1)
+
+
+def atleast_2d(*arrays: Any) -> Any:
+    """Each array with at least two axes, a vector as a row; a tuple of them for several arrays.
+
+    >>> tr.atleast_2d(tr.asarray([1, 2])).shape
+    (1, 2)
+    """
+    return _each(arrays, 2)
+
+
+def atleast_3d(*arrays: Any) -> Any:
+    """Each array with at least three axes: a vector has shape (1, n, 1) then, a matrix (m, n, 1).
+
+    >>> tr.atleast_3d(tr.asarray([1, 2])).shape
+    (1, 2, 1)
+    """
+    return _each(arrays, 3)
+
+
+def _each(arrays: tuple[Any, ...], least: int) -> Any:
+    found = tuple([with_axes(listed(a), least) for a in arrays])
+    return found[0] if len(found) == 1 else found
+
+
+def with_axes(x: Any, least: int) -> Any:
+    """`x` in a shape of at least so many axes, as a value of its own."""
+    shape = x.spec.shape
+    if len(shape) < least:
+        before = 1 if least > 1 and len(shape) == 1 else 0
+        shape = (1,) * before + shape
+        shape += (1,) * (least - len(shape))
+    return catalog.reshape(x, shape=shape)
+
+
+def flipud(x: Any, /) -> Any:
+    """The entries along the first axis in reverse order.
+
+    >>> tr.flipud(tr.asarray([1, 2, 3]))
+    Tensor([3, 2, 1])
+    """
+    x = _of_axes("flipud", x, 1)
+    return flip(x, axis=0)
+
+
+def fliplr(x: Any, /) -> Any:
+    """The entries along the second axis in reverse order.
+
+    >>> tr.fliplr(tr.asarray([[1, 2, 3]]))
+    Tensor([[3, 2, 1]])
+    """
+    x = _of_axes("fliplr", x, 2)
+    return flip(x, axis=1)
+
+
+def _of_axes(name: str, x: Any, least: int) -> Any:
+    x = listed(x)
+    if x.spec.ndim < least:
+        raise ShapeError(f"{name} needs an array with at least {least} axes, got {x.spec!r}", shape=x.spec.shape)
+    return x
+
+
+def rot90(x: Any, /, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """`x` turned by `k` right angles in the plane of two axes, from the first towards the second.
+
+    Raises:
+        AxisError: the axes are not two different ones of `x`.
+
+    >>> tr.rot90(tr.asarray([[1, 2], [3, 4]]))
+    Tensor([[2, 4],
+            [1, 3]])
+    """
+    x = _of_axes("rot90", x, 2)
+    plane = axes_of("rot90", tuple(axes), x.spec.ndim)
+    if len(plane) != 2:
+        raise AxisError(f"rot90 turns the plane of two axes, got {tuple(axes)}", axes=tuple(axes))
+    k = whole("rot90", "k", k) % 4
+    if k == 0:
+        return catalog.reshape(x, shape=x.spec.shape)
+    if k == 2:
+        return flip(x, axis=plane)
+    turned = swapaxes(flip(x, axis=plane[1]) if k == 1 else x, *plane)
+    return turned if k == 1 else flip(turned, axis=plane[1])
+
+
+def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+    """An axis moved to before the axis `start`; `moveaxis` says the same more plainly.
+
+    >>> tr.rollaxis(tr.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    x = listed(x)
+    n = x.spec.ndim
+    axis = axis_of("rollaxis", axis, n)
+    start = whole("rollaxis", "start", start)
+    if not -n <= start <= n:
+        raise AxisError(f"rollaxis: start {start} is out of range; it goes from {-n} to {n}", axis=start, ndim=n)
+    start += n * (start < 0)
+    goal = start - (axis < start)
+    return catalog.reshape(x, shape=x.spec.shape) if goal == axis else moveaxis(x, axis, goal)
